@@ -1,0 +1,69 @@
+"""The one error root.  A user-facing error is one sentence that says where, what and what to do.
+
+Rendering lives in :mod:`tileverify.reports`; an error only carries its parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class TileVerifyError(Exception):
+    """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    exit_code = 2
+
+    def __str__(self) -> str:
+        place = self.file or ""
+        if self.file and self.line is not None:
+            place += f":{self.line}"
+            if self.column is not None:
+                place += f":{self.column}"
+        return f"{place}: {self.message}" if place else self.message
+
+
+class UsageError(TileVerifyError):
+    """A wrong command line, path or option."""
+
+
+class SpecError(TileVerifyError):
+    """A launch spec that cannot be used; names file, launch and field."""
+
+
+class SourceError(TileVerifyError):
+    """A source file that cannot be imported, or a kernel that its own compiler rejects."""
+
+
+class NoKernelFound(TileVerifyError):
+    """Nothing to verify under the given paths."""
+
+    exit_code = 4
+
+
+@dataclass
+class DecodeError(TileVerifyError):
+    """Bytecode that is corrupt, truncated, or newer than this decoder.  ``offset`` is a file offset in bytes."""
+
+    offset: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}: " if self.file else ""
+        return f"{place}offset {self.offset:#x}: {self.message}"
+
+
+@dataclass
+class EncodeError(TileVerifyError):
+    """A module that cannot be written in the requested bytecode version."""
+
+
+@dataclass
+class UnsupportedOperation(TileVerifyError):
+    """An op without a symbolic rule (TV902): the kernel is undecided, never guessed."""
+
+    op: str = ""

@@ -1,0 +1,210 @@
+"""The access summary: everything the verifier sees of a kernel.
+
+One *generic* tile block is described.  Terms may mention launch variables, the block's own ``bid.x/y/z``,
+one iteration variable per enclosing loop, and lane variables.  A set of dynamic accesses is the set of all
+assignments to those variables that satisfy ``guard``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from ..bytecode.model import Location
+from .terms import TRUE, Scope, Term, var
+
+GRID_MAX: Final = 2**24 - 1
+"""Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
+
+BID: Final = tuple(var(f"bid.{axis}", Scope.BLOCK, 0, GRID_MAX - 1) for axis in "xyz")
+GRID: Final = tuple(var(f"grid.{axis}", Scope.LAUNCH, 1, GRID_MAX) for axis in "xyz")
+"""``bid[d] < grid[d]`` is a standing fact that the verifier adds for every block."""
+
+
+class Access(enum.Enum):
+    READ = "read"
+    WRITE = "write"
+    ATOMIC = "atomic"  # read-modify-write; a compare-and-swap counts as a write even if it may fail
+
+
+class OriginKind(enum.Enum):
+    PARAMETER = "parameter"  # an array argument; distinct parameters are distinct unless the contract says so
+    LIST_ELEMENT = "list element"  # an array of a list argument; ``index`` says which
+    LIST = "list"  # the descriptor buffer behind a list argument (launcher-owned, read only)
+    GLOBAL = "global"  # a module variable, shared by all blocks
+    LOCAL = "local"  # alloca without `global`: private to the block
+    SHARED_LOCAL = "shared local"  # alloca with `global`
+    UNKNOWN = "unknown"  # int_to_ptr without a known source: TV906
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a pointer was derived from.  Two accesses with different origins never meet, unless either is
+    unknown or the contract lets the arguments overlap.
+
+    ``shape``/``strides`` (elements) are the parameter's own layout, empty for a raw pointer, globals and locals;
+    ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals).
+    """
+
+    kind: OriginKind
+    name: str
+    element_bytes: int
+    shape: tuple[Term, ...] = ()
+    strides: tuple[Term, ...] = ()
+    extent: Term | None = None
+    index: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewFootprint:
+    """A tile of a view: lane ``l`` touches element ``coordinates(l)`` of a strided layout.
+
+    The layout starts ``base`` bytes behind the origin's first byte and has ``shape``/``strides`` in elements.
+    A lane is live where ``0 <= coordinates[k] < shape[k]`` for all k (hardware clips; the guard does not repeat it).
+    ``index``: the tile index per view dimension in its unsigned reading (of one lane for the sparse dimension of a
+    gather/scatter view); ``index_space``: the number of tiles per view dimension, ``None`` where the index is an
+    element offset.  ``inbounds[d]``: the kernel promises that the whole tile lies inside along d (TV303).
+    ``tile``/``step``: tile size and distance between neighbouring tiles per view dimension; ``dim_map[d]``: the
+    layout dimension of view dimension d.
+    """
+
+    origin: Origin
+    base: Term
+    shape: tuple[Term, ...]
+    strides: tuple[Term, ...]
+    element_bytes: int
+    coordinates: tuple[Term, ...]
+    index: tuple[Term, ...]
+    index_space: tuple[Term | None, ...]
+    tile: tuple[int, ...]
+    step: tuple[int, ...]
+    dim_map: tuple[int, ...]
+    inbounds: tuple[bool, ...] = ()
+    packed: bool = False  # two 4-bit elements per byte
+
+
+@dataclass(frozen=True, slots=True)
+class PointerFootprint:
+    """Lane ``l`` touches ``element_bytes`` bytes at ``offset(l)`` bytes behind the origin's first byte."""
+
+    origin: Origin
+    offset: Term
+    element_bytes: int
+
+
+Footprint: TypeAlias = ViewFootprint | PointerFootprint
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A lane variable and the tile extent it runs over: ``0 <= variable < size``."""
+
+    variable: Term
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One enclosing loop: ``iteration`` counts from 0."""
+
+    name: str
+    iteration: Term
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """This access waits for instances of ``site``: those whose iteration variables satisfy ``condition``.
+
+    In ``condition`` the iteration variables of the awaited site appear as ``earlier(variable)``, those of the
+    waiting access as themselves.  The relation is already transitively closed.
+    """
+
+    site: int
+    condition: Term = TRUE
+
+
+def earlier(iteration: Term) -> Term:
+    """The variable that stands for ``iteration`` of the awaited instance in `Wait.condition`."""
+    symbol = iteration.symbol
+    return var(f"earlier({symbol.name})", symbol.scope, symbol.low, symbol.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One static memory access.
+
+    ``guard``: path condition and mask; lanes and iterations for which it is false do not access memory.
+    ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
+    ``value_bits``: element width, for reports.
+    """
+
+    number: int
+    op: str
+    access: Access
+    ordering: str
+    scope: str | None
+    footprint: Footprint
+    guard: Term
+    lanes: tuple[Lane, ...]
+    loops: tuple[Loop, ...]
+    waits: tuple[Wait, ...]
+    location: Location | None
+    offset: int = 0  # of the op in the bytecode: its identity for the replay
+    in_mask: Term = TRUE  # the mask part of `guard` alone, for reports
+
+    @property
+    def origin(self) -> Origin:
+        return self.footprint.origin
+
+    @property
+    def writes(self) -> bool:
+        return self.access is not Access.READ
+
+    @property
+    def atomic(self) -> bool:
+        """Carries a scope, so that it may meet another such access (memory model: morally strong)."""
+        return self.scope is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Something the producer promised or the semantics demand: on every ``guard``, ``condition`` must hold.
+
+    ``code``: TV401 (assume), TV402 (arithmetic defined), TV302 (extract/insert index) ...  ``text`` says it in words,
+    e.g. ``divisor is not 0``.  ``from_launch``: only launch variables occur, so it may become a clause of C.
+    """
+
+    code: str
+    condition: Term
+    guard: Term
+    text: str
+    location: Location | None
+    lanes: tuple[Lane, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    offset: int = 0
+    from_launch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSummary:
+    """All accesses and promises of one entry.
+
+    ``names`` maps variables introduced by loops and loads to readable text for reports.
+    ``facts`` are conditions on launch variables that hold for every launch by construction of the ABI
+    (for example: an int32 size fits int32), already implied by the variables' intervals where possible.
+    Definitions of trip counts and exit iterations are part of the guards of the sites behind the loop.
+    ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
+    ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
+    """
+
+    entry: str
+    sites: tuple[Site, ...]
+    promises: tuple[Promise, ...]
+    origins: Mapping[str, Origin]
+    stable_arrays: frozenset[str]
+    facts: tuple[Term, ...] = ()
+    order_ops: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,128 @@
+"""The result model: what the verifier says and every report renders.
+
+JSON follows ``interface.md`` ("JSON result"); these classes are its Python face.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class Verdict(enum.Enum):
+    """Ordered from best to worst for the exit code of a whole run."""
+
+    PROVED = "proved"
+    UNDECIDED = "undecided"
+    REFUTED = "refuted"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSite:
+    """Where an access stands.  ``line`` 1-based, ``column`` 0-based; ``call_chain`` innermost frame first."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    access: str  # "load", "store", "atomic", "assume", ...
+    array: str
+    function: str | None = None
+    call_chain: tuple[tuple[str, int, int], ...] = ()
+    expression: str = ""  # index terms of the access, for people
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay."""
+
+    sizes: Mapping[str, int]
+    grid: tuple[int, int, int]
+    block_a: tuple[int, int, int]
+    block_b: tuple[int, int, int] | None
+    element: str  # "c[1, 0]", or "out+0x40 (bytes)" without a layout
+    scalars: Mapping[str, int] = field(default_factory=dict)
+    strides: Mapping[str, int] = field(default_factory=dict)
+    data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
+    variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
+    confirmed_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    id: str
+    applicability: str  # "safe", "maybe", "display"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided.
+
+    ``obligation`` is the code of the obligation that a TV9xx finding could not decide.
+    """
+
+    code: str
+    message: str
+    sites: tuple[SourceSite, ...] = ()
+    witness: Witness | None = None
+    hints: tuple[Hint, ...] = ()
+    obligation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationCount:
+    total: int = 0
+    structural: int = 0
+    solver: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds."""
+
+    compile: float = 0.0
+    decode: float = 0.0
+    execute: float = 0.0
+    prove: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResult:
+    file: str
+    kernel: str
+    launch: str
+    verdict: Verdict
+    holds_for: str | None = None  # "any", "sizes", "launch"; None unless proved
+    deterministic: bool | None = None
+    requires: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    obligations: ObligationCount = ObligationCount()
+    proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
+    contract: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
+    bytecode_sha256: str = ""
+    time_ms: Times = Times()
+    notes: tuple[str, ...] = ()
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    results: tuple[KernelResult, ...]
+    tool_version: str
+    solver: str
+    trusted: tuple[str, ...] = ("tileiras", "ptxas", "driver", "hardware", "solver", "reading of the Tile IR specification")
+
+    @property
+    def exit_code(self) -> int:
+        """0 all proved; 1 something refuted; 2 an error; 3 something undecided; 4 nothing found."""
+        verdicts = {result.verdict for result in self.results}
+        if Verdict.ERROR in verdicts:
+            return 2
+        if Verdict.REFUTED in verdicts:
+            return 1
+        if Verdict.UNDECIDED in verdicts:
+            return 3
+        return 0 if verdicts else 4

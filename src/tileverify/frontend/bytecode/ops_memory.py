@@ -8,7 +8,7 @@ ORDERED = "ord:memory_ordering scope:memory_scope"
 ACCESS = "ord:memory_ordering scope?:memory_scope hints?:hints"
 
 ADDRESS_OPS = (
-    declare(44, "get_global", "", "name:string", typing="get_global"),
+    declare(44, "get_global", "", "name:global", typing="get_global"),
     declare(113, "alloca", "", "num_elem:varint align:varint", flags="global", since=3, typing="alloca"),
     declare(81, "offset", "ptr off", typing="offset"),
     declare(67, "make_tensor_view", "base [shape] [strides]", results=COUNT, typing="make_tensor_view"),

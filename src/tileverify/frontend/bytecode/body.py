@@ -1,0 +1,322 @@
+"""Op lists: the body of an entry and the regions inside it, decoded by the declarations of `optable`.
+
+Value ids count up in stream order; at the end of a block the counter returns to where it stood at its start, so that
+results of a region-carrying op are numbered after its regions and siblings reuse ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple, NoReturn
+
+from .attributes import AttributeReader
+from .declaration import COUNT, AttributeDeclaration, OpDeclaration
+from .enums import ENUMS
+from .model import Block, Constant, Location, Op, Operand, Region, ScalarType, TileType, Type, Value
+from .optable import BY_OPCODE, OPERATIONS, Version
+from .reader import Reader, malformed
+from .rules import check_op
+from .structure import Scope, check_terminator, enclose
+from .tables import ConstantTable, StringTable, TypeTable
+from .wellformed import IllFormed
+
+MAX_REGION_DEPTH: Final = 128
+
+ENUM, STRING, GLOBAL, CONSTANT, VARINT, U8, I32S, BOOLS, HINTS, ATTRIBUTES, PREDICATE = range(11)
+_KINDS: Final = {
+    "string": STRING,
+    "global": GLOBAL,
+    "constant": CONSTANT,
+    "varint": VARINT,
+    "u8": U8,
+    "i32s": I32S,
+    "bools": BOOLS,
+    "hints": HINTS,
+    "attributes": ATTRIBUTES,
+    "predicate_attribute": PREDICATE,
+}
+SINGLE, GROUP, OPTIONAL = range(3)
+
+
+class AttributePlan(NamedTuple):
+    """``bit`` is the flag that announces the attribute, 0 for one that is always there."""
+
+    name: str
+    kind: int
+    bit: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OpPlan:
+    """A declaration specialised to one bytecode version."""
+
+    declaration: OpDeclaration
+    results: int
+    flag_mask: int
+    attributes: tuple[AttributePlan, ...]
+    absent: tuple[tuple[str, Any], ...]
+    operands: tuple[tuple[str, int, int], ...]
+    counted: bool
+    regions: int
+    flag_sets: dict[int, frozenset[str]]
+
+
+@cache
+def plans(version: Version) -> dict[int, OpPlan]:
+    """The decoding plan of every opcode that a file of ``version`` may use."""
+    return {op.opcode: _plan(op, version) for op in OPERATIONS if op.since <= version and op.typing != "preview"}
+
+
+def _plan(op: OpDeclaration, version: Version) -> OpPlan:
+    bits = {flag.name: 1 << flag.bit for flag in op.flags}
+    present = [attribute for attribute in op.attributes if attribute.since <= version]
+    kinds = {"single": SINGLE, "group": GROUP, "optional": OPTIONAL, "rest": GROUP}
+    return OpPlan(
+        declaration=op,
+        results=-1 if op.results == COUNT else op.results,
+        flag_mask=op.flag_mask(version),
+        attributes=tuple(_attribute_plan(a, bits) for a in present),
+        absent=tuple((a.name, a.absent) for a in op.attributes if a.since > version),
+        operands=tuple((o.name, kinds[o.kind], bits.get(o.name, 0)) for o in op.operands),
+        counted=op.counted,
+        regions=op.regions,
+        flag_sets={},
+    )
+
+
+def _attribute_plan(attribute: AttributeDeclaration, bits: dict[str, int]) -> AttributePlan:
+    names = ENUMS.get(attribute.kind, ())
+    kind = ENUM if names else _KINDS[attribute.kind]
+    return AttributePlan(attribute.name, kind, bits[attribute.flag] if attribute.flag else 0, names)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What op lists refer to.  ``constant_index`` collects which record each constant used."""
+
+    strings: StringTable
+    types: TypeTable
+    constants: ConstantTable
+    attributes: AttributeReader
+    globals: frozenset[str]
+    constant_index: dict[Constant, int]
+
+
+class BodyReader:
+    """Decodes one entry's op list.  ``locate(k, offset)`` gives the location of the k-th op in pre-order, from 1."""
+
+    def __init__(
+        self, reader: Reader, tables: Tables, version: Version, locate: Callable[[int, int], Location | None]
+    ) -> None:
+        self._reader = reader
+        self._tables = tables
+        self._plans = plans(version)
+        self._locate = locate
+        self._values: list[Value] = []
+        self._scopes: list[Scope] = []
+        self._constants: dict[tuple[int, int], Constant] = {}
+        self.ops = 0
+
+    def entry_body(self, parameters: tuple[Type, ...]) -> Block:
+        arguments = self._define(parameters)
+        ops: list[Op] = []
+        while self._reader.pos < self._reader.end:
+            ops.append(self._op())
+        return self._block(arguments, ops)
+
+    def _define(self, types: tuple[Type, ...]) -> tuple[Value, ...]:
+        values = self._values
+        first = len(values)
+        made = tuple([Value(first + i, type) for i, type in enumerate(types)])
+        values.extend(made)
+        return made
+
+    def _types(self, count: int) -> tuple[Type, ...]:
+        reader, reference = self._reader, self._tables.types.reference
+        return tuple([reference(reader) for _ in range(count)])
+
+    def _region(self) -> Region:
+        reader = self._reader
+        at = reader.pos
+        blocks = reader.varint()
+        if blocks == 0:
+            return Region(())
+        if blocks > 1:
+            malformed(at, f"a region with {blocks} blocks; only structured control flow is supported")
+        mark = len(self._values)
+        arguments = self._define(self._types(reader.count("block arguments")))
+        ops: list[Op] = []
+        for _ in range(reader.count("ops", 2)):
+            ops.append(self._op())
+        del self._values[mark:]
+        return Region((self._block(arguments, ops),))
+
+    def _block(self, arguments: tuple[Value, ...], ops: list[Op]) -> Block:
+        if not ops or not ops[-1].declaration.terminator:
+            malformed(self._reader.pos, "a block does not end in break, continue, return or yield")
+        for op in ops[:-1]:
+            if op.declaration.terminator:
+                malformed(op.offset, f"{op.name} stands in the middle of a block")
+        return Block(arguments, tuple(ops))
+
+    def _op(self) -> Op:
+        reader = self._reader
+        start = reader.pos
+        opcode = reader.varint()
+        plan = self._plans.get(opcode)
+        if plan is None:
+            _refuse(opcode, start)
+        declaration = plan.declaration
+        self.ops += 1
+        location = self._locate(self.ops, start)
+        results = self._types(reader.count("results") if plan.results < 0 else plan.results)
+        word = 0
+        if plan.flag_mask:
+            word = reader.varint()
+            if word & ~plan.flag_mask:
+                malformed(start, f"{declaration.name}: unknown flags {word & ~plan.flag_mask:#x}")
+        flags = plan.flag_sets.get(word)
+        if flags is None:
+            flags = frozenset(flag.name for flag in declaration.flags if word >> flag.bit & 1)
+            plan.flag_sets[word] = flags
+        attributes = self._attributes(plan, word, results, start)
+        operands = self._counted(plan, start) if plan.counted else self._operands(plan, word, start)
+        regions: tuple[Region, ...] = ()
+        try:
+            if plan.regions:
+                at = reader.pos
+                if reader.varint() != plan.regions:
+                    malformed(at, f"{declaration.name} needs {plan.regions} regions")
+                if len(self._scopes) == MAX_REGION_DEPTH:
+                    malformed(at, f"regions nest deeper than {MAX_REGION_DEPTH}")
+                self._scopes.append(enclose(declaration.name, operands, results))
+                regions = (self._region(),) if plan.regions == 1 else (self._region(), self._region())
+                self._scopes.pop()
+            op = Op(declaration, self._define(results), operands, attributes, flags, regions, location, start)
+            check_op(op)
+            if declaration.terminator:
+                check_terminator(op, self._scopes)
+        except IllFormed as problem:
+            malformed(start, f"{declaration.name}: {problem}")
+        return op
+
+    def _attributes(self, plan: OpPlan, word: int, results: tuple[Type, ...], start: int) -> dict[str, Any]:
+        reader = self._reader
+        made: dict[str, Any] = {}
+        for name, kind, bit, names in plan.attributes:
+            if bit and not word & bit:
+                made[name] = None
+            elif kind == ENUM:
+                value = reader.varint()
+                if value >= len(names):
+                    malformed(start, f"{plan.declaration.name}: unknown value {value} of attribute {name}")
+                made[name] = names[value]
+            elif kind == CONSTANT:
+                made[name] = self._constant(results, start)
+            else:
+                made[name] = self._payload(kind)
+        for name, value in plan.absent:
+            made[name] = value
+        return made
+
+    def _payload(self, kind: int) -> Any:
+        reader, tables = self._reader, self._tables
+        if kind == BOOLS:
+            return tuple([byte != 0 for byte in reader.take(reader.count("truth values"))])
+        if kind == VARINT:
+            return reader.varint()
+        if kind == PREDICATE:
+            return tables.attributes.predicate(reader)
+        if kind == STRING:
+            return tables.attributes.string(reader)
+        if kind == GLOBAL:
+            at = reader.pos
+            name = tables.attributes.string(reader)
+            if name not in tables.globals:
+                malformed(at, f"the module has no global {name!r}")
+            return name
+        if kind == I32S:
+            return reader.fixed_list(4, "numbers")
+        if kind == U8:
+            return reader.byte() != 0
+        if kind == HINTS:
+            return tables.attributes.dictionary(reader)
+        assert kind == ATTRIBUTES
+        return tables.attributes.array(reader)
+
+    def _constant(self, results: tuple[Type, ...], start: int) -> Constant:
+        index = self._reader.varint()
+        type = results[0]
+        key = (index, id(type))
+        made = self._constants.get(key)
+        if made is None:
+            if not isinstance(type, TileType):
+                malformed(start, "constant: the result is not a tile")
+            made = make_constant(type, self._tables.constants.bytes_of(index, start), start)
+            self._constants[key] = made
+            self._tables.constant_index.setdefault(made, index)
+        return made
+
+    def _operands(self, plan: OpPlan, word: int, start: int) -> dict[str, Operand]:
+        reader = self._reader
+        values = self._values
+        made: dict[str, Operand] = {}
+        for name, kind, bit in plan.operands:
+            if kind == GROUP:
+                made[name] = self._group(reader.count("operands"), start)
+            elif kind == SINGLE or word & bit:
+                number = reader.varint()
+                if number >= len(values):
+                    malformed(start, f"{plan.declaration.name}: operand {name} is %{number}, which is not visible here")
+                made[name] = values[number]
+            else:
+                made[name] = None
+        return made
+
+    def _group(self, count: int, start: int) -> tuple[Value, ...]:
+        reader, values = self._reader, self._values
+        numbers = [reader.varint() for _ in range(count)]
+        if numbers and max(numbers) >= len(values):
+            malformed(start, f"an operand is %{max(numbers)}, which is not visible here")
+        return tuple([values[number] for number in numbers])
+
+    def _counted(self, plan: OpPlan, start: int) -> dict[str, Operand]:
+        """One counted list over all declared operands, the last of which may be a group or optional."""
+        given = self._group(self._reader.count("operands"), start)
+        made: dict[str, Operand] = {}
+        position = 0
+        for name, kind, _ in plan.operands:
+            if kind == GROUP:
+                made[name] = given[position:]
+                position = max(position, len(given))
+                continue
+            present = position < len(given)
+            if kind == SINGLE and not present:
+                malformed(start, f"{plan.declaration.name}: operand {name} is missing")
+            made[name] = given[position] if present else None
+            position += present
+        if position < len(given):
+            malformed(start, f"{plan.declaration.name}: {len(given)} operands are too many")
+        return made
+
+
+def make_constant(type: TileType, data: bytes, at: int) -> Constant:
+    """A constant whose byte length fits its type: one element (a splat) or all of them."""
+    element = type.element
+    if not isinstance(element, ScalarType):
+        malformed(at, "a constant cannot hold pointers")
+    if len(data) not in (element.stored_bytes(1), element.stored_bytes(type.size)):
+        malformed(at, f"a constant of {type.size} x {element.name} cannot have {len(data)} bytes")
+    return Constant(type, data)
+
+
+def _refuse(opcode: int, start: int) -> NoReturn:
+    known = BY_OPCODE.get(opcode)
+    if known is None:
+        malformed(start, f"unknown opcode {opcode:#x}")
+    if known.typing == "preview":
+        malformed(start, f"{known.name} is a preview feature and not supported")
+    malformed(start, f"{known.name} needs bytecode version {known.since[0]}.{known.since[1]}")

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .decoder import decode
+from .encoder import encode
 
-__all__ = ["decode"]
+__all__ = ["decode", "encode"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .model import Bounded, DivBy, FloatAttribute, IntegerAttribute, SameElements, ScalarType, signed
-from .reader import Reader, malformed
+from .reader import Reader, malformed, unzigzag
 from .tables import StringTable, TypeTable
 
 INTEGER, FLOAT, BOOL, TYPE, STRING, ARRAY, DENSE, DIV_BY, SAME_ELEMENTS, DICTIONARY, HINTS, BOUNDED = range(1, 13)
 MAX_DEPTH: Final = 16
+MASK64: Final = (1 << 64) - 1
 
 
 class AttributeReader:
@@ -97,10 +98,12 @@ class AttributeReader:
     def _float(self, reader: Reader) -> FloatAttribute:
         start = reader.pos
         scalar = self._scalar(reader)
-        bits = reader.byte() if scalar.bits <= 8 else reader.wide_signed_varint() & ((1 << 64) - 1)
-        if not scalar.is_float or bits >> scalar.bits:
+        raw = reader.byte() if scalar.bits <= 8 else reader.overlong_varint()
+        bits = raw if scalar.bits <= 8 else unzigzag(raw & MASK64) & MASK64
+        overlong = raw > MASK64
+        if not scalar.is_float or bits >> scalar.bits or raw >> 65:
             malformed(start, f"{bits:#x} is no bit pattern of {scalar.name}")
-        return FloatAttribute(scalar, bits)
+        return FloatAttribute(scalar, bits, overlong)
 
     def _bool(self, reader: Reader) -> bool:
         at = reader.pos

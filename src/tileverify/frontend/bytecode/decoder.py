@@ -48,7 +48,7 @@ def _decode(data: bytes) -> Module:
         strings, types, constants, attributes, frozenset(item.name for item in globals_), constant_index
     )
     functions = _section(data, container, Section.FUNCTION)
-    entries, entry_layouts = read_entries(functions, tables, version, debug)
+    entries, entry_layouts, padding = read_entries(functions, tables, version, debug)
     producer = None
     section = _optional(data, container, Section.PRODUCER)
     if section:
@@ -62,7 +62,7 @@ def _decode(data: bytes) -> Module:
         constant_index,
         entry_layouts,
         debug.layout() if debug else None,
-        0,
+        padding,
     )
     return Module(version, entries, globals_, producer, layout)
 

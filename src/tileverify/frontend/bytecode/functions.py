@@ -17,8 +17,8 @@ KERNEL_HEADER_SINCE: Final[Version] = (13, 5)
 
 def read_entries(
     reader: Reader, tables: Tables, version: Version, debug: DebugInfo | None
-) -> tuple[tuple[Entry, ...], tuple[EntryLayout, ...]]:
-    """All entries of the function section, up to its end."""
+) -> tuple[tuple[Entry, ...], tuple[EntryLayout, ...], int]:
+    """All entries of the function section, and the number of padding bytes behind them."""
     entries: list[Entry] = []
     layouts: list[EntryLayout] = []
     base = reader.pos
@@ -31,10 +31,11 @@ def read_entries(
         names.add(entry.name)
         entries.append(entry)
         layouts.append(layout)
-    if reader.remaining:
+    padding = reader.remaining
+    if padding:
         reader.align(8, base)
     reader.finish("the functions")
-    return tuple(entries), tuple(layouts)
+    return tuple(entries), tuple(layouts), padding
 
 
 def _read_entry(

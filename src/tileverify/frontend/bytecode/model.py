@@ -176,10 +176,15 @@ class IntegerAttribute:
 
 @dataclass(frozen=True, slots=True)
 class FloatAttribute:
-    """A typed float as its bit pattern."""
+    """A typed float as the bit pattern that ``tileiras`` reads.
+
+    ``overlong`` marks a 64-bit pattern written as a 65-bit number, of which ``tileiras`` drops the top bit: cuTile
+    Python 1.7.0 writes negative f64 values so, and they lose their sign (the identity of an f64 maximum is +inf).
+    """
 
     type: ScalarType
     bits: int
+    overlong: bool = False
 
 
 def signed(raw: int, bits: int) -> int:

@@ -1,6 +1,6 @@
 """Declarations: element-wise arithmetic, comparison and conversion.
 
-Opcodes and layouts: NVIDIA/cuda-tile bytecode sources (13.1 to 13.3) and the encoder of the cuda-tile wheel (13.4, 13.5).
+Opcodes and layouts: NVIDIA/cuda-tile bytecode sources (13.1 to 13.3), the encoder of the cuda-tile wheel (13.4, 13.5).
 """
 
 from __future__ import annotations

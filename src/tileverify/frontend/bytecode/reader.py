@@ -15,6 +15,11 @@ def malformed(offset: int, reason: str) -> NoReturn:
     raise DecodeError(reason, offset=offset)
 
 
+def unzigzag(raw: int) -> int:
+    """0, 1, 2, 3, ... to 0, -1, 1, -2, ..."""
+    return raw >> 1 ^ -(raw & 1)
+
+
 class Reader:
     """Reads ``data[pos:end]``; offsets are those of the file.  All multi-byte numbers are little-endian."""
 
@@ -70,13 +75,11 @@ class Reader:
 
     def signed_varint(self) -> int:
         """Zigzag over LEB128; 64 bits."""
-        raw = self.varint()
-        return raw >> 1 ^ -(raw & 1)
+        return unzigzag(self.varint())
 
-    def wide_signed_varint(self) -> int:
-        """Zigzag over up to 70 bits: cuTile Python writes 64-bit float patterns as *positive* numbers, 65 bits long."""
-        raw = self._long_varint()
-        return raw >> 1 ^ -(raw & 1)
+    def overlong_varint(self) -> int:
+        """LEB128 of at most ten bytes, up to 70 bits."""
+        return self._long_varint()
 
     def count(self, what: str, item_bytes: int = 1) -> int:
         """A list length; the rest of the section must be able to hold that many items of ``item_bytes``."""

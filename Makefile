@@ -1,0 +1,54 @@
+# `make` or `make help` lists the targets.  All of them set up their own environment from a bare Python >= 3.11.
+SHELL := /bin/bash
+VENV ?= .venv
+BIN := $(VENV)/bin
+TEST_EXTRAS ?= test
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help check test lint format bench fuzz dist clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+check: ## prove the showcase kernels and refute a racy one
+	@tools/environment.sh $(VENV)
+	@echo "== Kernels that must be proved: corpus/showcase"
+	@$(BIN)/tileverify check corpus/showcase
+	@echo
+	@echo "== The same permutation with two swapped store indices, which must be refuted: corpus/racy/permute_swapped.py"
+	@status=0; $(BIN)/tileverify check corpus/racy/permute_swapped.py || status=$$?; \
+	if [ $$status -ne 1 ]; then echo "make check: expected exit status 1 (refuted), got $$status" >&2; exit 1; fi
+	@echo "== As expected: everything in corpus/showcase proved, the racy permutation refuted."
+
+test: ## run the tests
+	@tools/environment.sh $(VENV) $(TEST_EXTRAS)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: ## check style (ruff) and types (mypy --strict)
+	@tools/environment.sh $(VENV) dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: ## format and apply safe lint fixes
+	@tools/environment.sh $(VENV) dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: ## measure decoding, execution and proving on the kernels at hand
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m benchmarks
+
+fuzz: ## feed the decoder 100,000 mutated files
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m pytest -m fuzz --fuzz-inputs 100000
+
+dist: ## build sdist and wheel into dist/
+	@tools/environment.sh $(VENV) test
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist
+
+clean: ## remove the environment, caches and built files
+	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

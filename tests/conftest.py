@@ -1,0 +1,91 @@
+"""Fixtures and options that all tests share: golden files, hardware and duration markers, the amount of fuzzing."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tileverify")
+    group.addoption("--update-golden", action="store_true", help="rewrite the golden files with what the tests produce")
+    group.addoption("--slow", action="store_true", help="run the tests marked slow, too")
+    group.addoption(
+        "--fuzz-inputs", type=int, default=3000, metavar="N", help="inputs for each fuzz test (%(default)s)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    no_device = None if _has_cuda_device() else pytest.mark.skip(reason="no CUDA device")
+    too_slow = None if config.getoption("--slow") else pytest.mark.skip(reason="slow; run with --slow")
+    for item in items:
+        if no_device and item.get_closest_marker("gpu"):
+            item.add_marker(no_device)
+        if too_slow and item.get_closest_marker("slow"):
+            item.add_marker(too_slow)
+
+
+def _has_cuda_device() -> bool:
+    """Asks the driver itself, so that no GPU package is needed to find out."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+class Golden(str):
+    """The text of a golden file; ``assert text == golden`` compares, or rewrites the file under ``--update-golden``."""
+
+    __slots__ = ("path", "update")
+
+    path: Path
+    update: bool
+
+    @classmethod
+    def load(cls, path: Path, *, update: bool) -> Golden:
+        golden = cls(path.read_text(encoding="utf-8") if path.exists() else "")
+        golden.path = path
+        golden.update = update
+        return golden
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, str):
+            return NotImplemented
+        if str.__eq__(self, other):
+            return True
+        if self.update:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(str(other), encoding="utf-8")
+            return True
+        if not self.path.exists():
+            pytest.fail(f"{self.path} does not exist: run with --update-golden, then read what was written")
+        return False
+
+    __hash__ = str.__hash__
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The golden file of this test: ``golden/<test>[<parameters>].txt`` beside the test's module.
+
+    One comparison a test: a second one would overwrite the first.
+    """
+    module = Path(request.node.path)
+    name = re.sub(r"[^\w.=+-]+", "-", request.node.name).strip("-")
+    path = module.parent / "golden" / module.stem / f"{name}.txt"
+    return Golden.load(path, update=request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def fuzz_inputs(request: pytest.FixtureRequest) -> int:
+    """How many random inputs a fuzz test should try."""
+    count = request.config.getoption("--fuzz-inputs")
+    assert isinstance(count, int)
+    return count

@@ -1,0 +1,52 @@
+"""Call TileGym's operations so that their kernels are launched: ``tileverify record --no-gpu -- python drive.py``.
+
+    python drive.py [PART ...]      parts are the modules of ``cases``, by default all
+
+Prints a line to standard error for each call that failed and ends with exit code 1 if there was one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+import time
+import traceback
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch  # noqa: E402
+
+import cases  # noqa: E402
+
+
+def main(parts: list[str]) -> int:
+    torch.manual_seed(0)
+    failed = calls = 0
+    for part in parts or sorted(module.name for module in pkgutil.iter_modules(cases.__path__)):
+        importlib.import_module(f"cases.{part}")
+        for name, generate in [item for item in cases.CASES.items() if item[0].startswith(f"{part}.")]:
+            start = time.monotonic()
+            generated = generate()
+            while True:
+                try:
+                    call = next(generated)
+                    calls += 1
+                    call()
+                except StopIteration:
+                    break
+                except Exception as error:
+                    failed += 1
+                    where = traceback.extract_tb(error.__traceback__)[-1]
+                    reason = " | ".join(str(error).splitlines()[:4])
+                    print(
+                        f"{name}: {type(error).__name__}: {reason} ({where.filename}:{where.lineno})", file=sys.stderr
+                    )
+            print(f"{name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
+    print(f"{calls} calls, {failed} failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

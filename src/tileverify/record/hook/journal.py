@@ -1,0 +1,43 @@
+"""The notes that a recorded process leaves: one line of JSON per event, bytecode in files named by their hash.
+
+A journal belongs to one process (a fork opens its own) and each line is written whole, so that a killed process
+leaves a readable journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class Journal:
+    """Writes into ``folder``, which exists."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._pid = -1
+        self._file: Any = None
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Append one event; ``fields`` are JSON data."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            handle, _ = tempfile.mkstemp(prefix=f"{self._pid}-", suffix=".jsonl", dir=self._folder)
+            self._file = os.fdopen(handle, "w", encoding="utf-8")
+        self._file.write(json.dumps({"event": event, **fields}) + "\n")
+        self._file.flush()
+
+    def store(self, content: bytes) -> str:
+        """Keep bytecode; returns the SHA-256 that names it (``<sha256>.tileirbc``)."""
+        digest = hashlib.sha256(content).hexdigest()
+        target = self._folder / f"{digest}.tileirbc"
+        if not target.exists():
+            handle, name = tempfile.mkstemp(prefix=f"{digest}-", suffix=".partial", dir=self._folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.replace(name, target)
+        return digest

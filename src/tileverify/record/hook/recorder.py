@@ -1,0 +1,190 @@
+"""Writes down launches: the JIT's own signature, the bytecode it would compile, and the arguments."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import io
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from .arguments import conflicts, describe, describe_constraint
+from .journal import Journal
+
+
+@dataclass
+class _Specialisation:
+    """What is known of one (kernel, JIT signature); ``key`` is ``None`` when it is not recorded."""
+
+    key: int | None
+    seen: set[Any] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a kernel is kept: specialisations per kernel source, launches per specialisation."""
+
+    specialisations: int
+    launches: int
+
+
+class Recorder:
+    """One per process.  ``architecture`` is what bytecode is made for, e.g. ``sm_100``; ``None`` asks the GPU."""
+
+    def __init__(
+        self, journal: Journal, limits: Limits, architecture: str | None, bytecode_version: str | None
+    ) -> None:
+        self._journal = journal
+        self._limits = limits
+        self._architecture = architecture
+        self._bytecode_version = bytecode_version
+        self._known: dict[Any, _Specialisation] = {}
+        self._per_source: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._next_key = 0
+
+    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> None:
+        """Record one launch.  What the compiler itself refuses (a ``TileError``) is noted and raised, as the launch
+        would raise it; a failure of the recorder is noted only."""
+        from cuda.tile import TileError
+
+        with self._lock:
+            try:
+                self._record(kernel, _grid(grid), tuple(arguments), how)
+            except TileError as error:
+                self._note_failure(kernel, error, "rejected")
+                raise
+            except Exception as error:
+                self._note_failure(kernel, error, "failed")
+
+    def _record(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], how: str) -> None:
+        from cuda.tile.compilation import CallingConvention, KernelSignature
+
+        convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
+        signature = KernelSignature.from_kernel_args(kernel, arguments, convention)
+        function = kernel._annotated_function.pyfunc
+        options = repr(kernel._compiler_options)
+        identity = (function, options, signature.symbol)
+        specialisation = self._known.get(identity)
+        if specialisation is None:
+            specialisation = self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
+        if specialisation.key is None or len(specialisation.seen) >= self._limits.launches:
+            return
+        described = [describe(value, c) for value, c in zip(arguments, signature.parameters)]
+        fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
+        if fingerprint in specialisation.seen:
+            return
+        specialisation.seen.add(fingerprint)
+        self._journal.write(
+            "launch",
+            key=specialisation.key,
+            grid=grid,
+            arguments=described,
+            how=how,
+            test=os.environ.get("PYTEST_CURRENT_TEST", ""),
+        )
+
+    def _specialise(self, kernel: Any, signature: Any, options: str) -> int | None:
+        function = kernel._annotated_function.pyfunc
+        source = describe_source(function)
+        count = self._per_source.get(source["id"], 0)
+        if count >= self._limits.specialisations:
+            self._journal.write("left_out", kernel=source["qualname"], symbol=signature.symbol)
+            return None
+        bytecode, version = self._export(kernel, signature)
+        self._per_source[source["id"]] = count + 1
+        self._next_key += 1
+        self._journal.write(
+            "specialisation",
+            key=self._next_key,
+            kernel=source,
+            symbol=signature.symbol,
+            options=options,
+            parameters=list(inspect.signature(function).parameters),
+            signature=[describe_constraint(c) for c in signature.parameters],
+            calling_convention=signature.calling_convention.name,
+            bytecode_version=version,
+            architecture=self._architecture,
+            bytecode=self._journal.store(bytecode),
+        )
+        return self._next_key
+
+    def _export(self, kernel: Any, signature: Any) -> tuple[bytes, str]:
+        """Bytecode for ``signature`` and its version; without ``tileiras`` to ask, the newest portable version."""
+        from cuda.tile._compile import get_sm_arch
+        from cuda.tile.compilation import export_kernel
+
+        version = self._bytecode_version = self._bytecode_version or _newest_version()
+        self._architecture = self._architecture or get_sm_arch()
+        buffer = io.BytesIO()
+        export_kernel(
+            kernel,
+            [signature],
+            buffer,
+            gpu_code=self._architecture,
+            output_format="tileir_bytecode",
+            bytecode_version=version,
+        )
+        content = buffer.getvalue()
+        return content, f"{content[8]}.{content[9]}"
+
+    def _note_failure(self, kernel: Any, error: Exception, outcome: str) -> None:
+        function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
+        self._journal.write(
+            "error",
+            outcome=outcome,
+            kernel=describe_source(function) if function is not None else None,
+            type=type(error).__name__,
+            message=str(error)[:2000],
+            test=os.environ.get("PYTEST_CURRENT_TEST", ""),
+        )
+
+
+def _newest_version() -> str | None:
+    """``None`` lets ``cuda.tile`` ask the assembler, as its JIT does; ``13.3`` where there is no assembler."""
+    from cuda.tile._compile import _get_max_supported_bytecode_version, default_tile_context
+
+    try:
+        _get_max_supported_bytecode_version(default_tile_context.config.temp_dir)
+    except Exception:
+        return "13.3"
+    return None
+
+
+def describe_source(function: FunctionType) -> dict[str, Any]:
+    """Where a kernel is written: name, module, file, lines, and the hash of its text.
+
+    ``id`` tells kernels apart: qualified name and source text (bytecode of the function where there is no text).
+    """
+    code = function.__code__
+    try:
+        lines, first = inspect.getsourcelines(function)
+        text, last = "".join(lines), first + len(lines) - 1
+    except (OSError, TypeError):
+        text, first, last = repr((code.co_code, code.co_consts)), code.co_firstlineno, None
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "name": function.__name__,
+        "qualname": function.__qualname__,
+        "module": function.__module__,
+        "file": os.path.abspath(code.co_filename),
+        "line": first,
+        "last_line": last,
+        "source_sha256": digest,
+        "id": hashlib.sha256(f"{function.__qualname__}\n{text}".encode()).hexdigest(),
+    }
+
+
+def _grid(grid: Any) -> list[int]:
+    axes = list(grid) if isinstance(grid, (tuple, list)) else [grid]
+    return [int(axis) for axis in axes] + [1] * (3 - len(axes))
+
+
+def _without_addresses(described: Any) -> Any:
+    if isinstance(described, dict):
+        return {k: _without_addresses(v) for k, v in described.items() if k != "address"}
+    return [_without_addresses(item) for item in described] if isinstance(described, list) else described

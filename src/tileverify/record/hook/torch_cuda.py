@@ -1,0 +1,163 @@
+"""torch with an imitated GPU: every tensor lies on the CPU and says that it lies on ``cuda:0``.
+
+A ``TorchFunctionMode`` turns device "cuda" into "cpu" wherever a tensor is made or moved, and answers questions about
+a tensor's device; ``torch.cuda`` gets stand-ins (``torch_runtime``).  Kernels do not run, so outputs stay zero:
+memory from ``empty`` is zeroed (index arrays must not hold garbage), comparisons of results pass, and products of
+large matrices, which only reference computations make, are zeros as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+
+from . import dlpack
+from .torch_runtime import install_runtime
+
+_CPU = torch.device("cpu")
+_CUDA = torch.device("cuda", 0)
+
+HEAVY_FLOPS = 3e8
+"""Matrix products with more floating-point operations than this give zeros."""
+
+Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+def _is_cuda(device: Any) -> bool:
+    if isinstance(device, torch.device):
+        return bool(device.type == "cuda")
+    if isinstance(device, str):
+        return device.startswith("cuda")
+    return isinstance(device, int) and not isinstance(device, bool)
+
+
+def _device(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    device = func(*args, **kwargs)
+    return _CUDA if device.type == "cpu" else device
+
+
+def _same_tensor(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0]
+
+
+def _always(answer: Any) -> Handler:
+    return lambda func, args, kwargs: answer
+
+
+def _to(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func(*(_CPU if i and _is_cuda(a) and not isinstance(a, int) else a for i, a in enumerate(args)), **kwargs)
+
+
+def _zeroed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    made = func(*args, **kwargs)
+    return made if made.device.type == "meta" else made.detach().zero_().requires_grad_(made.requires_grad)
+
+
+def _tensors(values: Any) -> list[torch.Tensor]:
+    if isinstance(values, torch.Tensor):
+        return [values]
+    if isinstance(values, (list, tuple)):
+        return [tensor for value in values for tensor in _tensors(value)]
+    return []
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_on_meta, value))
+    return value
+
+
+def _product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A matrix product: computed while it is small, else zeros that still depend on the operands for autograd."""
+    operands = _tensors([args, list(kwargs.values())])
+    matrices = [t for t in operands if t.ndim >= 2]
+    if len(matrices) < 2:
+        return func(*args, **kwargs)
+    shape = func(*_on_meta(args), **{k: _on_meta(v) for k, v in kwargs.items()})
+    if not isinstance(shape, torch.Tensor):
+        return func(*args, **kwargs)
+    inner = max(max(t.shape[-2:]) for t in matrices[:2])
+    if 2.0 * shape.numel() * inner < HEAVY_FLOPS:
+        return func(*args, **kwargs)
+    zeros = torch.zeros(shape.shape, dtype=shape.dtype)
+    for t in operands:
+        if t.requires_grad and torch.is_grad_enabled():
+            zeros = zeros + (t.reshape(-1)[:1].sum() * 0).to(zeros.dtype)
+    return zeros
+
+
+def _handlers() -> dict[Any, Handler]:
+    tensor = torch.Tensor
+    table: dict[Any, Handler] = {
+        tensor.device.__get__: _device,  # type: ignore[attr-defined]
+        tensor.is_cuda.__get__: _always(True),  # type: ignore[attr-defined]
+        tensor.is_cpu.__get__: _always(False),  # type: ignore[attr-defined]
+        tensor.get_device: _always(0),
+        tensor.cuda: _same_tensor,
+        tensor.pin_memory: _same_tensor,
+        tensor.is_pinned: _always(True),
+        tensor.record_stream: _always(None),
+        tensor.to: _to,
+        torch.allclose: _always(True),
+    }
+    for name in ("empty", "empty_like", "empty_strided", "empty_permuted"):
+        table[getattr(torch, name)] = _zeroed
+    for name in ("new_empty", "new_empty_strided"):
+        table[getattr(tensor, name)] = _zeroed
+    for owner, names in (
+        (torch, ("matmul", "mm", "bmm", "baddbmm", "addmm", "einsum")),
+        (tensor, ("matmul", "mm", "bmm", "baddbmm", "addmm", "__matmul__", "__rmatmul__")),
+        (torch.nn.functional, ("linear", "scaled_dot_product_attention")),
+    ):
+        for name in names:
+            table[getattr(owner, name)] = _product
+    return table
+
+
+class PretendCuda(TorchFunctionMode):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handlers = _handlers()
+        self._constructors = set(_device_constructors())
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if _is_cuda(kwargs.get("device")):
+            kwargs["device"] = _CPU
+        if func in self._constructors:
+            kwargs.pop("pin_memory", None)
+        args = tuple(_CPU if isinstance(a, torch.device) and a.type == "cuda" else a for a in args)
+        handler = self._handlers.get(func)
+        return func(*args, **kwargs) if handler is None else handler(func, args, kwargs)
+
+
+def install(capability: tuple[int, int], name: str, multiprocessors: int) -> None:
+    """Imitate a GPU in the torch that was just imported."""
+    install_runtime(capability, name, multiprocessors)
+    _pass_comparisons()
+    export = torch._C._to_dlpack  # type: ignore[attr-defined]
+
+    def export_as_cuda(*args: Any, **kwargs: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return dlpack.move_to_cuda(export(*args, **kwargs))
+
+    torch._C._to_dlpack = export_as_cuda  # type: ignore[attr-defined]
+    PretendCuda().__enter__()
+
+
+def _pass_comparisons() -> None:
+    def passes(*args: Any, **kwargs: Any) -> None:
+        return None
+
+    torch.testing.assert_close = passes
+    torch.testing.assert_allclose = passes  # type: ignore[attr-defined]

@@ -1,0 +1,145 @@
+"""Recorded launches as launch specs in TOML (``docs``: "Launch specs").
+
+A spec for bytecode names the entry symbol and leaves constants out; a spec for the source names the function and has
+a value for every ``ct.Constant``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Recorded = Mapping[str, Any]
+
+
+class NotExpressible(Exception):
+    """A recorded argument that launch specs have no words for."""
+
+
+def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constants: bool, name: str) -> str:
+    """One ``[[launch]]`` for a recorded launch (``grid``, ``arguments``, ``overlaps``, ``test``).
+
+    ``constants`` says whether constant parameters are written.  Raises `NotExpressible`.
+    """
+    arguments = []
+    for parameter, argument in zip(names, launch["arguments"], strict=True):
+        text = _argument(argument, parameter, constants)
+        if text is not None:
+            arguments.append(f"{_key(parameter)} = {text}")
+    grid = [str(axis) for axis in launch["grid"]]
+    while len(grid) > 1 and grid[-1] == "1":
+        grid.pop()
+    lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}", f"grid = {_strings(grid)}"]
+    same = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
+    if same:
+        lines.append(f"requires = {_strings(same)}")
+    if launch["overlaps"]:
+        groups = ", ".join(_strings([pair["first"], pair["second"]]) for pair in launch["overlaps"])
+        lines.append(f"overlap = [{groups}]")
+    if launch.get("test"):
+        lines.insert(0, f"# recorded in {' '.join(launch['test'].split())}")
+    return "\n".join([*lines, "", "[launch.args]", *arguments, ""])
+
+
+def _argument(argument: Recorded, name: str, constants: bool) -> str | None:
+    """The TOML value that describes ``argument``; ``None`` for a constant that is left out."""
+    kind = argument["kind"]
+    if kind == "array":
+        return _string(array_text(argument, name))
+    if kind == "scalar":
+        return _string(_scalar_text(argument))
+    if kind == "constant":
+        return _constant(argument) if constants else None
+    if kind == "list":
+        element = _list_element(argument["items"], name)
+        return f"{{ list = {_string(element)}, length = {_string(str(len(argument['items'])))} }}"
+    if kind == "tuple":
+        return _tuple(argument, name, constants)
+    raise NotExpressible(f"{name} is a {argument.get('type', kind)}")
+
+
+def _tuple(argument: Recorded, name: str, constants: bool) -> str | None:
+    fields = argument.get("fields") or [None] * len(argument["items"])
+    texts = []
+    for field, item in zip(fields, argument["items"], strict=True):
+        text = _argument(item, f"{name}_{field or len(texts)}", constants)
+        if text is not None:
+            texts.append(f"{field} = {text}" if field else text)
+    if not texts and argument["items"]:
+        return None
+    return f"{{ {', '.join(texts)} }}" if argument.get("fields") else f"[{', '.join(texts)}]"
+
+
+def array_text(argument: Recorded, name: str) -> str:
+    """``f16[64, 128]``, with ``strides=`` where the array is not contiguous and ``index=i64`` for wide sizes."""
+    return _array_text(argument["dtype"], argument["shape"], argument["strides"], argument["index_bits"])
+
+
+def _array_text(dtype: str, shape: Sequence[object], strides: Sequence[object], index_bits: int) -> str:
+    options = []
+    if not is_contiguous(shape, strides):
+        comma = "," if len(strides) == 1 else ""
+        options.append(f"strides=({', '.join(map(str, strides))}{comma})")
+    if index_bits == 64:
+        options.append("index=i64")
+    return f"{dtype}[{', '.join(map(str, shape))}{''.join('; ' + option for option in options)}]"
+
+
+def is_contiguous(shape: Sequence[object], strides: Sequence[object]) -> bool:
+    """Row-major without gaps.  The stride of a dimension of size 1 reaches no element and may be anything."""
+    if not all(isinstance(value, int) for value in (*shape, *strides)):
+        return False
+    expected = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size  # type: ignore[operator]
+    return True
+
+
+def _list_element(items: Sequence[Recorded], name: str) -> str:
+    """One description for all arrays of a list: sizes and strides that differ become fresh names."""
+    if not items:
+        raise NotExpressible(f"the list {name} is empty")
+    first = items[0]
+    if any(item["dtype"] != first["dtype"] or len(item["shape"]) != len(first["shape"]) for item in items):
+        raise NotExpressible(f"the list {name} mixes data types or ranks")
+    shape = _common([item["shape"] for item in items], f"{name}_size")
+    if all(is_contiguous(item["shape"], item["strides"]) for item in items):
+        dtype, width = first["dtype"], "; index=i64" if first["index_bits"] == 64 else ""
+        return f"{dtype}[{', '.join(map(str, shape))}{width}]"
+    strides = _common([item["strides"] for item in items], f"{name}_stride")
+    return _array_text(first["dtype"], shape, strides, first["index_bits"])
+
+
+def _common(rows: Sequence[Sequence[int]], stem: str) -> list[object]:
+    return [column[0] if len(set(column)) == 1 else f"{stem}_{axis}" for axis, column in enumerate(zip(*rows))]
+
+
+def _scalar_text(argument: Recorded) -> str:
+    value = argument["value"]
+    return f"{argument['dtype']} = {int(value)}" if isinstance(value, int) else str(argument["dtype"])
+
+
+def _constant(argument: Recorded) -> str:
+    value, kind = argument["value"], argument.get("type")
+    if kind == "float":
+        return str(value)
+    if kind == "dtype":
+        return _string(value)
+    if kind is not None or value is None:
+        raise NotExpressible(f"a constant is {value!r}")
+    return _string(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() else _string(name)
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _strings(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_string, texts))}]"

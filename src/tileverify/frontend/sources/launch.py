@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+INFERRED = "inferred"
+"""The name of the launch that the tool makes up for a kernel without a spec."""
+
 
 # ---------------------------------------------------------------------------------------- expressions
 @dataclass(frozen=True, slots=True)

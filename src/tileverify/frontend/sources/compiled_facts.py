@@ -1,0 +1,132 @@
+"""What a compilation may take as given about an array, and the entry parameters that result.
+
+As in cuda.tile's JIT: the unit stride of a contiguous last dimension, sizes of 1, divisibility by 16 (bytes for
+strides), strides that are not negative, elements that do not overlap.  Unlike in the JIT, which looks at one
+launch, every fact must follow from the launch spec, so that each ``assume`` in the bytecode is provable from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...errors import SpecError
+from .divisibility import divisor_of, known_divisors
+from .element_types import ELEMENT_TYPES
+from .expressions import constant_value
+from .launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    EntryParameter,
+    LaunchSpec,
+    ListArgument,
+    Role,
+    ScalarArgument,
+    TupleArgument,
+)
+from .layout import may_overlap_itself, strides_of
+from .parameters import KernelParameter
+
+_DIVISOR = 16
+_PLAIN = KernelParameter("")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """Per dimension: compiled-in sizes and strides (in elements), and what divides the others (1: nothing known)."""
+
+    shape_constant: tuple[int | None, ...]
+    stride_constant: tuple[int | None, ...]
+    shape_divisible_by: tuple[int, ...]
+    stride_divisible_by: tuple[int, ...]
+    may_alias_internally: bool
+
+
+def array_facts(
+    array: ArrayArgument, parameter: KernelParameter = _PLAIN, divisors: Mapping[str, int] | None = None
+) -> ArrayFacts:
+    """The facts for one array argument; :class:`SpecError` where an annotation needs a number the spec lacks."""
+    rank = len(array.shape)
+    strides = strides_of(array)
+    sizes = [constant_value(size) for size in array.shape]
+    numeric_strides = [constant_value(stride) for stride in strides]
+    static_shape = _axes(array.name, "static_shape_dims", parameter.static_shape, rank)
+    static_strides = _axes(array.name, "static_stride_dims", parameter.static_strides, rank)
+    for what, axes, values in (("size", static_shape, sizes), ("stride", static_strides, numeric_strides)):
+        for dim in axes:
+            if values[dim] is None:
+                raise SpecError(
+                    f"the kernel compiles {what} {dim} of '{array.name}' in, so the spec must give a number"
+                )
+    shape_constant = tuple(size if size == 1 or dim in static_shape else None for dim, size in enumerate(sizes))
+    # An annotation that lists static strides is the only source of them: the JIT then infers no unit stride.
+    compiled = static_strides or {dim for dim in range(rank)[-1:] if numeric_strides[dim] == 1}
+    stride_constant = tuple(stride if dim in compiled else None for dim, stride in enumerate(numeric_strides))
+    known = divisors or {}
+    step = max(1, _DIVISOR * 8 // ELEMENT_TYPES[array.dtype].bits)
+    return ArrayFacts(
+        shape_constant=shape_constant,
+        stride_constant=stride_constant,
+        shape_divisible_by=tuple(
+            _DIVISOR if fixed is None and divisor_of(size, known) % _DIVISOR == 0 else 1
+            for fixed, size in zip(shape_constant, array.shape, strict=True)
+        ),
+        stride_divisible_by=tuple(
+            step if fixed is None and divisor_of(stride, known) % step == 0 else 1
+            for fixed, stride in zip(stride_constant, strides, strict=True)
+        ),
+        may_alias_internally=may_overlap_itself(array),
+    )
+
+
+def element_facts(array: ArrayArgument) -> ArrayFacts:
+    """The facts for the elements of a list: only the unit stride, for each element has its own descriptor in memory."""
+    plain = array_facts(array)
+    ones, nones = (1,) * len(array.shape), (None,) * len(array.shape)
+    return ArrayFacts(nones, plain.stride_constant, ones, ones, plain.may_alias_internally)
+
+
+def _axes(name: str, field: str, dims: tuple[int, ...], rank: int) -> set[int]:
+    for dim in dims:
+        if not -rank <= dim < rank:
+            raise SpecError(f"the kernel's {field} names dimension {dim}, but '{name}' has rank {rank} in the spec")
+    return {dim % rank for dim in dims}
+
+
+def spec_divisors(spec: LaunchSpec) -> dict[str, int]:
+    """What the facts of a spec say about the divisors of its names."""
+    return known_divisors(spec.requires)
+
+
+def entry_parameters(spec: LaunchSpec, facts: Mapping[str, ArrayFacts] | None = None) -> tuple[EntryParameter, ...]:
+    """The entry's parameters in ABI order.
+
+    A scalar takes one, an array its pointer, sizes and strides, a list its pointer and length; tuples are flattened
+    and constants left out.  ``facts`` (by argument name) give the values that the compilation fixed; without them,
+    as for bytecode, none is.
+    """
+    known = facts or {}
+    return tuple(parameter for argument in spec.arguments for parameter in _parameters(argument, known))
+
+
+def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts]) -> Iterator[EntryParameter]:
+    name = argument.name
+    match argument:
+        case ArrayArgument(shape=shape):
+            fixed = facts.get(name)
+            yield EntryParameter(Role.POINTER, name)
+            for dim in range(len(shape)):
+                yield EntryParameter(Role.SHAPE, name, dim, fixed.shape_constant[dim] if fixed else None)
+            for dim in range(len(shape)):
+                yield EntryParameter(Role.STRIDE, name, dim, fixed.stride_constant[dim] if fixed else None)
+        case ScalarArgument():
+            yield EntryParameter(Role.SCALAR, name)
+        case ListArgument():
+            yield EntryParameter(Role.LIST_POINTER, name)
+            yield EntryParameter(Role.LIST_LENGTH, name)
+        case TupleArgument(items=items):
+            for item in items:
+                yield from _parameters(item, facts)
+        case ConstantArgument():
+            pass

@@ -1,0 +1,274 @@
+"""Find kernels under the paths of a command line and make units of them, one at a time.
+
+A target is a ``.py`` or ``.cu`` file, a bytecode file, a folder, or one of these files with ``::KERNEL`` or
+``::KERNEL::LAUNCH`` behind it.
+"""
+
+from __future__ import annotations
+
+import glob
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
+from .bytecode_file import bytecode_entries, entry_unit, is_bytecode, read_bytecode, unknown_launch
+from .gather import SourceSpecs, named_launches
+from .launch import INFERRED, KernelUnit, LaunchSpec
+from .parameters import KernelParameter
+from .python_scan import PythonScan, scan_python
+from .spec import build_launch
+from .spec_files import RawLaunch
+
+_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """A file, kernel or launch that gives no unit; the others go on.  ``kernel`` and ``launch`` where known."""
+
+    file: Path
+    kernel: str | None
+    launch: str | None
+    error: TileVerifyError
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A kernel under one launch, found but not compiled; ``launch`` is ``None`` where the spec must be inferred."""
+
+    file: Path
+    kernel: str
+    launch: LaunchSpec | None
+    line: int | None
+    compile: Callable[[], KernelUnit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel of any kind of source; ``parameters`` is ``None`` where only the spec can tell their meaning."""
+
+    name: str
+    line: int | None
+    parameters: tuple[KernelParameter, ...] | None
+    decorated: Callable[[], tuple[RawLaunch, ...]]
+    compile: Callable[[LaunchSpec], KernelUnit]
+    infer: Callable[[], KernelUnit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    path: Path
+    kernel: str | None = None
+    launch: str | None = None
+
+    def wants(self, kernel: str | None, launch: str | None = None) -> bool:
+        return (self.kernel in (None, kernel) or kernel is None) and (self.launch in (None, launch) or launch is None)
+
+
+def discover(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[KernelUnit | SourceFailure]:
+    """Every kernel under ``targets`` with every launch, compiled when it is asked for, in a fixed order.
+
+    Raises :class:`UsageError` at once for a path that does not exist, and :class:`NoKernelFound` at the end when
+    there was nothing.
+    """
+    found = candidates(targets, spec_file=spec_file)
+    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+
+
+def candidates(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[Candidate | SourceFailure]:
+    """As :func:`discover`, before compilation; cheap enough to list."""
+    if not targets:
+        raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
+    parsed = [_parse_target(target) for target in targets]
+    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
+    return _candidates(parsed, specs)
+
+
+def _compiled(candidate: Candidate) -> KernelUnit | SourceFailure:
+    try:
+        return candidate.compile()
+    except TileVerifyError as error:
+        name = candidate.launch.name if candidate.launch else None
+        return SourceFailure(candidate.file, candidate.kernel, name, error)
+
+
+def _parse_target(target: str) -> _Target:
+    path, *rest = target.split("::")
+    if len(rest) > 2 or not all([path, *rest]):
+        raise UsageError(f"'{target}' is not PATH, FILE::KERNEL or FILE::KERNEL::LAUNCH")
+    place = Path(path)
+    if not place.exists():
+        raise UsageError(f"there is no file or folder '{path}'")
+    if rest and place.is_dir():
+        raise UsageError(f"'{target}': a kernel is named after a file, not after a folder")
+    if place.is_file() and place.suffix not in (".py", ".cu") and not is_bytecode(place):
+        raise UsageError(f"'{path}' is neither a .py nor a .cu file nor Tile IR bytecode")
+    return _Target(place, *rest)
+
+
+def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterator[Candidate | SourceFailure]:
+    seen: set[tuple[Path, str | None, str | None]] = set()
+    kernels: set[str] = set()
+    nothing: list[NoKernelFound] = []
+    complete = all(target.kernel is None for target in targets)
+    for target in targets:
+        count = 0
+        names: list[str] = []
+        for path in _source_files(target.path):
+            for found in _file_candidates(path, target, specs, names):
+                launch = found.launch.name if isinstance(found.launch, LaunchSpec) else found.launch
+                count += 1
+                key = (path.resolve(), found.kernel, launch)
+                if key not in seen or (found.kernel is None and isinstance(found, SourceFailure)):
+                    seen.add(key)
+                    yield found
+        kernels.update(names)
+        if not count:
+            nothing.append(_nothing_found(target, names))
+    if specs is not None and complete:
+        for raw, error in specs.strangers(sorted(kernels)):
+            yield SourceFailure(Path(raw.file), raw.kernel, None, error)
+    if not seen:
+        raise nothing[0]
+    for each in nothing:
+        yield SourceFailure(Path(each.file or ""), None, None, each)
+
+
+def _nothing_found(target: _Target, kernels: Sequence[str]) -> NoKernelFound:
+    if target.kernel is None:
+        return NoKernelFound("no tile kernel found", str(target.path))
+    if target.kernel in kernels:
+        return NoKernelFound(f"kernel '{target.kernel}' has no launch named '{target.launch}'", str(target.path))
+    known = f"; it has {', '.join(sorted(set(kernels)))}" if kernels else ""
+    return NoKernelFound(f"there is no kernel '{target.kernel}'{known}", str(target.path))
+
+
+def _source_files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    folders = []
+    for entry in sorted(path.iterdir(), key=lambda each: each.name):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            # A link to a folder could lead in a circle.
+            if entry.name not in _SKIPPED_FOLDERS and not entry.is_symlink() and not (entry / "pyvenv.cfg").exists():
+                folders.append(entry)
+        elif entry.suffix in (".py", ".cu") or is_bytecode(entry):
+            yield entry
+    for folder in folders:
+        yield from _source_files(folder)
+
+
+def _file_candidates(
+    path: Path, target: _Target, specs: SourceSpecs | None, names: list[str]
+) -> Iterator[Candidate | SourceFailure]:
+    """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
+    try:
+        if path.suffix == ".py":
+            scan = scan_python(path)
+            yield from _nested(path, scan, target, names)
+            kernels = _python_kernels(path, scan)
+        elif path.suffix == ".cu":
+            kernels = _tile_cpp_kernels(path)
+        else:
+            kernels = _bytecode_kernels(path, read_bytecode(path))
+        if not kernels:
+            return
+        names.extend(kernel.name for kernel in kernels)
+        known = SourceSpecs.beside(path) if specs is None else specs
+        if specs is None and target.kernel is None and not _shares_spec(path):
+            for raw, error in known.strangers(names):
+                yield SourceFailure(path, raw.kernel, None, error)
+    except TileVerifyError as error:
+        yield SourceFailure(path, None, None, error)
+        return
+    for kernel in kernels:
+        if target.wants(kernel.name):
+            yield from _launches(path, kernel, known, target)
+
+
+def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) -> Iterator[Candidate | SourceFailure]:
+    try:
+        launches = specs.of_kernel(kernel.name, kernel.decorated())
+    except TileVerifyError as error:
+        yield SourceFailure(path, kernel.name, None, error)
+        return
+    if not launches and target.launch in (None, INFERRED):
+        yield Candidate(path, kernel.name, None, kernel.line, kernel.infer)
+    for name, raw, twice in named_launches(launches):
+        if not target.wants(kernel.name, name):
+            continue
+        try:
+            if twice is not None:
+                raise twice
+            spec = build_launch(raw, name, kernel.parameters)
+        except TileVerifyError as error:
+            yield SourceFailure(path, kernel.name, name, error)
+        else:
+            yield Candidate(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
+
+
+def _nested(path: Path, scan: PythonScan, target: _Target, names: list[str]) -> Iterator[SourceFailure]:
+    for name, line in scan.nested.items():
+        names.append(name)
+        if target.kernel is None or target.kernel in (name, name.rpartition(".")[2]):
+            problem = f"the kernel '{name}' exists only while the function around it runs; move it to module level"
+            yield SourceFailure(path, name, None, SourceError(problem, str(path), line))
+
+
+def _shares_spec(path: Path) -> bool:
+    """Whether another source, such as ``matmul.cu`` beside ``matmul.py``, reads the same spec file."""
+    return any(
+        other != path and (other.suffix in (".py", ".cu") or is_bytecode(other))
+        for other in path.parent.glob(glob.escape(path.stem) + ".*")
+        if other.stem == path.stem and other.is_file()
+    )
+
+
+# ------------------------------------------------------------------------------------ kernels of a file
+def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
+    if not scan.may_hold_kernels:
+        return []
+    from .cutile import compile_kernel, kernels_of_file
+    from .infer import infer_unit
+
+    return [
+        _Kernel(
+            name=kernel.name,
+            line=kernel.line,
+            parameters=kernel.parameters,
+            decorated=kernel.decorated,
+            compile=partial(compile_kernel, kernel),
+            infer=partial(infer_unit, kernel),
+        )
+        for kernel in kernels_of_file(path, scan)
+    ]
+
+
+def _tile_cpp_kernels(path: Path) -> list[_Kernel]:
+    from .tile_cpp import compile_tile_cpp, holds_tile_code
+
+    if not holds_tile_code(path):
+        return []
+    started = time.perf_counter()
+    data = compile_tile_cpp(path)
+    return _bytecode_kernels(path, data, compile_ms=(time.perf_counter() - started) * 1000)
+
+
+def _bytecode_kernels(path: Path, data: bytes, *, compile_ms: float = 0.0) -> list[_Kernel]:
+    return [
+        _Kernel(
+            name=entry.symbol,
+            line=entry.line,
+            parameters=None,
+            decorated=tuple,
+            compile=partial(entry_unit, entry),
+            infer=partial(entry_unit, entry, unknown_launch(entry.symbol)),
+        )
+        for entry in bytecode_entries(data, path, compile_ms=compile_ms)
+    ]

@@ -1,0 +1,96 @@
+"""Array layouts: what the strides of a description say about two elements sharing an address.
+
+A stride given as a bare name is only known to keep the elements apart ("rows may not overlap unless said").
+A number or an expression says exactly what the stride is, so the elements are apart only where that follows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from .expressions import constant_value
+from .launch import Apply, ArrayArgument, Expression, Name, Number
+
+
+def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The row-major strides of a shape, in elements: the last is 1, each other the product of the sizes after it."""
+    strides: list[Expression] = []
+    product: Expression = Number(1)
+    for size in reversed(shape):
+        strides.append(product)
+        product = size if product == Number(1) else Apply("*", (size, product))
+    return tuple(reversed(strides))
+
+
+def strides_of(array: ArrayArgument) -> tuple[Expression, ...]:
+    """The strides of an array in elements, also where the description leaves them out."""
+    return contiguous_strides(array.shape) if array.strides is None else array.strides
+
+
+def may_overlap_itself(array: ArrayArgument) -> bool:
+    """Whether two different indices may mean one address, which is cuda.tile's ``may_alias_internally``.
+
+    ``False`` is a standing fact of the launch: it follows from the description, or the description names a stride
+    and so promises it.
+    """
+    if array.strides is None:
+        return False
+    said = [
+        (stride, size)
+        for stride, size in zip(array.strides, array.shape, strict=True)
+        if not isinstance(stride, Name) and constant_value(size) != 1
+    ]
+    return not (_apart_by_numbers(said) or _apart_by_factors(said, array.shape))
+
+
+def _apart_by_numbers(dims: Sequence[tuple[Expression, Expression]]) -> bool:
+    """Each stride exceeds the reach of all smaller ones; only the largest may have an unknown size."""
+    values = [(constant_value(stride), constant_value(size)) for stride, size in dims]
+    known = sorted((stride, size) for stride, size in values if stride is not None and size is not None)
+    unknown = [(stride, size) for stride, size in values if stride is None or size is None]
+    if len(unknown) > 1 or any(stride is None for stride, _ in unknown):
+        return False
+    reach = 0
+    for stride, size in known:
+        if stride <= reach:
+            return False
+        reach += stride * max(size - 1, 0)
+    return all(stride is not None and stride > reach for stride, _ in unknown)
+
+
+def _apart_by_factors(dims: Sequence[tuple[Expression, Expression]], shape: Sequence[Expression]) -> bool:
+    """From the last dimension on, each stride is a multiple of the next stride times the next size.
+
+    The multiple may be a positive number or a size of this array: where that size is 0 there are no elements.
+    """
+    harmless = {size.name for size in shape if isinstance(size, Name)}
+    reach: Counter[str] = Counter()
+    factor = 1
+    for position, (stride, size) in enumerate(reversed(dims)):
+        names, number = _factors(stride)
+        if number <= 0 or "" in names:
+            return False
+        if position and (reach - names or number % factor):
+            return False
+        if not all(name in harmless for name in names - reach):
+            return False
+        size_names, size_number = _factors(size)
+        reach, factor = names + size_names, number * size_number
+        if "" in reach and position + 1 < len(dims):
+            return False
+    return True
+
+
+def _factors(expression: Expression) -> tuple[Counter[str], int]:
+    """The names and the number of a product; the name ``""`` stands for a factor that is neither."""
+    value = constant_value(expression)
+    if value is not None:
+        return Counter(), value
+    if isinstance(expression, Name):
+        return Counter([expression.name]), 1
+    if isinstance(expression, Apply) and expression.op == "*":
+        names, number = _factors(expression.args[0])
+        more, times = _factors(expression.args[1])
+        return names + more, number * times
+    return Counter([""]), 1

@@ -1,0 +1,88 @@
+"""CUDA Tile C++: compile a ``.cu`` file to Tile IR bytecode with nvcc."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ...errors import SourceError
+
+ARCHITECTURE = "sm_90"
+"""Bytecode does not depend on it beyond hints; it must be one that nvcc accepts for tile code."""
+TIMEOUT_S = 300.0
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>[^\s(][^(]*)\((?P<line>\d+)\): (?:catastrophic |fatal )?error\s*[^:]*: (?P<text>.*)$"
+)
+_DIAGNOSTIC_GNU = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+
+
+def holds_tile_code(path: Path) -> bool:
+    """Whether a ``.cu`` file speaks of tile kernels at all (ordinary CUDA C++ does not)."""
+    try:
+        return b"__tile_global__" in path.read_bytes()
+    except OSError:
+        return False
+
+
+def find_nvcc() -> Path | None:
+    """nvcc from the ``nvidia`` packages of this Python, or from ``PATH``."""
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        candidate = Path(folder) / "cu13" / "bin" / "nvcc"
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
+    found = shutil.which("nvcc")
+    return Path(found) if found else None
+
+
+def compile_tile_cpp(path: Path) -> bytes:
+    """The Tile IR bytecode of a ``.cu`` file.
+
+    Raises :class:`SourceError` where there is no nvcc that compiles tile code, or at the user's line where the
+    source does not compile.
+    """
+    nvcc = find_nvcc()
+    if nvcc is None:
+        raise SourceError(
+            "CUDA Tile C++ needs nvcc 13.3 or later; install it with: pip install 'cuda-tile[tileiras]'", str(path)
+        )
+    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+        output = Path(folder) / "module.tileirbc"
+        command = [
+            str(nvcc),
+            "-std=c++20",
+            "--enable-tile",
+            "--tilebc",
+            f"-arch={ARCHITECTURE}",
+            str(path.resolve()),
+            "-o",
+            str(output),
+        ]
+        try:
+            result = subprocess.run(
+                command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=folder, check=False, errors="replace"
+            )
+        except OSError as error:
+            raise SourceError(f"nvcc does not start ({error.strerror}): {nvcc}", str(path)) from None
+        except subprocess.TimeoutExpired:
+            raise SourceError(f"nvcc took more than {TIMEOUT_S:.0f} seconds", str(path)) from None
+        if result.returncode != 0 or not output.is_file():
+            raise _compile_error(path, result.stderr + "\n" + result.stdout)
+        return output.read_bytes()
+
+
+def _compile_error(path: Path, output: str) -> SourceError:
+    for line in output.splitlines():
+        match = _DIAGNOSTIC.match(line) or _DIAGNOSTIC_GNU.match(line)
+        if match:
+            return SourceError(f"nvcc: {match['text']}", match["file"], int(match["line"]))
+    if "--enable-tile" in output or "--tilebc" in output:
+        return SourceError("this nvcc cannot compile tile code; nvcc 13.3 or later can", str(path))
+    last = [line.strip() for line in output.splitlines() if line.strip()]
+    return SourceError(f"nvcc failed: {last[-1] if last else 'no message'}", str(path))

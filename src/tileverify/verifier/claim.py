@@ -63,7 +63,7 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The replay saw the fault: on ``array``, byte ``byte`` of its allocation, ``element`` in spec form (``c[1, 0]``)."""
+    """The replay saw the fault: on ``array``, byte ``byte`` of its allocation, ``element`` as ``c[1, 0]``."""
 
     array: str
     element: str

@@ -1,0 +1,394 @@
+"""The launch contract as terms: what every launch that the user means satisfies.
+
+A `LaunchSpec` speaks of sizes by name (``M``); a summary speaks of entry parameters (``a.shape[0]``).  The
+contract joins them: ``values`` replaces parameters by contract terms, ``facts`` are what remains to be assumed.
+Standing facts (``interface.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
+[1, 2**24 - 1], distinct arguments do not overlap, arrays are allocated to their full extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+from ..errors import SpecError
+from ..frontend.sources.launch import (
+    Apply,
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    DataFact,
+    EntryParameter,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    Number,
+    Role,
+    SameArray,
+    ScalarArgument,
+    TupleArgument,
+)
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import GRID, GRID_MAX
+from ..frontend.symbolic.terms import Scope, Term
+
+INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
+INDEX_MAX = {32: 2**31 - 1, 64: 2**63 - 1}
+
+
+@dataclass(frozen=True, slots=True)
+class DataTerm:
+    """A `DataFact` with its bounds as terms."""
+
+    fact: DataFact
+    low: Term | None = None
+    high: Term | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """``values`` maps summary variables to contract terms, ``facts`` holds for every launch of the contract.
+
+    ``injective``: arrays in whose layout different coordinates have different addresses.
+    ``overlap``: groups of argument names that may share memory; ``same``: pairs that are one array.
+    ``variables``: the contract's own variables, for reports and witnesses.
+    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number.
+    """
+
+    values: Mapping[Term, Term]
+    facts: tuple[Term, ...]
+    injective: frozenset[str]
+    overlap: tuple[frozenset[str], ...]
+    same: tuple[frozenset[str], ...]
+    data: tuple[DataTerm, ...]
+    variables: tuple[Term, ...]
+    text: tuple[str, ...]
+    grid_given: bool = False
+    literal_sizes: bool = False
+    arrays: Mapping[str, ArrayArgument] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert all(fact.sort is t.Sort.BOOL for fact in self.facts)
+
+    def may_overlap(self, first: str, second: str) -> bool:
+        """Whether two different arguments may share memory."""
+        return any(first in group and second in group for group in self.overlap)
+
+    def is_same(self, first: str, second: str) -> bool:
+        return any(first in pair and second in pair for pair in self.same)
+
+
+def parameter_variable(parameter: EntryParameter, index_bits: int = 32) -> Term | None:
+    """The summary's variable of one entry parameter (named as in the spec)."""
+    match parameter.role:
+        case Role.SHAPE:
+            name = f"{parameter.argument}.shape[{parameter.dim}]"
+        case Role.STRIDE:
+            name = f"{parameter.argument}.strides[{parameter.dim}]"
+        case _:
+            return None
+    return t.var(name, Scope.LAUNCH, 0, INDEX_MAX[index_bits])
+
+
+def scalar_variable(name: str, dtype: str) -> Term:
+    """A runtime scalar: integers in their signed reading, booleans as booleans."""
+    bits = INT_BITS[dtype]
+    if bits == 1:
+        return t.var(name, Scope.LAUNCH, sort=t.Sort.BOOL)
+    return t.var(name, Scope.LAUNCH, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def build_contract(launch: LaunchSpec) -> Contract:
+    """Join a launch spec to the variables of a summary.
+
+    Raises `SpecError` for a name that the launch does not define and for an ``is`` between different descriptions.
+    """
+    return _Builder(launch).build()
+
+
+class _Builder:
+    def __init__(self, launch: LaunchSpec) -> None:
+        self.launch = launch
+        self.values: dict[Term, Term] = {}
+        self.facts: list[Term] = []
+        self.names: dict[str, Term] = {}
+        self.arrays = {array.name: array for array in launch.arrays()}
+        self.scalars = {s.name: s for s in _scalars(launch.arguments)}
+
+    def build(self) -> Contract:
+        launch = self.launch
+        self._declare_names()
+        for array in self.arrays.values():
+            self._bind_array(array)
+        for scalar in self.scalars.values():
+            self._bind_scalar(scalar)
+        for listed in _lists(launch.arguments):
+            length = self._term(listed.length)
+            variable = t.var(f"{listed.name}.length", Scope.LAUNCH, 0, INDEX_MAX[32])
+            self._define(variable, length, 0, INDEX_MAX[32])
+        if launch.grid is not None:
+            for variable, expression in zip(GRID, launch.grid, strict=True):
+                self._define(variable, self._term(expression), 1, GRID_MAX)
+        same: list[frozenset[str]] = []
+        for requirement in launch.requires:
+            if isinstance(requirement, SameArray):
+                same.append(frozenset((requirement.first, requirement.second)))
+                self._same_array(requirement)
+            else:
+                self.facts.append(self._condition(requirement))
+        data = tuple(
+            DataTerm(
+                fact,
+                None if fact.low is None else self._term(fact.low),
+                None if fact.high is None else self._term(fact.high),
+            )
+            for fact in launch.data
+        )
+        substitute = {variable: value for variable, value in self.values.items() if variable is not value}
+        facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
+        sizes = [size for array in self.arrays.values() for size in array.shape]
+        return Contract(
+            values=substitute,
+            facts=facts,
+            injective=frozenset(a.name for a in self.arrays.values() if not _says_overlap(a)),
+            overlap=tuple(dict.fromkeys((*launch.alias, *launch.overlap, *same))),
+            same=tuple(same),
+            data=data,
+            variables=tuple(self.names.values()),
+            text=tuple(_contract_text(launch)),
+            grid_given=launch.grid is not None,
+            literal_sizes=all(isinstance(size, Number) for size in sizes),
+            arrays=self.arrays,
+        )
+
+    # ------------------------------------------------------------------------------------------ names
+    def _declare_names(self) -> None:
+        """Sizes are >= 0; a name that is itself passed as an int32 also fits int32."""
+        highs: dict[str, int | None] = {}
+        for expression, limit in self._named_expressions():
+            for name in _free(expression):
+                highs.setdefault(name, None)
+            if isinstance(expression, Name) and limit is not None:
+                highs[expression.name] = min(limit, highs[expression.name] or limit)
+        for name, high in highs.items():
+            if "." not in name and name not in self.scalars:
+                self.names[name] = t.var(name, Scope.LAUNCH, 0, high)
+
+    def _named_expressions(self) -> Iterator[tuple[Expression, int | None]]:
+        """The expressions that introduce names, with the largest value that the ABI can pass for them."""
+        for array in self.arrays.values():
+            for expression in (*array.shape, *(array.strides or ())):
+                yield expression, INDEX_MAX[array.index_bits]
+        for scalar in self.scalars.values():
+            if scalar.value is not None and scalar.dtype in INT_BITS:
+                bits = INT_BITS[scalar.dtype]
+                yield scalar.value, 2 ** (bits - 1) - 1 if bits > 1 else None
+        for listed in _lists(self.launch.arguments):
+            yield listed.length, None
+
+    def _bind_array(self, array: ArrayArgument) -> None:
+        limit = INDEX_MAX[array.index_bits]
+        shape = [self._term(size) for size in array.shape]
+        if array.strides is None:
+            strides = [t.product(shape[d + 1 :]) for d in range(len(shape))]
+        else:
+            strides = [self._term(stride) for stride in array.strides]
+        for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+            self._define(t.var(f"{array.name}.shape[{d}]", Scope.LAUNCH, 0, limit), size, 0, limit)
+            self._define(t.var(f"{array.name}.strides[{d}]", Scope.LAUNCH, 0, limit), stride, 0, limit)
+
+    def _bind_scalar(self, scalar: ScalarArgument) -> None:
+        if scalar.dtype not in INT_BITS:
+            return
+        variable = scalar_variable(scalar.name, scalar.dtype)
+        if scalar.value is None:
+            self.names.setdefault(scalar.name, variable)
+        elif variable.sort is t.Sort.BOOL:
+            self.values[variable] = t.ne(self._term(scalar.value), t.ZERO)
+        else:
+            bits = INT_BITS[scalar.dtype]
+            if scalar.dtype[0] == "u":
+                # The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap.
+                value = self._term(scalar.value)
+                self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
+                self.values[variable] = t.wrap(bits, value)
+            else:
+                self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+    def _define(self, variable: Term, value: Term, low: int, high: int) -> None:
+        """``variable = value``, with the standing fact that the value lies in the variable's range."""
+        if value is not variable:
+            self.values[variable] = value
+        self.facts.append(t.and_(t.le(t.const(low), value), t.le(value, t.const(high))))
+
+    def _same_array(self, requirement: SameArray) -> None:
+        first, second = (self._array(name) for name in (requirement.first, requirement.second))
+        if len(first.shape) != len(second.shape) or first.dtype != second.dtype:
+            raise SpecError(
+                f"requires `{first.name} is {second.name}`, but the two arguments differ in rank or element type",
+                file=self.launch.where or None,
+            )
+        for d in range(len(first.shape)):
+            for part in ("shape", "strides"):
+                a, b = (self._parameter(f"{array.name}.{part}[{d}]") for array in (first, second))
+                self.facts.append(t.eq(a, b))
+
+    def _array(self, name: str) -> ArrayArgument:
+        if name not in self.arrays:
+            raise SpecError(f"`{name}` is no array of this launch", file=self.launch.where or None)
+        return self.arrays[name]
+
+    # ------------------------------------------------------------------------------------ expressions
+    def _parameter(self, name: str) -> Term:
+        array = self.arrays.get(name.rsplit(".", 1)[0])
+        limit = INDEX_MAX[array.index_bits if array else 32]
+        variable = t.var(name, Scope.LAUNCH, 0, limit)
+        return self.values.get(variable, variable)
+
+    def _name(self, name: str) -> Term:
+        if name in ("grid.x", "grid.y", "grid.z"):
+            return GRID["xyz".index(name[-1])]
+        if ".shape[" in name or ".strides[" in name:
+            return self._parameter(name)
+        if name in self.names:
+            return self.names[name]
+        scalar = self.scalars.get(name)
+        if scalar is not None and scalar.dtype in INT_BITS:
+            variable = scalar_variable(scalar.name, scalar.dtype)
+            if variable.sort is t.Sort.BOOL:
+                return t.ite(variable, t.ONE, t.ZERO)
+            return t.unsigned(INT_BITS[scalar.dtype], variable) if scalar.dtype[0] == "u" else variable
+        constants = {c.name: c.value for c in _constants(self.launch.arguments)}
+        if isinstance(constants.get(name), int):
+            return t.const(constants[name])
+        raise SpecError(
+            f"`{name}` is neither a size, a scalar nor a stride of this launch", file=self.launch.where or None
+        )
+
+    def _term(self, expression: Expression) -> Term:
+        match expression:
+            case Number(value):
+                return t.const(value)
+            case Name(name):
+                return self._name(name)
+            case Apply(op, args) if op in _COMPARISONS or op in ("and", "or", "not"):
+                return t.ite(self._condition(expression), t.ONE, t.ZERO)
+            case Apply("neg", (arg,)):
+                return t.neg(self._term(arg))
+            case Apply("**", (base, exponent)):
+                power = self._term(exponent)
+                if power.kind is not t.Kind.CONST or not 0 <= power.value <= 64:
+                    raise SpecError("`**` needs an exponent between 0 and 64", file=self.launch.where or None)
+                return t.product([self._term(base)] * power.value)
+            case Apply(op, args):
+                a, b = (self._term(arg) for arg in args[:2])
+                if op in ("//", "%", "cdiv"):
+                    # An expression that divides by zero describes no launch.
+                    self.facts.append(t.ne(b, t.ZERO))
+                result = _ARITHMETIC[op](a, b)
+                for arg in args[2:]:
+                    result = _ARITHMETIC[op](result, self._term(arg))
+                return result
+        raise AssertionError(expression)
+
+    def _condition(self, expression: Expression) -> Term:
+        match expression:
+            case Apply("and", args):
+                return t.and_(*(self._condition(arg) for arg in args))
+            case Apply("or", args):
+                return t.or_(*(self._condition(arg) for arg in args))
+            case Apply("not", (arg,)):
+                return t.not_(self._condition(arg))
+            case Apply(op, (a, b)) if op in _COMPARISONS:
+                return _COMPARISONS[op](self._term(a), self._term(b))
+            case _:
+                return t.ne(self._term(expression), t.ZERO)
+
+
+_Binary: TypeAlias = Callable[[Term, Term], Term]
+
+_ARITHMETIC: dict[str, _Binary] = {
+    "+": t.add,
+    "-": t.sub,
+    "*": t.mul,
+    "//": t.floordiv,
+    "%": t.floormod,
+    "cdiv": t.ceildiv,
+    "min": t.minimum,
+    "max": t.maximum,
+}
+_COMPARISONS: dict[str, _Binary] = {
+    "==": t.eq,
+    "!=": t.ne,
+    "<": t.lt,
+    "<=": t.le,
+    ">": lambda a, b: t.lt(b, a),
+    ">=": lambda a, b: t.le(b, a),
+}
+
+
+# ------------------------------------------------------------------------------------------- helpers
+def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
+    for argument in arguments:
+        if isinstance(argument, TupleArgument):
+            yield from _flat(argument.items)
+        else:
+            yield argument
+
+
+def _scalars(arguments: Sequence[Argument]) -> Iterator[ScalarArgument]:
+    return (a for a in _flat(arguments) if isinstance(a, ScalarArgument))
+
+
+def _lists(arguments: Sequence[Argument]) -> Iterator[ListArgument]:
+    return (a for a in _flat(arguments) if isinstance(a, ListArgument))
+
+
+def _constants(arguments: Sequence[Argument]) -> Iterator[ConstantArgument]:
+    return (a for a in _flat(arguments) if isinstance(a, ConstantArgument))
+
+
+def _free(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Name):
+        yield expression.name
+    elif isinstance(expression, Apply):
+        for arg in expression.args:
+            yield from _free(arg)
+
+
+def _says_overlap(array: ArrayArgument) -> bool:
+    """Whether the spec itself says that elements share addresses: a stride 0, or numbers that leave no room.
+
+    Rows may not overlap unless said (``interface.md``): symbolic strides are taken as injective, and so is a
+    numeric stride beside a symbolic size, because the contract then bounds the size.
+    """
+    if array.strides is None:
+        return False
+    numeric: list[tuple[int, int | None]] = []
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        extent = size.value if isinstance(size, Number) else None
+        if extent is not None and extent <= 1:
+            continue
+        if isinstance(stride, Number):
+            if stride.value == 0:
+                return True
+            numeric.append((stride.value, extent))
+    numeric.sort()
+    for (inner, extent), (outer, _) in pairwise(numeric):
+        if outer == inner or (extent is not None and outer < inner * (extent - 1) + 1):
+            return True
+    return False
+
+
+def _contract_text(launch: LaunchSpec) -> Iterator[str]:
+    if launch.grid_text:
+        yield f"grid = ({', '.join(launch.grid_text)})"
+    elif launch.grid is None:
+        yield "any grid"
+    yield from launch.requires_text
+    for group in (*launch.alias, *launch.overlap):
+        yield f"{' and '.join(sorted(group))} may overlap"
+    yield from (fact.text or f"{fact.kind}({fact.array})" for fact in launch.data)

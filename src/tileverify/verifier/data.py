@@ -1,0 +1,64 @@
+"""Facts about index data, instantiated on the loaded values that a question mentions.
+
+    range(a, lo, hi)      lo <= a[i] < hi
+    injective(a)          a[i] = a[j]  ->  i = j
+    nondecreasing(a)      i <= j  ->  a[i] <= a[j]
+    permutation(a)        injective and 0 <= a[i] < size
+
+each for indices inside the array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import Origin
+from ..frontend.symbolic.terms import Kind, Term
+from .contract import Contract
+
+
+def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
+    """The applications that stand for elements of an array, by array."""
+    found: dict[str, list[Term]] = {}
+    for condition in conditions:
+        for leaf in sorted(condition.free):
+            if leaf.kind is Kind.APPLY and leaf.function.array is not None:
+                values = found.setdefault(leaf.function.array, [])
+                if leaf not in values:
+                    values.append(leaf)
+    return found
+
+
+def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[str, Origin]) -> Iterator[Term]:
+    """Instances of the contract's data facts for the values in ``conditions``."""
+    if not contract.data:
+        return
+    found = loaded_values(conditions)
+    for data in contract.data:
+        array = data.fact.array
+        origin = origins.get(array)
+        values = [
+            v for v in found.get(array, []) if origin and v.function.name == array and len(v.args) == len(origin.shape)
+        ]
+        if origin is None:
+            continue
+        kind = data.fact.kind
+        if kind in ("range", "permutation"):
+            low = t.ZERO if data.low is None else data.low
+            high = t.product(origin.shape) if data.high is None else data.high
+            for v in values:
+                yield t.implies(_inside(v, origin), t.and_(t.le(low, v), t.lt(v, high)))
+        for v, w in combinations(values, 2):
+            inside = t.and_(_inside(v, origin), _inside(w, origin))
+            if kind in ("injective", "permutation"):
+                same = t.and_(*(t.eq(a, b) for a, b in zip(v.args, w.args, strict=True)))
+                yield t.implies(t.and_(inside, t.eq(v, w)), same)
+            elif kind == "nondecreasing" and len(v.args) == 1:
+                yield t.implies(t.and_(inside, t.le(v.args[0], w.args[0])), t.le(v, w))
+                yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(w, v))
+
+
+def _inside(value: Term, origin: Origin) -> Term:
+    return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(value.args, origin.shape, strict=True)))

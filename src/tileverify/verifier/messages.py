@@ -1,0 +1,127 @@
+"""Findings in words: what is broken, where, and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..frontend.bytecode.model import Location
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
+from ..frontend.symbolic.terms import Term
+from ..results import Finding, Hint, SourceSite
+from .data import loaded_values
+from .obligations import Obligation
+
+_VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
+
+BROKEN = {
+    "TV101": "two tile blocks store to the same element of `{array}`",
+    "TV102": "a tile block reads an element of `{array}` that another block writes",
+    "TV103": "an atomic access to `{array}` meets an access of another block that its scope does not cover",
+    "TV201": "two accesses of one tile block to the same element of `{array}` are not ordered by a token",
+    "TV202": "two lanes of one store hit the same element of `{array}`",
+    "TV301": "the tile index into `{array}` leaves its index space ({detail})",
+    "TV302": "an access leaves the array `{array}`",
+    "TV303": "`{array}` is accessed with a promise of in-bounds tiles that does not hold ({detail})",
+    "TV401": "a promise to the compiler does not hold: {detail}",
+    "TV402": "the arithmetic is not defined: {detail}",
+}
+
+
+def sites(obligation: Obligation) -> tuple[SourceSite, ...]:
+    """The source places of an obligation."""
+    if obligation.promise is not None:
+        return (_promise_site(obligation.promise),)
+    pair = [site for site in (obligation.first, obligation.second) if site is not None]
+    return tuple(source_site(site) for site in pair)
+
+
+def source_site(site: Site) -> SourceSite:
+    return _place(site.location, _VERB[site.access], site.origin.name, index_text(site))
+
+
+def _promise_site(promise: Promise) -> SourceSite:
+    return _place(promise.location, "assume" if promise.code == "TV401" else "arithmetic", "", promise.text)
+
+
+def _place(location: Location | None, access: str, array: str, expression: str) -> SourceSite:
+    if location is None:
+        return SourceSite(None, None, None, access, array, expression=expression)
+    frames = list(location.chain())
+    user = user_frame(frames)
+    chain = tuple((f.file, f.line, f.column) for f in frames) if len(frames) > 1 else ()
+    return SourceSite(user.file, user.line, user.column, access, array, user.function, chain, expression)
+
+
+def user_frame(frames: list[Location]) -> Location:
+    """The innermost frame in user code: toolkit headers and the compiler's own library do not help anybody."""
+    for frame in frames:
+        if not any(part in frame.file for part in ("/cuda_tile", "/nvidia/cu13/", "/cuda/include/", "/cuda/tile/")):
+            return frame
+    return frames[-1]
+
+
+def index_text(site: Site) -> str:
+    """``out[bid.x, 0]`` for views (tile numbers), the byte offset for pointers."""
+    footprint = site.footprint
+    if isinstance(footprint, ViewFootprint):
+        return f"{site.origin.name}[{', '.join(t.render(i, 80) for i in footprint.index)}]"
+    return f"{site.origin.name} + {t.render(footprint.offset, 120)} bytes"
+
+
+def broken(obligation: Obligation) -> str:
+    array = obligation.first.origin.name if obligation.first else ""
+    return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+
+
+def undecided(obligation: Obligation, conditions: tuple[Term, ...], *, unknown: bool) -> Finding:
+    """Why an obligation is open, and what the user can add."""
+    code, text, hints = _reason(obligation, conditions, unknown)
+    return Finding(
+        code=code,
+        message=f"not decided whether {_question(obligation)}: {text}",
+        sites=sites(obligation),
+        hints=hints,
+        obligation=obligation.code,
+    )
+
+
+def _question(obligation: Obligation) -> str:
+    return broken(obligation).replace("does not hold", "holds").replace("is not defined", "is defined")
+
+
+def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> tuple[str, str, tuple[Hint, ...]]:
+    if obligation.blocked is not None:
+        return (*obligation.blocked, ())
+    arrays = list(loaded_values(conditions))
+    if arrays:
+        facts = list(_data_hints(obligation, arrays))
+        names = ", ".join(f"`{a}`" for a in arrays)
+        return "TV901", f"the address depends on the contents of {names}", tuple(facts)
+    if unknown:
+        return "TV904", "the arithmetic is out of the solver's reach", ()
+    if _reads_own_data(conditions):
+        return "TV901", "the address or the path depends on data that the kernel computes or writes itself", ()
+    return "TV904", "the solver found a candidate, but no replay confirmed it", ()
+
+
+def _reads_own_data(conditions: tuple[Term, ...]) -> bool:
+    return any(
+        leaf.kind is t.Kind.APPLY and leaf.function.scope is t.Scope.BLOCK for c in conditions for leaf in c.free
+    )
+
+
+def _data_hints(obligation: Obligation, arrays: list[str]) -> Iterator[Hint]:
+    for array in arrays:
+        if obligation.code in ("TV101", "TV102", "TV103", "TV201", "TV202"):
+            yield Hint(
+                "declare-injective",
+                "maybe",
+                f'if no value repeats, add data = ["injective({array})"] to the launch spec',
+            )
+        else:
+            yield Hint(
+                "declare-range",
+                "maybe",
+                f'if the values are bounded, add data = ["range({array}, 0, N)"] to the launch spec',
+            )

@@ -1,0 +1,356 @@
+"""The obligations of an access summary, each as one satisfiability question.
+
+An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
+no such launch exists.  Codes and formulas: ``design.md`` section 1, memory model: Tile IR specification, "Memory
+model" (conflicts, scopes, token order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import (
+    BID,
+    GRID,
+    Access,
+    Origin,
+    OriginKind,
+    Promise,
+    Site,
+    ViewFootprint,
+    earlier,
+)
+from ..frontend.symbolic.terms import Kind, Term
+from .contract import Contract
+from .copies import Copy, Renaming
+from .layout import ByteFootprint, IndexFootprint, Place
+
+OTHER = "'"
+"""Marks the second copy's variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
+
+    ``level`` says what the second copy is: ``block``, ``instance`` (same block), ``lane``, or "" for one copy.
+    ``blocked``: why no question can be asked (a TV9xx code and text).
+    """
+
+    code: str
+    conditions: tuple[Term, ...]
+    first: Site | None = None
+    second: Site | None = None
+    promise: Promise | None = None
+    level: str = ""
+    twins: tuple[tuple[Term, Term], ...] = ()
+    blocked: tuple[str, str] | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A site whose terms speak of the contract: sizes replaced, wraps discharged where they were shown to fit."""
+
+    site: Site
+    guard: Term
+    place: Place
+    waits: dict[int, Term]
+
+    @property
+    def origin(self) -> Origin:
+        return self.place.origin
+
+
+# --------------------------------------------------------------------------------------- single accesses
+def bounds(prepared: Prepared) -> Iterator[Obligation]:
+    """TV301, TV302 and TV303 of one access."""
+    site, place = prepared.site, prepared.place
+    footprint = site.footprint
+    if isinstance(footprint, ViewFootprint):
+        for d, (index, space) in enumerate(zip(footprint.index, footprint.index_space, strict=True)):
+            if space is not None:
+                # TV301: guard -> index < ceildiv(shape, step), both read unsigned
+                yield Obligation("TV301", (prepared.guard, t.le(space, index)), site, detail=f"axis {d}")
+        for d, promised in enumerate(footprint.inbounds):
+            if promised:
+                # TV303: guard -> index*step + tile <= shape
+                end = t.add(t.scale(footprint.step[d], footprint.index[d]), t.const(footprint.tile[d]))
+                size = footprint.shape[footprint.dim_map[d]]
+                yield Obligation("TV303", (prepared.guard, t.lt(size, end)), site, detail=f"axis {d}")
+    yield from _inside(prepared, place)
+
+
+def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
+    """TV302: every live lane lies inside its array."""
+    site, origin = prepared.site, place.origin
+    if origin.kind is OriginKind.UNKNOWN:
+        yield Obligation(
+            "TV302", (), site, blocked=("TV906", "the address is not derived from an argument of the kernel")
+        )
+    elif isinstance(place, IndexFootprint):
+        if place.bounded:
+            return
+        for d, (c, size) in enumerate(zip(place.coordinates, origin.shape, strict=True)):
+            outside = t.or_(t.lt(c, t.ZERO), t.le(size, c))
+            yield Obligation("TV302", (prepared.guard, place.live, outside), site, detail=f"axis {d}")
+    else:
+        extent = _extent(origin)
+        if extent is None:
+            yield Obligation("TV302", (), site, blocked=("TV906", f"the size of `{origin.name}` is not known"))
+            return
+        outside = t.or_(t.lt(place.offset, t.ZERO), t.lt(extent, t.add(place.offset, t.const(place.size))))
+        yield Obligation("TV302", (prepared.guard, place.live, outside), site)
+
+
+def _extent(origin: Origin) -> Term | None:
+    """Bytes from the first to behind the last element: element_bytes * (1 + sum((shape - 1) * stride)), 0 if empty."""
+    if origin.extent is not None:
+        return origin.extent
+    if not origin.shape:
+        return None
+    steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(origin.shape, origin.strides, strict=True))
+    empty = t.or_(*(t.eq(n, t.ZERO) for n in origin.shape))
+    return t.ite(empty, t.ZERO, t.scale(origin.element_bytes, t.add(t.ONE, *steps)))
+
+
+def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV202: two live lanes of one weak store never hit one byte."""
+    site = prepared.site
+    if site.access is not Access.WRITE or site.atomic or not site.lanes:
+        return
+    copy = Copy("lane", OTHER)
+    differ = t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
+    other = _renamed(prepared, copy)
+    meet = _meet(prepared, other, contract, lanes_matter=True)
+    yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, meet), "lane", copy)
+
+
+# ------------------------------------------------------------------------------------------ access pairs
+def conflict_code(first: Site, second: Site) -> str | None:
+    """The obligation between blocks that two accesses of one location are under; ``None``: they may meet."""
+    if not (first.writes or second.writes):
+        return None
+    if _strong(first) and _strong(second):
+        same_width = first.footprint.element_bytes == second.footprint.element_bytes
+        return None if same_width else "TV103"
+    if first.atomic or second.atomic:
+        return "TV103"
+    return "TV101" if first.writes and second.writes else "TV102"
+
+
+def _strong(site: Site) -> bool:
+    """Carries a scope that includes every block of the launch."""
+    return site.scope in ("device", "sys")
+
+
+def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV101, TV102, TV103: the same byte from two different tile blocks."""
+    code = conflict_code(first.site, second.site)
+    if code is None or _private(first.origin) or _private(second.origin):
+        return
+    if not _may_share(first.origin, second.origin, contract):
+        return
+    blocked = _unknown_origin(first, second)
+    if blocked:
+        yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
+        return
+    copy = Copy("block", OTHER)
+    other = _renamed(second, copy)
+    differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+    meet = _meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, meet)
+    yield _pair(code, first, second, conditions, "block", copy)
+
+
+def block_axes(contract: Contract) -> Iterator[Term]:
+    """The block ids that can differ: a grid axis of 1 has only block 0."""
+    for bid, grid in zip(BID, GRID, strict=True):
+        if contract.values.get(grid, grid) is not t.ONE:
+            yield bid
+
+
+def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV201: conflicting accesses of one block are joined by a token path."""
+    a, b = first.site, second.site
+    if not (a.writes or b.writes) or (a.atomic and b.atomic):
+        return
+    if a is b and not a.loops:
+        return
+    if not _may_share(first.origin, second.origin, contract):
+        return
+    blocked = _unknown_origin(first, second)
+    if blocked:
+        yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
+        return
+    copy = Copy("instance", OTHER)
+    other = _renamed(second, copy)
+    # another dynamic instance: a different access, or the same one in another iteration
+    differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
+    unordered = t.and_(
+        t.not_(_awaited(first, by=second, own=_identity, other=copy)),
+        t.not_(_awaited(second, by=first, own=copy, other=_identity)),
+    )
+    meet = _meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, meet, unordered)
+    yield _pair("TV201", first, second, conditions, "instance", copy)
+
+
+def _identity(term: Term) -> Term:
+    return term
+
+
+def _awaited(earlier_site: Prepared, *, by: Prepared, own: Renaming, other: Renaming) -> Term:
+    """Whether the instance of ``by`` waits for the instance of ``earlier_site``.
+
+    ``own`` renames the variables of ``earlier_site``'s instance, ``other`` those of ``by``'s.
+    """
+    condition = by.waits.get(earlier_site.site.number)
+    if condition is None:
+        return t.FALSE
+    # First the awaiting side (its variables are plain in the condition), then the awaited one's `earlier(k)`.
+    shielded = {
+        earlier(loop.iteration): t.var(f"awaited({loop.iteration.symbol.name})", t.Scope.LAUNCH)
+        for loop in earlier_site.site.loops
+    }
+    renamed = other(t.substitute(condition, shielded))
+    back = {shielded[earlier(loop.iteration)]: own(loop.iteration) for loop in earlier_site.site.loops}
+    return t.substitute(renamed, back)
+
+
+# ----------------------------------------------------------------------------------------------- meeting
+def _private(origin: Origin) -> bool:
+    return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
+
+
+def _may_share(a: Origin, b: Origin, contract: Contract) -> bool:
+    """Whether two origins may be the same memory."""
+    if a.name == b.name and a.kind is b.kind:
+        return True
+    if OriginKind.UNKNOWN in (a.kind, b.kind):
+        # An address of unknown origin may point anywhere but into a block's own allocation.
+        return OriginKind.LOCAL not in (a.kind, b.kind)
+    return contract.may_overlap(a.name, b.name) or contract.is_same(a.name, b.name)
+
+
+def _unknown_origin(first: Prepared, second: Prepared) -> tuple[str, str] | None:
+    for prepared in (first, second):
+        if prepared.origin.kind is OriginKind.UNKNOWN:
+            return "TV906", "an address is not derived from an argument of the kernel"
+        if prepared.origin.kind is OriginKind.LIST_ELEMENT:
+            return "TV906", f"whether the arrays of the list `{prepared.origin.name}` overlap is not known"
+    return None
+
+
+def _meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter: bool = False) -> Term:
+    """Both footprints touch one byte (``second`` is already renamed).
+
+    Index space: coordinates are equal and live; tiles of one grid of tiles meet iff their numbers are equal.
+    Bytes: the two ranges [offset, offset + size) intersect.
+    """
+    a, b = first.place, second.place
+    same = a.origin.name == b.origin.name or contract.is_same(a.origin.name, b.origin.name)
+    if (
+        isinstance(a, IndexFootprint)
+        and isinstance(b, IndexFootprint)
+        and same
+        and _injective(a.origin, b.origin, contract)
+    ):
+        if a.tile_index and b.tile_index and not lanes_matter and _tiles(a) == _tiles(b):
+            return t.and_(*(t.eq(i, j) for (i, _), (j, _) in zip(a.tile_index, b.tile_index, strict=True)))
+        equal = t.and_(*(t.eq(c, d) for c, d in zip(a.coordinates, b.coordinates, strict=True)))
+        return t.and_(equal, _live(a), _live(b))
+    x, y = _bytes(first), _bytes(second)
+    shift = t.ZERO if same else overlap_distance(a.origin.name, b.origin.name)
+    start = t.add(y.offset, shift)
+    return t.and_(
+        x.live,
+        y.live,
+        t.lt(x.offset, t.add(start, t.const(y.size))),
+        t.lt(start, t.add(x.offset, t.const(x.size))),
+    )
+
+
+def overlap_distance(first: str, second: str) -> Term:
+    """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way."""
+    return t.var(f"distance({first}, {second})", t.Scope.LAUNCH, -(2**48), 2**48)
+
+
+def _live(place: IndexFootprint) -> Term:
+    """Live lanes lie inside the array: clipped by the view, or shown by TV302."""
+    if place.bounded:
+        return place.live
+    inside = (
+        t.and_(t.le(t.ZERO, c), t.lt(c, size)) for c, size in zip(place.coordinates, place.origin.shape, strict=True)
+    )
+    return t.and_(place.live, *inside)
+
+
+def _injective(a: Origin, b: Origin, contract: Contract) -> bool:
+    return a.name in contract.injective and b.name in contract.injective and a.shape == b.shape
+
+
+def _tiles(place: IndexFootprint) -> tuple[int, ...]:
+    assert place.tile_index is not None
+    return tuple(size for _, size in place.tile_index)
+
+
+def _bytes(prepared: Prepared) -> ByteFootprint:
+    if isinstance(prepared.place, ByteFootprint):
+        return prepared.place
+    place = prepared.place
+    elements = t.add(*(t.mul(c, s) for c, s in zip(place.coordinates, place.origin.strides, strict=True)))
+    size = place.origin.element_bytes
+    return ByteFootprint(place.origin, t.scale(size, elements), size, _live(place))
+
+
+def _renamed(prepared: Prepared, copy: Copy) -> Prepared:
+    place = prepared.place
+    if isinstance(place, IndexFootprint):
+        tile_index = None if place.tile_index is None else tuple((copy(i), n) for i, n in place.tile_index)
+        renamed: Place = replace(
+            place, coordinates=tuple(map(copy, place.coordinates)), live=copy(place.live), tile_index=tile_index
+        )
+    else:
+        renamed = replace(place, offset=copy(place.offset), live=copy(place.live))
+    return replace(prepared, guard=copy(prepared.guard), place=renamed)
+
+
+def _pair(
+    code: str, first: Prepared, second: Prepared, conditions: Iterable[Term], level: str, copy: Copy
+) -> Obligation:
+    return Obligation(
+        code,
+        tuple(conditions),
+        first.site,
+        second.site,
+        level=level,
+        twins=tuple(_twins([second.guard, *_place_terms(second.place)], copy)),
+    )
+
+
+def _place_terms(place: Place) -> Iterator[Term]:
+    if isinstance(place, IndexFootprint):
+        yield from (i for i, _ in place.tile_index or ())
+        yield from place.coordinates
+    else:
+        yield place.offset
+
+
+def _twins(terms: Sequence[Term], copy: Copy) -> Iterator[tuple[Term, Term]]:
+    """Quotients and their renamed copies, innermost first."""
+    seen: set[Term] = set()
+    for term in terms:
+        for sub in t.postorder(term):
+            if sub.kind in (Kind.DIV, Kind.TDIV) and sub not in seen:
+                seen.add(sub)
+                renamed = copy(sub)
+                if renamed is not sub:
+                    yield sub, renamed
+
+
+def promise(item: Promise) -> Obligation:
+    """TV401, TV402 and what else the semantics demand: guard -> condition."""
+    return Obligation(item.code, (item.guard, t.not_(item.condition)), promise=item, detail=item.text)

@@ -1,0 +1,158 @@
+"""Sites made ready for questions: contract terms put in, machine wraps discharged where they are shown to fit.
+
+    wrap_N(x) may be read as x under a guard g   iff   facts and g  imply  -2**(N-1) <= x < 2**(N-1)
+
+Reading it so turns a question ``g and rest`` into one that every solution of the first also solves, so nothing
+broken is lost.  A wrap that is not discharged stays, exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import (
+    BID,
+    GRID,
+    AccessSummary,
+    Origin,
+    PointerFootprint,
+    Promise,
+    Site,
+    ViewFootprint,
+)
+from ..frontend.symbolic.terms import Kind, Term
+from .contract import Contract
+from .copies import Copy
+from .layout import IndexFootprint, Place, place
+from .obligations import OTHER, Prepared
+from .smt import Answer, Decider
+
+
+@dataclass
+class Preparer:
+    """Applies one contract to the sites and promises of one summary."""
+
+    contract: Contract
+    decider: Decider
+    _memo: dict[Term, Term] = field(default_factory=dict)
+    _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._values = contract_values(self.contract)
+
+    def term(self, term: Term) -> Term:
+        """``term`` with the contract's values put in."""
+        return t.transform(term, self._values.get, self._memo)
+
+    def site(self, site: Site) -> Prepared:
+        located = place(site)
+        guard = self._discharge_guard(self.term(site.guard))
+        fit = self._under(guard)
+        footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
+        mapped = _map_place(located, lambda x: fit(self.term(x)))
+        waits: dict[int, Term] = {}
+        for wait in site.waits:
+            condition = self.term(wait.condition)
+            waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
+        return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+
+    def promise(self, promise: Promise) -> Promise:
+        guard = self._discharge_guard(self.term(promise.guard))
+        condition = self._under(guard)(self.term(promise.condition))
+        return replace(promise, guard=guard, condition=condition)
+
+    # ------------------------------------------------------------------------------------------ wraps
+    def _under(self, guard: Term) -> Callable[[Term], Term]:
+        return lambda term: self._discharge(term, (t.TRUE, guard))
+
+    def _discharge_guard(self, guard: Term) -> Term:
+        """A guard may be discharged under itself, because it is only ever asserted, never denied."""
+        return self._discharge(guard, (t.TRUE, guard))
+
+    def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
+        """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
+        if not _has_wrap(term):
+            return term
+
+        def drop(sub: Term) -> Term | None:
+            if sub.kind is Kind.WRAP and any(self._fit(sub, guard) for guard in dict.fromkeys(guards)):
+                return sub.args[0]
+            return None
+
+        return t.transform(term, drop)
+
+    def _fit(self, wrapped: Term, guard: Term) -> bool:
+        key = (wrapped, guard)
+        if key not in self._fits:
+            inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
+            outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
+            result = self.decider.decide([outside, guard])
+            self._fits[key] = result.answer is Answer.UNSATISFIABLE
+        return self._fits[key]
+
+
+def contract_values(contract: Contract) -> dict[Term, Term]:
+    """What the contract puts in for summary variables; a grid axis of 1 makes its block id 0."""
+    values = dict(contract.values)
+    for bid, grid in zip(BID, GRID, strict=True):
+        if values.get(grid, grid) is t.ONE:
+            values[bid] = t.ZERO
+    return values
+
+
+def launch_facts(contract: Contract) -> tuple[Term, ...]:
+    """The contract's facts and ``bid < grid`` for both copies of a block."""
+    values, copy = contract_values(contract), Copy("block", OTHER)
+    inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
+    return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
+
+
+def _has_wrap(term: Term) -> bool:
+    return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
+
+
+def _map_footprint(
+    footprint: ViewFootprint | PointerFootprint, f: Callable[[Term], Term]
+) -> ViewFootprint | PointerFootprint:
+    if isinstance(footprint, PointerFootprint):
+        return replace(footprint, offset=f(footprint.offset), origin=map_origin(footprint.origin, f))
+    return replace(
+        footprint,
+        origin=map_origin(footprint.origin, f),
+        base=f(footprint.base),
+        shape=tuple(map(f, footprint.shape)),
+        strides=tuple(map(f, footprint.strides)),
+        coordinates=tuple(map(f, footprint.coordinates)),
+        index=tuple(map(f, footprint.index)),
+        index_space=tuple(None if s is None else f(s) for s in footprint.index_space),
+    )
+
+
+def _map_place(located: Place, f: Callable[[Term], Term]) -> Place:
+    origin = map_origin(located.origin, f)
+    if isinstance(located, IndexFootprint):
+        tiles = located.tile_index
+        return replace(
+            located,
+            origin=origin,
+            coordinates=tuple(map(f, located.coordinates)),
+            live=f(located.live),
+            tile_index=None if tiles is None else tuple((f(index), size) for index, size in tiles),
+        )
+    return replace(located, origin=origin, offset=f(located.offset), live=f(located.live))
+
+
+def map_origin(origin: Origin, f: Callable[[Term], Term]) -> Origin:
+    return replace(
+        origin,
+        shape=tuple(map(f, origin.shape)),
+        strides=tuple(map(f, origin.strides)),
+        extent=None if origin.extent is None else f(origin.extent),
+        index=None if origin.index is None else f(origin.index),
+    )
+
+
+def stable_origins(summary: AccessSummary, preparer: Preparer) -> Mapping[str, Origin]:
+    return {name: map_origin(origin, preparer.term) for name, origin in summary.origins.items()}

@@ -1,0 +1,44 @@
+"""The structural rung: questions that need no solver.
+
+Most race questions die here: the tile index *is* the block id.  From ``bid.x = bid.x'`` the copies are unified, and
+``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Kind, Scope, Term
+
+
+def simplify(conditions: Iterable[Term]) -> tuple[Term, ...] | None:
+    """Equivalent conditions on fewer variables; ``None`` when they contradict each other outright."""
+    current = t.and_(*conditions)
+    while current is not t.FALSE:
+        found = next((pair for pair in map(_unifiable, _conjuncts(current)) if pair), None)
+        if found is None:
+            return _conjuncts(current)
+        current = t.substitute(current, {found[0]: found[1]})
+    return None
+
+
+def _conjuncts(term: Term) -> tuple[Term, ...]:
+    if term is t.TRUE:
+        return ()
+    return term.args if term.kind is Kind.AND else (term,)
+
+
+def _unifiable(condition: Term) -> tuple[Term, Term] | None:
+    """``(v', v)`` if the condition says just that two variables of one range are equal."""
+    if condition.kind is not Kind.EQ:
+        return None
+    constant, parts = t.linear_parts(t.sub(*condition.args))
+    if constant or len(parts) != 2:
+        return None
+    (c, v), (d, w) = parts
+    if c + d or v.kind is not Kind.VAR or w.kind is not Kind.VAR or (v.low, v.high) != (w.low, w.high):
+        return None
+    if Scope.LAUNCH in (v.symbol.scope, w.symbol.scope):
+        return None
+    return (v, w) if len(v.symbol.name) > len(w.symbol.name) else (w, v)

@@ -1,0 +1,207 @@
+"""The ladder of the solver: linear integers with congruent products and lemmas, then non-linear integers.
+
+Limits are the solver's resource counts and numbers of rounds, never seconds, so that a slow machine gives the same
+verdict as a fast one.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import z3
+
+from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.terms import Function, Kind, Term
+from ..evaluate import Value
+from .encode import Encoder, expand
+from .lemmas import coefficients_of_products, distribution_lemmas, eager_lemmas, quotient_lemma, violated_lemmas
+
+
+class Answer(enum.Enum):
+    UNSATISFIABLE = "unsatisfiable"
+    SATISFIABLE = "satisfiable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``linear``/``nonlinear``: Z3 resource units for one question; ``rounds``: refinements of the linear rung."""
+
+    linear: int = 4_000_000
+    nonlinear: int = 8_000_000
+    rounds: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Values of the variables and of every function application that the question contains."""
+
+    variables: dict[Term, Value]
+    applications: dict[tuple[Function, tuple[Value, ...]], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    answer: Answer
+    rung: str
+    model: Model | None = None
+    lemmas: int = 0
+
+
+@dataclass
+class Decider:
+    """Answers questions "can these conditions hold together?" under fixed ``facts``."""
+
+    facts: Sequence[Term]
+    limits: Limits = Limits()
+    _rung: _Rung | None = field(default=None, init=False)
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        """Satisfiability of ``facts`` and ``conditions``.
+
+        An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` carries a model that satisfies the products exactly.
+        ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
+        that follows is used to make the copies share terms, from which congruence does the rest.
+        """
+        wanted = [expand(condition) for condition in conditions]
+        if self._rung is None:
+            self._rung = _Rung([expand(fact) for fact in self.facts], exact_products=False)
+        merged = self._merge(self._rung, wanted, [(expand(a), expand(b)) for a, b in twins])
+        result = self._linear(self._rung, merged, self.limits.rounds)
+        if result.answer is not Answer.UNKNOWN:
+            return result
+        exact = _Rung([expand(fact) for fact in self.facts], exact_products=True)
+        exact.push(merged)
+        answer = exact.check(self.limits.nonlinear)
+        model = exact.model() if answer is Answer.SATISFIABLE else None
+        return Result(answer, "non-linear integers", model)
+
+    def _merge(self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]]) -> list[Term]:
+        """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
+
+        The equality itself stays among the conditions, so the question does not change.
+        """
+        replaced: dict[Term, Term] = {}
+        for first, second in twins:
+            a, b = _replace(first, replaced), _replace(second, replaced)
+            if a is b:
+                continue
+            result = self._linear(rung, [*wanted, t.ne(a, b)], MERGE_ROUNDS)
+            if result.answer is not Answer.UNSATISFIABLE:
+                continue
+            replaced[b] = a
+            wanted = [t.eq(a, b), *(_replace(condition, {b: a}) for condition in wanted)]
+        return wanted
+
+    def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> Result:
+        rung.push(wanted)
+        lemmas = 0
+        try:
+            for _ in range(rounds):
+                answer = rung.check(self.limits.linear)
+                if answer is not Answer.SATISFIABLE:
+                    return Result(answer, "linear integers", lemmas=lemmas)
+                new = rung.refine()
+                if not new:
+                    return Result(answer, "linear integers", rung.model(), lemmas)
+                lemmas += new
+            return Result(Answer.UNKNOWN, "linear integers", lemmas=lemmas)
+        finally:
+            rung.pop()
+
+
+MERGE_ROUNDS = 6
+"""Lemma rounds spent on one candidate equality between twins."""
+
+EAGER_PRODUCTS = 10
+"""Up to so many products, all order lemmas are given at once: cheaper than finding them one model at a time."""
+
+
+def _replace(term: Term, replacements: Mapping[Term, Term]) -> Term:
+    if not replacements:
+        return term
+    return t.transform(term, replacements.get)
+
+
+class _Rung:
+    """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
+
+    def __init__(self, facts: Sequence[Term], *, exact_products: bool) -> None:
+        self.encoder = Encoder(exact_products=exact_products)
+        # A context of its own: the solver's choices then depend on this question alone, not on earlier ones.
+        self.solver = z3.SimpleSolver(ctx=self.encoder.context)
+        self.solver.set("random_seed", 0)
+        if not exact_products:
+            self.solver.set("arith.nl", False)
+        self._assert(facts)
+
+    def push(self, conditions: Sequence[Term]) -> None:
+        self.solver.push()
+        self._mark = self.encoder.mark()
+        self._assert(conditions)
+        if not self.encoder.exact_products and 0 < len(self.encoder.products) <= EAGER_PRODUCTS:
+            products = dict(self.encoder.products)
+            self._assert([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
+
+    def pop(self) -> None:
+        self.solver.pop()
+        self.encoder.undo(self._mark)
+
+    def _assert(self, conditions: Iterable[Term]) -> None:
+        queue = list(conditions)
+        while queue:
+            condition = queue.pop()
+            known = len(self.encoder.quotients)
+            expression = self.encoder(condition)
+            self.solver.add(expression, *self.encoder.take_pending())
+            queue.extend(quotient_lemma(q) for q in list(self.encoder.quotients)[known:])
+
+    def _coefficients(self) -> dict[Term, set[int]]:
+        return coefficients_of_products(self.encoder.memo)
+
+    def check(self, limit: int) -> Answer:
+        self.solver.set("rlimit", limit)
+        outcome = self.solver.check()
+        if outcome == z3.unsat:
+            return Answer.UNSATISFIABLE
+        return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN
+
+    def refine(self) -> int:
+        """Add the lemmas that the current model breaks; the number added."""
+        if not self.encoder.products:
+            return 0
+        model, known = self.solver.model(), dict[Term, int]()
+
+        def value(term: Term) -> int:
+            if term not in known:
+                if term.kind is Kind.SUM:
+                    constant, parts = t.linear_parts(term)
+                    known[term] = constant + sum(c * value(s) for c, s in parts)
+                else:
+                    known[term] = int(model.eval(self.encoder(term), model_completion=True).as_long())
+            return known[term]
+
+        lemmas = list(dict.fromkeys(violated_lemmas(dict(self.encoder.products), self._coefficients(), value)))
+        self._assert(lemmas)
+        return len(lemmas)
+
+    def model(self) -> Model:
+        model = self.solver.model()
+
+        def read(expression: z3.ExprRef) -> Value:
+            result = model.eval(expression, model_completion=True)
+            return bool(z3.is_true(result)) if z3.is_bool(result) else int(result.as_long())
+
+        variables = {term: read(expression) for term, expression in self.encoder.variables.items()}
+        applications = {
+            (term.function, tuple(read(self.encoder(a)) for a in term.args)): read(expression)
+            for term, expression in list(self.encoder.applications.items())
+        }
+        return Model(variables, applications)
+
+
+def solver_version() -> str:
+    """``z3 5.4.0``."""
+    return f"z3 {z3.get_version_string()}"

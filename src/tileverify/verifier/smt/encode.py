@@ -1,0 +1,205 @@
+"""Terms as Z3 expressions over mathematical integers.
+
+Products of variables and quotients by variables are *uninterpreted but congruent*: ``mul(x, y)`` and ``div(x, y)``
+are functions of their arguments, whose meaning enters through the lemmas of `lemmas`.  Everything else is exact:
+
+    wrap_N(x)        ((x + 2**(N-1)) mod 2**N) - 2**(N-1)
+    x // c, x % c    Z3's Euclidean div and mod, which are floor division for c > 0
+    tdiv(x, y)       sign(x) * sign(y) * (|x| // |y|)
+    x % y            x - y * (x // y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import z3
+
+from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.terms import Kind, Scope, Sort, Term
+
+
+def expand(term: Term) -> Term:
+    """Rewrite truncated division and variable remainders into floor division (the solver sees one division)."""
+    return t.transform(term, _expand)
+
+
+def _expand(term: Term) -> Term | None:
+    match term.kind:
+        case Kind.TDIV:
+            return _truncated(*term.args)
+        case Kind.TMOD:
+            a, b = term.args
+            return t.sub(a, t.mul(b, _truncated(a, b)))
+        case Kind.MOD if term.args[1].kind is not Kind.CONST:
+            a, b = term.args
+            return t.sub(a, t.mul(b, t.floordiv(a, b)))
+    return None
+
+
+def _truncated(a: Term, b: Term) -> Term:
+    def positive_divisor(x: Term, y: Term) -> Term:
+        return t.ite(t.le(t.ZERO, x), t.floordiv(x, y), t.neg(t.floordiv(t.neg(x), y)))
+
+    if b.kind is Kind.CONST and b.value < 0:
+        return t.neg(positive_divisor(a, t.neg(b)))
+    if b.low is not None and b.low > 0:
+        return positive_divisor(a, b)
+    return t.ite(t.lt(t.ZERO, b), positive_divisor(a, b), t.neg(positive_divisor(a, t.neg(b))))
+
+
+class Encoder:
+    """Translates terms once each and remembers the range facts of every symbol that it met.
+
+    ``exact_products``: translate products and quotients with the solver's own non-linear arithmetic.
+    """
+
+    def __init__(self, *, exact_products: bool = False) -> None:
+        self.exact_products = exact_products
+        self.memo: dict[Term, z3.ExprRef] = {}
+        self.products: dict[Term, tuple[Term, Term]] = {}
+        self.quotients: dict[Term, tuple[Term, Term]] = {}
+        self.pending: list[z3.BoolRef] = []
+        self.applications: dict[Term, z3.ExprRef] = {}
+        self.variables: dict[Term, z3.ExprRef] = {}
+        self._functions: dict[tuple[str, int, bool], z3.FuncDeclRef] = {}
+        self._trail: list[tuple[dict[Term, Any], Term]] = []
+        self.context = z3.Context()
+        integer = z3.IntSort(self.context)
+        self._mul = z3.Function("mul", integer, integer, integer)
+        self._div = z3.Function("div", integer, integer, integer)
+
+    def take_pending(self) -> list[z3.BoolRef]:
+        """Range facts of symbols met since the last call."""
+        facts, self.pending = self.pending, []
+        return facts
+
+    def mark(self) -> int:
+        """A point that `undo` returns to."""
+        return len(self._trail)
+
+    def undo(self, mark: int) -> None:
+        """Forget what was translated since ``mark``: its range facts were popped with the solver's frame."""
+        for table, term in self._trail[mark:]:
+            table.pop(term, None)
+        del self._trail[mark:]
+
+    def _record(self, table: dict[Term, Any], term: Term, value: Any) -> None:
+        table[term] = value
+        self._trail.append((table, term))
+
+    def __call__(self, term: Term) -> z3.ExprRef:
+        memo = self.memo
+        if term not in memo:
+            for sub in t.postorder(term):
+                if sub not in memo:
+                    self._record(memo, sub, self._encode(sub, [memo[a] for a in sub.args]))
+        return memo[term]
+
+    def _encode(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+        match term.kind:
+            case Kind.CONST:
+                return z3.IntVal(term.value, self.context)
+            case Kind.TRUE | Kind.FALSE:
+                return z3.BoolVal(term is t.TRUE, self.context)
+            case Kind.VAR:
+                return self._variable(term)
+            case Kind.APPLY:
+                return self._application(term, args)
+            case Kind.SUM:
+                constant, coefficients = term.payload
+                pieces = [a if c == 1 else c * a for c, a in zip(coefficients, args, strict=True)]
+                return z3.Sum(*pieces, z3.IntVal(constant, self.context)) if constant else z3.Sum(*pieces)
+            case Kind.PRODUCT:
+                return self._product(term)
+            case Kind.DIV:
+                return self._quotient(term, args)
+            case Kind.MOD:
+                return args[0] % args[1]
+            case Kind.WRAP:
+                half = 1 << (term.payload - 1)
+                return (args[0] + half) % (2 * half) - half
+            case Kind.IFF:
+                return args[0] == args[1]
+        return _DIRECT[term.kind](*args)
+
+    def _variable(self, term: Term) -> z3.ExprRef:
+        symbol = term.symbol
+        expression = (
+            z3.Bool(symbol.name, self.context) if symbol.sort is Sort.BOOL else z3.Int(symbol.name, self.context)
+        )
+        self._record(self.variables, term, expression)
+        self._range(expression, symbol.low, symbol.high)
+        return expression
+
+    def _application(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+        function = term.function
+        key = (function.name, len(args), function.sort is Sort.BOOL)
+        # Boolean arguments are passed as 0/1, so that one signature serves.
+        zero, one = z3.IntVal(0, self.context), z3.IntVal(1, self.context)
+        numbers = [z3.If(a, one, zero) if z3.is_bool(a) else a for a in args]
+        integer = z3.IntSort(self.context)
+        result = z3.BoolSort(self.context) if function.sort is Sort.BOOL else integer
+        if not args:
+            expression: z3.ExprRef = z3.Const(f"{function.name}()", result)
+        else:
+            if key not in self._functions:
+                self._functions[key] = z3.Function(f"{function.name}/{len(args)}", *[integer] * len(args), result)
+            expression = self._functions[key](*numbers)
+        self._record(self.applications, term, expression)
+        self._range(expression, function.low, function.high)
+        return expression
+
+    def _range(self, expression: z3.ExprRef, low: int | None, high: int | None) -> None:
+        if low is not None:
+            self.pending.append(expression >= low)
+        if high is not None:
+            self.pending.append(expression <= high)
+
+    def _product(self, term: Term) -> z3.ExprRef:
+        x, y = split_product(term)
+        self._record(self.products, term, (x, y))
+        a, b = self(x), self(y)
+        if self.exact_products:
+            return a * b
+        expression = self._mul(a, b)
+        self.pending.append(expression == self._mul(b, a))
+        self._range(expression, term.low, term.high)
+        return expression
+
+    def _quotient(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+        a, b = args
+        if term.args[1].kind is Kind.CONST and term.args[1].value > 0:
+            return a / b
+        self._record(self.quotients, term, (term.args[0], term.args[1]))
+        expression = self._div(a, b)
+        self._range(expression, term.low, term.high)
+        return expression
+
+
+def split_product(term: Term) -> tuple[Term, Term]:
+    """A product as two factors: launch-wide factors first, so that equal ones meet at the same place."""
+    ordered = sorted(term.args, key=lambda f: (not _launch_wide(f), f.digest))
+    return ordered[0], t.product(ordered[1:])
+
+
+def _launch_wide(term: Term) -> bool:
+    for leaf in term.free:
+        scope = leaf.payload.scope
+        if scope is not Scope.LAUNCH:
+            return False
+    return True
+
+
+_DIRECT: dict[Kind, Callable[..., z3.ExprRef]] = {
+    Kind.MIN: lambda a, b: z3.If(a <= b, a, b),
+    Kind.MAX: lambda a, b: z3.If(a >= b, a, b),
+    Kind.ITE: z3.If,
+    Kind.NOT: z3.Not,
+    Kind.AND: z3.And,
+    Kind.OR: z3.Or,
+    Kind.LT: lambda a, b: a < b,
+    Kind.LE: lambda a, b: a <= b,
+    Kind.EQ: lambda a, b: a == b,
+}

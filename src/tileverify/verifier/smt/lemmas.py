@@ -1,0 +1,187 @@
+"""What congruent products and quotients mean: lemma schemas over terms, instantiated on the terms present.
+
+Quotient definitions are given at once; facts on products are added when a candidate model violates them
+(incremental linearisation: Cimatti et al., "Incremental Linearization for Satisfiability and Verification Modulo
+Nonlinear Arithmetic", TOCL 2018).  Every schema is valid for all integers, so adding one never changes the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+
+from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.terms import Kind, Term
+
+Valuation = Callable[[Term], int]
+
+
+def quotient_lemma(quotient: Term) -> Term:
+    """``q = x // d``:  d > 0  ->  0 <= x - d*q < d;   d < 0  ->  d < x - d*q <= 0."""
+    x, d = quotient.args
+    remainder = t.sub(x, t.mul(d, quotient))
+    positive = t.implies(t.lt(t.ZERO, d), t.and_(t.le(t.ZERO, remainder), t.lt(remainder, d)))
+    negative = t.implies(t.lt(d, t.ZERO), t.and_(t.lt(d, remainder), t.le(remainder, t.ZERO)))
+    return t.and_(positive, negative)
+
+
+def coefficients_of_products(terms: Iterable[Term]) -> dict[Term, set[int]]:
+    """The coefficients with which each product occurs in linear sums."""
+    found: dict[Term, set[int]] = {}
+    for term in terms:
+        if term.kind is Kind.SUM:
+            for c, s in t.linear_parts(term)[1]:
+                if s.kind is Kind.PRODUCT:
+                    found.setdefault(s, {1}).add(abs(c))
+        elif term.kind is Kind.PRODUCT:
+            found.setdefault(term, {1})
+    return found
+
+
+def violated_lemmas(
+    products: Mapping[Term, tuple[Term, Term]],
+    coefficients: Mapping[Term, set[int]],
+    value: Valuation,
+) -> Iterator[Term]:
+    """Lemma instances that the candidate model breaks, most general schemas first.
+
+    ``value`` gives a term's value in the model, where a product has whatever value the solver chose.
+    """
+    wrong = [p for p, (x, y) in products.items() if value(p) != value(x) * value(y)]
+    if not wrong:
+        return
+    general = [*_order_lemmas(products, coefficients, value)]
+    for p in wrong:
+        general += _sign_lemmas(p, *products[p], value)
+    general = [lemma for lemma in general if lemma is not t.TRUE]
+    yield from general
+    if not general:
+        for p in wrong:
+            yield from _point_lemmas(p, *products[p], value)
+
+
+def _entries(products: Iterable[Term], coefficients: Mapping[Term, set[int]]) -> Iterator[tuple[Term, int, Term, Term]]:
+    """Every reading of a product p as f*x with the coefficients c that it carries in sums: (f, c, x, p)."""
+    for p in products:
+        for f in dict.fromkeys(p.args):
+            rest = list(p.args)
+            rest.remove(f)
+            cofactor = t.product(rest)
+            for c in sorted(coefficients.get(p, {1})):
+                yield f, c, cofactor, p
+
+
+def order_lemma(f: Term, g: Term, smaller: tuple[int, Term, Term], larger: tuple[int, Term, Term]) -> Term:
+    """Discrete monotonicity over a common factor: f = g > 0 and a*x < b*y  ->  a*(f*x) + f <= b*(g*y)."""
+    (a, x, p), (b, y, q) = smaller, larger
+    premise = t.and_(t.eq(f, g), t.lt(t.ZERO, f), t.lt(t.scale(a, x), t.scale(b, y)))
+    return t.implies(premise, t.le(t.add(t.scale(a, p), f), t.scale(b, q)))
+
+
+def eager_lemmas(products: Mapping[Term, tuple[Term, Term]], coefficients: Mapping[Term, set[int]]) -> Iterator[Term]:
+    """Signs of all products, and order lemmas for those that share a factor as written.
+
+    Sizes and quotients of sizes are what injectivity arguments multiply, so the non-negative quadrant comes first.
+    """
+    for p, (x, y) in products.items():
+        yield t.implies(t.or_(t.eq(x, t.ZERO), t.eq(y, t.ZERO)), t.eq(p, t.ZERO))
+        yield t.implies(t.and_(t.le(t.ONE, x), t.le(t.ONE, y)), t.and_(t.le(x, p), t.le(y, p)))
+    by_factor: dict[Term, list[tuple[int, Term, Term]]] = {}
+    for f, c, x, p in _entries(products, coefficients):
+        by_factor.setdefault(f, []).append((c, x, p))
+    for f, entries in by_factor.items():
+        for first, second in combinations(entries, 2):
+            if first[2] is not second[2]:
+                yield order_lemma(f, f, first, second)
+                yield order_lemma(f, f, second, first)
+
+
+def distribution_lemmas(products: Iterable[Term]) -> Iterator[Term]:
+    """Monotonicity against a cofactor y under a factor that is, or may be, a sum: p = f*x, f = s = sum(c_i * a_i),
+
+        f = s > 0 and y <= x  ->  sum(c_i * (a_i*y)) <= p
+        f = s > 0 and x < y   ->  p + f <= sum(c_i * (a_i*y))
+
+    for every y whose products a_i*y are present.  Bounds of quotients by ``min(tiles - first, group)`` need it.
+    """
+    present = list(products)
+    known = set(present)
+    cofactors: dict[Term, dict[Term, None]] = {}
+    for f, _, x, _ in _entries(present, {}):
+        cofactors.setdefault(f, {})[x] = None
+    for f, _, x, p in _entries(present, {}):
+        for alternative in _alternatives(f):
+            constant, parts = t.linear_parts(alternative)
+            if not parts or (alternative is f and f.kind is not Kind.SUM):
+                continue
+            for y in cofactors.get(parts[0][1], {}):
+                if y is x or any(t.mul(a, y) not in known for _, a in parts):
+                    continue
+                expanded = t.add(t.scale(constant, y), *(t.scale(c, t.mul(a, y)) for c, a in parts))
+                premise = t.and_(t.eq(f, alternative), t.lt(t.ZERO, f))
+                yield t.implies(t.and_(premise, t.le(y, x)), t.le(expanded, p))
+                yield t.implies(t.and_(premise, t.lt(x, y)), t.le(t.add(p, f), expanded))
+
+
+def _alternatives(term: Term) -> tuple[Term, ...]:
+    """The terms that a choice may be equal to."""
+    match term.kind:
+        case Kind.MIN | Kind.MAX:
+            return term.args
+        case Kind.ITE:
+            return term.args[1:]
+    return (term,)
+
+
+def _order_lemmas(
+    products: Mapping[Term, tuple[Term, Term]], coefficients: Mapping[Term, set[int]], value: Valuation
+) -> Iterator[Term]:
+    """Broken instances of `order_lemma`, also where two factors are equal only in the model, and of
+
+    f = g and a*x = b*y  ->  a*(f*x) = b*(g*y)
+    """
+    entries = list(_entries(products, coefficients))
+    # The bare factor is f*1: it bounds products from below and above.
+    entries += [(f, 1, t.ONE, f) for f in dict.fromkeys(f for f, *_ in entries)]
+    by_value: dict[int, list[tuple[Term, int, Term, Term]]] = {}
+    for entry in entries:
+        by_value.setdefault(value(entry[0]), []).append(entry)
+    for scale, group in by_value.items():
+        for (f, a, x, p), (g, b, y, q) in combinations(group, 2):
+            left, right = a * value(x), b * value(y)
+            big_left, big_right = a * value(p), b * value(q)
+            if left == right:
+                if big_left != big_right:
+                    premise = t.and_(t.eq(f, g), t.eq(t.scale(a, x), t.scale(b, y)))
+                    yield t.implies(premise, t.eq(t.scale(a, p), t.scale(b, q)))
+            elif scale > 0 and left < right and big_left + scale > big_right:
+                yield order_lemma(f, g, (a, x, p), (b, y, q))
+            elif scale > 0 and left > right and big_right + scale > big_left:
+                yield order_lemma(g, f, (b, y, q), (a, x, p))
+
+
+def _sign_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Term]:
+    """Broken instances of: x = 0 -> x*y = 0, and |x*y| >= max(|x|, |y|) with the sign that x and y have."""
+    a, b, c = value(x), value(y), value(p)
+    if a == 0 or b == 0:
+        zero = x if a == 0 else y
+        yield t.implies(t.eq(zero, t.ZERO), t.eq(p, t.ZERO))
+        return
+    sign = 1 if (a > 0) == (b > 0) else -1
+    if sign * c < max(abs(a), abs(b)):
+        size_x, size_y = t.scale(1 if a > 0 else -1, x), t.scale(1 if b > 0 else -1, y)
+        size_p = t.scale(sign, p)
+        premise = t.and_(t.le(t.ONE, size_x), t.le(t.ONE, size_y))
+        yield t.implies(premise, t.and_(t.le(size_x, size_p), t.le(size_y, size_p)))
+
+
+def _point_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Term]:
+    """At the model's point (a, b): the exact line through each coordinate and the two tangent planes."""
+    a, b = t.const(value(x)), t.const(value(y))
+    yield t.implies(t.eq(x, a), t.eq(p, t.mul(a, y)))
+    yield t.implies(t.eq(y, b), t.eq(p, t.mul(b, x)))
+    plane = t.sub(t.add(t.mul(b, x), t.mul(a, y)), t.mul(a, b))
+    opposite = t.or_(t.and_(t.le(x, a), t.le(b, y)), t.and_(t.le(a, x), t.le(y, b)))
+    same = t.or_(t.and_(t.le(x, a), t.le(y, b)), t.and_(t.le(a, x), t.le(b, y)))
+    yield t.implies(opposite, t.le(p, plane))
+    yield t.implies(same, t.le(plane, p))

@@ -1,0 +1,281 @@
+"""From an access summary and a launch contract to a verdict.
+
+Every obligation goes up the ladder until it is decided: structural simplification, linear integers with lemmas,
+non-linear integers.  What the solver believes broken is replayed on a small concrete launch; only what the replay
+saw is `refuted`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement
+
+from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import GRID, AccessSummary
+from ..frontend.symbolic.terms import Term
+from ..results import Finding, ObligationCount, Verdict
+from . import messages
+from .claim import Confirm
+from .clauses import Clause, grid_clauses, promise_clause
+from .contract import Contract, build_contract
+from .data import data_facts
+from .obligations import Obligation, between_blocks, bounds, inside_block, one_address, promise
+from .prepare import Preparer, contract_values, launch_facts, stable_origins
+from .simplify import simplify
+from .smt import Answer, Decider, Limits
+from .witness import describe, search
+
+MAX_FINDINGS = 4
+"""After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
+    the tool's own may be added to the contract."""
+
+    timeout_s: float | None = None
+    deny_requires: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`."""
+
+    verdict: Verdict
+    holds_for: str | None = None
+    deterministic: bool | None = None
+    requires: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    obligations: ObligationCount = field(default_factory=ObligationCount)
+    proved_codes: tuple[str, ...] = ()
+    contract: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def verify(
+    summary: AccessSummary,
+    launch: LaunchSpec,
+    parameters: Sequence[EntryParameter],
+    *,
+    options: VerifyOptions | None = None,
+    confirm: Confirm,
+) -> Outcome:
+    """Decide every obligation of ``summary`` for all launches of ``launch``.
+
+    Raises `SpecError` when the spec speaks of names that it does not define.
+    """
+    contract = build_contract(launch)
+    return _Verification(summary, launch, contract, options or VerifyOptions(), confirm).run()
+
+
+@dataclass
+class _Open:
+    """An obligation that was not proved."""
+
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+    unknown: bool
+
+
+@dataclass
+class _Verification:
+    summary: AccessSummary
+    launch: LaunchSpec
+    contract: Contract
+    options: VerifyOptions
+    confirm: Confirm
+    clauses: list[Clause] = field(default_factory=list)
+    structural: int = 0
+    by_solver: int = 0
+    proved: set[str] = field(default_factory=set)
+    _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    _started: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Outcome:
+        self._decider = Decider(launch_facts(self.contract), self.options.limits)
+        if self._decider.decide([]).answer is Answer.UNSATISFIABLE:
+            return self._outcome(
+                Verdict.ERROR,
+                (Finding("TV502", "the launch contract contradicts itself: no launch satisfies it"),),
+            )
+        self._prepare()
+        open_now = self._decide(self._obligations())
+        if open_now and not self.options.deny_requires:
+            open_now = self._add_clauses(open_now)
+        findings = self._explain(open_now)
+        if any(f.witness for f in findings):
+            return self._outcome(Verdict.REFUTED, findings)
+        return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
+
+    # ------------------------------------------------------------------------------------ preparation
+    def _prepare(self) -> None:
+        preparer = Preparer(self.contract, self._decider)
+        self._sites = [preparer.site(site) for site in self.summary.sites]
+        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
+        self._promises = [preparer.promise(item) for item in self.summary.promises]
+        self._origins = stable_origins(self.summary, preparer)
+
+    def _obligations(self) -> Iterator[Obligation]:
+        for item in self._promises:
+            yield promise(item)
+        for prepared in self._sites:
+            yield from bounds(prepared)
+            yield from one_address(prepared, self.contract)
+        for first, second in combinations_with_replacement(self._sites, 2):
+            yield from between_blocks(first, second, self.contract)
+            yield from inside_block(first, second, self.contract)
+
+    # ------------------------------------------------------------------------------------------ ladder
+    def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
+        """The obligations that were not proved."""
+        left: list[_Open] = []
+        for obligation in obligations:
+            opened = self._decide_one(obligation)
+            if opened is None:
+                self.proved.add(obligation.code)
+            else:
+                left.append(opened)
+        return left
+
+    def _decide_one(self, obligation: Obligation) -> _Open | None:
+        if obligation.blocked is not None:
+            return _Open(obligation, (), unknown=True)
+        conditions = simplify(obligation.conditions)
+        if conditions is None:
+            self.structural += 1
+            return None
+        conditions = (*conditions, *data_facts(conditions, self.contract, self._origins))
+        if self._out_of_time():
+            late = ("TV903", "the time limit for this kernel was reached")
+            return _Open(_blocked(obligation, late), conditions, unknown=True)
+        key = frozenset(conditions)
+        answer = self._cache.get(key)
+        if answer is None:
+            answer = self._decider.decide(conditions, twins=obligation.twins).answer
+            self._cache[key] = answer
+        if answer is Answer.UNSATISFIABLE:
+            self.by_solver += 1
+            return None
+        return _Open(obligation, conditions, unknown=answer is Answer.UNKNOWN)
+
+    def _out_of_time(self) -> bool:
+        limit = self.options.timeout_s
+        return limit is not None and time.monotonic() - self._started > limit
+
+    # ----------------------------------------------------------------------------------------- clauses
+    def _add_clauses(self, left: list[_Open]) -> list[_Open]:
+        """Clauses about launch-known quantities that close what is open; sound because each is proved under them."""
+        chosen: list[Clause] = []
+        for opened in left:
+            chosen.extend(self._closing(opened, chosen))
+        if not chosen or not self._admits_launches(chosen):
+            return left
+        self.clauses = chosen
+        facts = (*launch_facts(self.contract), *(clause.condition for clause in chosen))
+        self._decider = Decider(facts, self.options.limits)
+        self._cache.clear()
+        return [again for again in (self._decide_one(opened.obligation) for opened in left) if again is not None]
+
+    def _closing(self, opened: _Open, chosen: list[Clause]) -> list[Clause]:
+        """The fewest candidates, weakest first, that prove ``opened`` beside those already chosen; none if none do."""
+
+        def closes(clauses: list[Clause]) -> bool:
+            conditions = [*opened.conditions, *(c.condition for c in (*chosen, *clauses))]
+            return self._decider.decide(conditions, twins=opened.obligation.twins).answer is Answer.UNSATISFIABLE
+
+        candidates = [c for c in self._candidates(opened.obligation) if c not in chosen]
+        if opened.obligation.blocked is not None or not candidates or closes([]):
+            return []
+        taken: list[Clause] = []
+        for clause in candidates:
+            taken.append(clause)
+            if closes(taken):
+                break
+        else:
+            return []
+        for clause in list(taken):
+            without = [c for c in taken if c is not clause]
+            if closes(without):
+                taken = without
+        return taken
+
+    def _candidates(self, obligation: Obligation) -> Iterator[Clause]:
+        if obligation.promise is not None:
+            clause = promise_clause(obligation.promise)
+            if clause is not None:
+                yield clause
+        elif not self.contract.grid_given:
+            yield from grid_clauses(obligation)
+
+    def _admits_launches(self, chosen: list[Clause]) -> bool:
+        """A contract that excludes every launch, or every launch of two blocks, would be vacuous."""
+        conditions = [clause.condition for clause in chosen]
+        if self._decider.decide(conditions).answer is not Answer.SATISFIABLE:
+            return False
+        values = contract_values(self.contract)
+        two = t.or_(*(t.lt(t.ONE, values.get(g, g)) for g in GRID))
+        was_possible = self._decider.decide([two]).answer is Answer.SATISFIABLE
+        return not was_possible or self._decider.decide([*conditions, two]).answer is Answer.SATISFIABLE
+
+    # ---------------------------------------------------------------------------------------- findings
+    def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:
+        """A confirmed witness or a reason for every open obligation, one finding per code and place."""
+        confirmed: dict[object, Finding] = {}
+        reasons: dict[object, Finding] = {}
+        for opened in left:
+            obligation = opened.obligation
+            key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
+            if key in confirmed or len(confirmed) >= MAX_FINDINGS:
+                continue
+            if obligation.blocked is None and not self._out_of_time():
+                found, candidate = search(
+                    obligation, opened.conditions, self.contract, self.launch, self._decider, self.confirm
+                )
+                if found is not None:
+                    confirmed[key] = Finding(
+                        obligation.code,
+                        messages.broken(obligation),
+                        messages.sites(obligation),
+                        describe(found, obligation, self.contract, self._by_number),
+                    )
+                    reasons.pop(key, None)
+                    continue
+                opened.unknown = opened.unknown and not candidate
+            reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+        return (*confirmed.values(), *reasons.values())
+
+    def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
+        open_count = len(findings)
+        return Outcome(
+            verdict=verdict,
+            holds_for=self._holds_for() if verdict is Verdict.PROVED else None,
+            deterministic=self._deterministic() if verdict is Verdict.PROVED else None,
+            requires=tuple(clause.text for clause in self.clauses),
+            assumes=tuple(data.fact.text for data in self.contract.data),
+            findings=findings,
+            obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
+            proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
+            contract=self.contract.text,
+            notes=self.launch.notes,
+        )
+
+    def _holds_for(self) -> str:
+        """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
+        if not self.contract.literal_sizes or not self.contract.arrays:
+            return "any"
+        grid = self.launch.grid
+        return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
+
+    def _deterministic(self) -> bool | None:
+        """Without atomics a race-free kernel has one result; with them the tool does not say yet."""
+        return None if any(site.atomic for site in self.summary.sites) else True
+
+
+def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:
+    return replace(obligation, blocked=reason)

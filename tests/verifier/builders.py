@@ -1,0 +1,119 @@
+"""Access summaries built by hand, so that the verifier is tested without the frontend."""
+
+from __future__ import annotations
+
+from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, Name, Number
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.summary import (
+    Access,
+    AccessSummary,
+    Lane,
+    Loop,
+    Origin,
+    OriginKind,
+    PointerFootprint,
+    Promise,
+    Site,
+    ViewFootprint,
+    Wait,
+)
+from tileverify.frontend.symbolic.terms import Scope, Term
+from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Touch
+
+INT32 = 2**31 - 1
+
+
+def size(array: str, d: int) -> Term:
+    return t.var(f"{array}.shape[{d}]", Scope.LAUNCH, 0, INT32)
+
+
+def origin(name: str, rank: int, element_bytes: int = 4) -> Origin:
+    strides = [t.var(f"{name}.strides[{d}]", Scope.LAUNCH, 0, INT32) for d in range(rank - 1)] + [t.ONE]
+    return Origin(OriginKind.PARAMETER, name, element_bytes, tuple(size(name, d) for d in range(rank)), tuple(strides))
+
+
+def lanes(*sizes: int) -> tuple[Lane, ...]:
+    return tuple(Lane(t.var(f"l{d}", Scope.LANE, 0, n - 1), n) for d, n in enumerate(sizes))
+
+
+def tile_site(
+    number: int,
+    access: Access,
+    array: Origin,
+    index: tuple[Term, ...],
+    tile: tuple[int, ...],
+    *,
+    guard: Term = t.TRUE,
+    loops: tuple[Loop, ...] = (),
+    waits: tuple[Wait, ...] = (),
+    ordering: str = "weak",
+    scope: str | None = None,
+) -> Site:
+    """A load or store through a partition view of a whole array."""
+    lane = lanes(*tile)
+    coordinates = tuple(t.add(t.scale(n, i), entry.variable) for n, i, entry in zip(tile, index, lane, strict=True))
+    footprint = ViewFootprint(
+        array,
+        t.ZERO,
+        array.shape,
+        array.strides,
+        array.element_bytes,
+        coordinates,
+        index,
+        tuple(t.ceildiv(n, t.const(k)) for n, k in zip(array.shape, tile, strict=True)),
+        tile,
+        tile,
+        tuple(range(len(tile))),
+    )
+    return Site(number, "store_view_tko", access, ordering, scope, footprint, guard, lane, loops, waits, None, number)
+
+
+def pointer_site(
+    number: int,
+    access: Access,
+    array: Origin,
+    offset: Term,
+    guard: Term,
+    lane: tuple[Lane, ...],
+    *,
+    loops: tuple[Loop, ...] = (),
+    waits: tuple[Wait, ...] = (),
+    ordering: str = "weak",
+    scope: str | None = None,
+) -> Site:
+    footprint = PointerFootprint(array, offset, array.element_bytes)
+    return Site(number, "store_ptr_tko", access, ordering, scope, footprint, guard, lane, loops, waits, None, number)
+
+
+def summary(*sites: Site, promises: tuple[Promise, ...] = ()) -> AccessSummary:
+    origins = {site.origin.name: site.origin for site in sites}
+    written = {site.origin.name for site in sites if site.writes}
+    return AccessSummary("kernel", sites, promises, origins, frozenset(origins) - written)
+
+
+def spec(arrays: dict[str, tuple[str | int, ...]], grid: tuple[object, ...] | None = (), **more: object) -> LaunchSpec:
+    """A launch of contiguous f32 arrays; ``grid`` are expressions, numbers, or ``None`` for any grid."""
+    arguments = tuple(
+        ArrayArgument(name, "f32", tuple(Name(s) if isinstance(s, str) else Number(s) for s in shape))
+        for name, shape in arrays.items()
+    )
+    axes = None
+    if grid is not None:
+        filled = [Number(g) if isinstance(g, int) else g for g in (*grid, 1, 1, 1)[:3]]
+        axes = (filled[0], filled[1], filled[2])
+    return LaunchSpec("kernel", "0", arguments, axes, **more)  # type: ignore[arg-type]
+
+
+class Witnesses:
+    """A replay that believes everything, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.claims: list[tuple[ConcreteLaunch, Claim]] = []
+
+    def __call__(self, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
+        self.claims.append((launch, claim))
+        return Confirmation("out", "out[?]", 0, Touch(0, "store", claim.block_a), None, "a test")
+
+
+def never(launch: ConcreteLaunch, claim: Claim) -> None:
+    """A replay that confirms nothing."""

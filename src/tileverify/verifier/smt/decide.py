@@ -84,16 +84,30 @@ class Decider:
         The equality itself stays among the conditions, so the question does not change.
         """
         replaced: dict[Term, Term] = {}
-        for first, second in twins:
-            a, b = _replace(first, replaced), _replace(second, replaced)
-            if a is b:
-                continue
-            result = self._linear(rung, [*wanted, t.ne(a, b)], MERGE_ROUNDS)
-            if result.answer is not Answer.UNSATISFIABLE:
-                continue
+        pending = list(twins)
+        while pending:
+            rung.push(wanted)
+            try:
+                found = self._first_equal(rung, pending, replaced)
+            finally:
+                rung.pop()
+            if found is None:
+                break
+            a, b = found
             replaced[b] = a
             wanted = [t.eq(a, b), *(_replace(condition, {b: a}) for condition in wanted)]
         return wanted
+
+    def _first_equal(
+        self, rung: _Rung, pending: list[tuple[Term, Term]], replaced: Mapping[Term, Term]
+    ) -> tuple[Term, Term] | None:
+        """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
+        while pending:
+            first, second = pending.pop(0)
+            a, b = _replace(first, replaced), _replace(second, replaced)
+            if a is not b and self._linear(rung, [t.ne(a, b)], MERGE_ROUNDS).answer is Answer.UNSATISFIABLE:
+                return a, b
+        return None
 
     def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> Result:
         rung.push(wanted)
@@ -135,11 +149,13 @@ class _Rung:
         self.solver.set("random_seed", 0)
         if not exact_products:
             self.solver.set("arith.nl", False)
+        self._marks: list[tuple[int, int]] = []
+        self._present: dict[Term, None] = {}
         self._assert(facts)
 
     def push(self, conditions: Sequence[Term]) -> None:
         self.solver.push()
-        self._mark = self.encoder.mark()
+        self._marks.append((self.encoder.mark(), len(self._present)))
         self._assert(conditions)
         if not self.encoder.exact_products and 0 < len(self.encoder.products) <= EAGER_PRODUCTS:
             products = dict(self.encoder.products)
@@ -147,12 +163,18 @@ class _Rung:
 
     def pop(self) -> None:
         self.solver.pop()
-        self.encoder.undo(self._mark)
+        mark, present = self._marks.pop()
+        self.encoder.undo(mark)
+        for condition in list(self._present)[present:]:
+            del self._present[condition]
 
     def _assert(self, conditions: Iterable[Term]) -> None:
         queue = list(conditions)
         while queue:
             condition = queue.pop()
+            if condition in self._present:
+                continue
+            self._present[condition] = None
             known = len(self.encoder.quotients)
             expression = self.encoder(condition)
             self.solver.add(expression, *self.encoder.take_pending())

@@ -32,7 +32,7 @@ def _expand(term: Term) -> Term | None:
         case Kind.TMOD:
             a, b = term.args
             return t.sub(a, t.mul(b, _truncated(a, b)))
-        case Kind.MOD if term.args[1].kind is not Kind.CONST:
+        case Kind.MOD if term.args[1].kind is not Kind.CONST or term.args[1].value <= 0:
             a, b = term.args
             return t.sub(a, t.mul(b, t.floordiv(a, b)))
     return None

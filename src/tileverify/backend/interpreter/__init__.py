@@ -1,0 +1,31 @@
+"""Reference interpreter: Tile IR executed block by block in NumPy, with a log of every access.
+
+It shares no reasoning with the prover: it reads the decoded module, runs concrete numbers through machine arithmetic
+and watches what happens.  One module per op family gives the rules; `table` collects them.
+"""
+
+from .access_log import BlockLog, DynamicAccess
+from .arguments import BoundLaunch, bind_launch
+from .control import run_block
+from .faults import BudgetSpent, InterpreterStop, LaunchMismatch, NotModelled, UndefinedBehaviour, UnspecifiedUse
+from .machine import Budget, GridPoint, Program
+from .memory import Memory, MemoryImage
+
+__all__ = [
+    "BlockLog",
+    "BoundLaunch",
+    "Budget",
+    "BudgetSpent",
+    "DynamicAccess",
+    "GridPoint",
+    "InterpreterStop",
+    "LaunchMismatch",
+    "Memory",
+    "MemoryImage",
+    "NotModelled",
+    "Program",
+    "UndefinedBehaviour",
+    "UnspecifiedUse",
+    "bind_launch",
+    "run_block",
+]

@@ -1,0 +1,152 @@
+"""What one block did: its dynamic memory accesses, what each waits for, and its undefined behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Protocol
+
+import numpy as np
+
+from ...frontend.bytecode.model import Op
+from .faults import BudgetSpent, InterpreterStop, UndefinedBehaviour
+from .values import Array
+
+MAX_ACCESSES = 1 << 14
+
+
+class Footprint(Protocol):
+    """The elements one access touches, as byte addresses of their first bytes."""
+
+    @property
+    def low(self) -> int: ...
+    @property
+    def high(self) -> int: ...
+    def addresses(self) -> Array:
+        """One int64 address per element, in lane order."""
+        ...
+
+
+@dataclass(frozen=True)
+class BoxFootprint:
+    """Elements at ``base`` plus one of each ``axes`` (int64 byte offsets): a tile of a strided view."""
+
+    base: int
+    axes: tuple[Array, ...]
+
+    @property
+    def low(self) -> int:
+        return self.base + sum(int(axis.min()) for axis in self.axes)
+
+    @property
+    def high(self) -> int:
+        return self.base + sum(int(axis.max()) for axis in self.axes)
+
+    def addresses(self) -> Array:
+        grid = reduce(np.add.outer, self.axes, np.zeros((), np.int64))
+        return np.asarray(grid).reshape(-1) + self.base
+
+
+@dataclass(frozen=True)
+class PointFootprint:
+    """Elements at ``points`` (a flat int64 array that is not empty)."""
+
+    points: Array
+
+    @property
+    def low(self) -> int:
+        return int(self.points.min())
+
+    @property
+    def high(self) -> int:
+        return int(self.points.max())
+
+    def addresses(self) -> Array:
+        return self.points
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicAccess:
+    """One execution of a memory op; ``reads`` and ``writes`` are ``None`` where it does neither.
+
+    ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.
+    """
+
+    number: int
+    op: Op
+    kind: str
+    ordering: str
+    scope: str | None
+    origin: int
+    element_bytes: int
+    reads: Footprint | None
+    writes: Footprint | None
+    waits: int
+    time: int
+
+    @property
+    def weak(self) -> bool:
+        return self.ordering == "weak"
+
+    @property
+    def footprints(self) -> tuple[Footprint, ...]:
+        """Reads and writes, once where they are the same."""
+        if self.reads is self.writes:
+            return () if self.reads is None else (self.reads,)
+        return tuple(f for f in (self.reads, self.writes) if f is not None)
+
+    @property
+    def low(self) -> int:
+        return min(f.low for f in self.footprints)
+
+    @property
+    def high(self) -> int:
+        """The address behind the last byte."""
+        return max(f.high for f in self.footprints) + self.element_bytes
+
+    def orders(self, other: DynamicAccess) -> bool:
+        """This access is in the token history of ``other`` (of the same block)."""
+        return bool(other.waits >> self.number & 1)
+
+
+@dataclass(slots=True)
+class BlockLog:
+    """Accesses and events of one block, in the order the interpreter met them (which orders nothing).
+
+    ``stopped``: why the run ended before the block did; what it logged until then happened all the same.
+    """
+
+    block: tuple[int, int, int]
+    accesses: list[DynamicAccess] = field(default_factory=list)
+    events: list[UndefinedBehaviour] = field(default_factory=list)
+    stopped: InterpreterStop | None = None
+    time: int = 0
+
+    def tick(self) -> int:
+        self.time += 1
+        return self.time
+
+    def record(
+        self, op: Op, kind: str, origin: int, element_bytes: int, reads: Footprint | None, writes: Footprint | None,
+        waits: int,
+    ) -> int:  # fmt: skip
+        """Log an access; returns the waits of a token that it produces."""
+        number = len(self.accesses)
+        if number >= MAX_ACCESSES:
+            raise BudgetSpent(f"the block makes more than {MAX_ACCESSES} accesses")
+        self.accesses.append(
+            DynamicAccess(
+                number=number,
+                op=op,
+                kind=kind,
+                ordering=op.attributes["ord"],
+                scope=op.attributes.get("scope"),
+                origin=origin,
+                element_bytes=element_bytes,
+                reads=reads,
+                writes=writes,
+                waits=waits,
+                time=self.tick(),
+            )
+        )
+        return waits | 1 << number

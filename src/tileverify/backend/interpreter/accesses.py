@@ -1,0 +1,340 @@
+"""Loads and stores, through pointers and through views: which lanes touch which bytes, and the log of it.
+
+A lane that would leave its allocation is recorded as undefined behaviour (TV302) and then takes no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...frontend.bytecode.model import (
+    GatherScatterViewType,
+    Op,
+    PartitionViewType,
+    PointerType,
+    ScalarType,
+)
+from .access_log import BoxFootprint, Footprint, PointFootprint
+from .addresses import index_space
+from .faults import NotModelled
+from .formats import from_bits, to_bits
+from .tiles import tile_type
+from .values import (
+    OVERFLOWED,
+    UNKNOWN_ORIGIN,
+    UNSPECIFIED,
+    Array,
+    Tile,
+    TileView,
+    Token,
+    carrier,
+    taint_bits,
+)
+
+if TYPE_CHECKING:
+    from .machine import BlockRun, Rule
+
+PADDING: Final[dict[str, float]] = {
+    "zero": 0.0,
+    "neg_zero": -0.0,
+    "nan": float("nan"),
+    "pos_inf": float("inf"),
+    "neg_inf": float("-inf"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The live lanes of one access in one origin.
+
+    ``region`` indexes the tile's lanes (slices of a box, or a bool mask); ``offsets`` are their byte offsets in the
+    allocation, shaped as ``tile[region]``.
+    """
+
+    origin: int
+    allocation: int
+    footprint: Footprint
+    region: Any
+    offsets: Array
+
+
+# -------------------------------------------------------------------------------------- pointer accesses
+def element_of(op: Op, name: str) -> ScalarType:
+    """The pointee of the pointer tile ``name``."""
+    element = tile_type(op.value(name)).element
+    assert isinstance(element, PointerType)
+    return addressable(op, element.pointee)
+
+
+def addressable(op: Op, element: ScalarType) -> ScalarType:
+    if element.packed:
+        raise NotModelled(f"{op.name} of 4-bit elements")
+    return element
+
+
+def live_lanes(run: BlockRun, op: Op, shape: tuple[int, ...]) -> Array | None:
+    """The mask operand, ``None`` without one; a mask that is not specified on every lane ends the run."""
+    mask = run.optional_tile(op, "mask")
+    if mask is None:
+        return None
+    run.demand(op, taint_bits(mask.taint), "mask")
+    return np.broadcast_to(mask.data, shape)
+
+
+def pointer_reach(run: BlockRun, op: Op, width: int) -> list[Reach]:
+    """Where the live lanes of a pointer access go, one `Reach` per origin."""
+    pointer = run.tile(op, "ptr")
+    shape = pointer.data.shape
+    live = live_lanes(run, op, shape)
+    live = np.ones(shape, np.bool_) if live is None else live.copy()
+    if pointer.taint is not None:
+        taint = np.where(live, pointer.taint, np.uint8(0))
+        run.demand(op, taint_bits(taint) & ~OVERFLOWED, "address")
+        overflowed = (taint & OVERFLOWED) != 0
+        if overflowed.any():
+            run.undefined(op, "TV402", "a live lane's address computation overflows")
+            live &= ~overflowed
+    if not live.any():
+        return []
+    assert pointer.origin is not None
+    if pointer.origin.ndim == 0:
+        groups = [(int(pointer.origin), live)]
+    else:
+        numbers = np.broadcast_to(pointer.origin, shape)
+        groups = [(int(number), live & (numbers == number)) for number in np.unique(numbers[live])]
+    found = (_settle(run, op, origin, lanes, pointer.data[lanes], width) for origin, lanes in groups)
+    return [reach for reach in found if reach is not None]
+
+
+def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> Reach | None:
+    """Keep the lanes whose elements lie inside the allocation and are aligned; record the others."""
+    if number == UNKNOWN_ORIGIN:
+        raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
+    origin = run.memory.image.origins[number]
+    allocation = run.memory.image.allocation_of(number)
+    offsets = (addresses - np.uint64(allocation.base)).view(np.int64)
+    inside = (offsets >= 0) & (offsets <= allocation.size - width)
+    if not inside.all():
+        worst = int(addresses[~inside][0])
+        run.undefined(op, "TV302", f"{op.name} leaves {origin.name}", number, worst)
+    aligned = (addresses & np.uint64(width - 1)) == 0
+    if not aligned[inside].all():
+        worst = int(addresses[inside & ~aligned][0])
+        run.undefined(op, "TV302", f"{op.name} of {origin.name} is not aligned to {width} bytes", number, worst)
+    kept = inside & aligned
+    if kept.all() and lanes.all():
+        points = PointFootprint(offsets + allocation.base)
+        return Reach(number, origin.allocation, points, ..., offsets.reshape(lanes.shape))
+    if not kept.all():
+        lanes = lanes.copy()
+        lanes[lanes] = kept
+        offsets = offsets[kept]
+        if not len(offsets):
+            return None
+    return Reach(number, origin.allocation, PointFootprint(offsets + allocation.base), lanes, offsets)
+
+
+# ----------------------------------------------------------------------------------------- view accesses
+def _view_index(run: BlockRun, op: Op, view: TileView) -> list[tuple[int, Array]]:
+    """Per view dimension: where its tile starts, and its lanes relative to that (unsigned, in elements)."""
+    kind = view.type
+    starts: list[tuple[int, Array]] = []
+    for axis, value in enumerate(op.group("index")):
+        tile = run.values[value]
+        assert isinstance(tile, Tile)
+        run.demand(op, taint_bits(tile.taint), "index")
+        lanes = np.arange(kind.tile[axis], dtype=np.int64)
+        if isinstance(kind, GatherScatterViewType) and axis == kind.sparse_dim:
+            rows = tile.data.astype(np.uint64)
+            rows = np.minimum(rows, np.uint64((1 << 63) - 1))  # beyond any shape either way
+            starts.append((0, rows.reshape(-1).view(np.int64)))
+        elif isinstance(kind, GatherScatterViewType):
+            starts.append((int(tile.data), lanes))
+        else:
+            step = kind.tile[axis] if isinstance(kind, PartitionViewType) else kind.traversal[axis]
+            starts.append((int(tile.data) * step, lanes))
+    return starts
+
+
+def _check_view(run: BlockRun, op: Op, view: TileView, starts: list[tuple[int, Array]]) -> bool:
+    """Record a tile index outside the index space and broken in-bounds promises; false if nothing may be accessed."""
+    kind, tensor = view.type, view.tensor
+    dim_map = _dim_map(view)
+    first = [0] * len(tensor.shape)
+    for axis, (start, lanes) in enumerate(starts):
+        first[dim_map[axis]] = start + int(lanes[0])
+    place = sum(at * stride for at, stride in zip(first, tensor.strides, strict=True))
+    corner = tensor.base + place * tensor.element.bytes
+    promised = op.attributes.get("inbounds") or ()
+    for axis, (start, lanes) in enumerate(starts):
+        size = tensor.shape[dim_map[axis]]
+        if axis < len(promised) and promised[axis] and start + int(lanes.max()) >= size:
+            message = f"the tile leaves dimension {axis} of size {size}"
+            run.undefined(op, "TV303", message, tensor.origin, corner, tuple(first))
+    if isinstance(kind, GatherScatterViewType):
+        return True
+    steps = kind.tile if isinstance(kind, PartitionViewType) else kind.traversal
+    for axis, ((start, _), space) in enumerate(zip(starts, index_space(view), strict=True)):
+        if start // steps[axis] >= space:
+            message = f"tile index {start // steps[axis]} of {space} tiles along dimension {axis}"
+            run.undefined(op, "TV301", message, tensor.origin, corner, tuple(first))
+            return False
+    return True
+
+
+def _dim_map(view: TileView) -> tuple[int, ...]:
+    kind = view.type
+    return tuple(range(len(kind.tile))) if isinstance(kind, GatherScatterViewType) else tuple(kind.dim_map)
+
+
+def view_reach(run: BlockRun, op: Op) -> list[Reach]:
+    """Where the lanes of a view access go: the part of the tile that lies inside the tensor."""
+    view = run.tile_view(op, "view")
+    tensor = view.tensor
+    addressable(op, tensor.element)
+    run.demand(op, tensor.taint, "view")
+    starts = _view_index(run, op, view)
+    if not _check_view(run, op, view, starts):
+        return []
+    width, base = tensor.element.bytes, tensor.base
+    region: list[Array | slice] = []
+    axes: list[Array] = []
+    for (start, lanes), k in zip(starts, _dim_map(view), strict=True):
+        room = tensor.shape[k] - start
+        live = lanes < min(max(room, 0), (1 << 63) - 1)
+        if not live.any():
+            return []
+        region.append(slice(None) if live.all() else np.flatnonzero(live))
+        kept, stride = lanes[live], tensor.strides[k] * width
+        if (start + int(kept.max())) * stride >= 1 << 62:
+            raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
+        base += start * stride
+        axes.append(kept * np.int64(stride))
+    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes)), _mesh(region), width)
+
+
+def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
+    """An index that selects the product of the regions: slices as they are, index arrays made orthogonal."""
+    if sum(not isinstance(part, slice) for part in region) <= 1:
+        return tuple(
+            part if isinstance(part, slice) or part[-1] - part[0] + 1 != len(part) else slice(part[0], part[-1] + 1)
+            for part in region
+        )
+    if all(isinstance(part, slice) or part[-1] - part[0] + 1 == len(part) for part in region):
+        return tuple(part if isinstance(part, slice) else slice(part[0], part[-1] + 1) for part in region)
+    raise NotModelled("a view with two sparse dimensions")
+
+
+def _settle_box(
+    run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...], width: int
+) -> list[Reach]:
+    if number == UNKNOWN_ORIGIN:
+        raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
+    origin, allocation = run.memory.image.origins[number], run.memory.image.allocation_of(number)
+    shape = tuple(len(axis) for axis in box.axes)
+    end = allocation.base + allocation.size
+    if box.low >= allocation.base and box.high + width <= end and box.base % width == 0:
+        offsets = box.addresses().reshape(shape) - allocation.base
+        return [Reach(number, origin.allocation, box, region, offsets)]
+    if not 0 <= box.low <= box.high < 1 << 63:
+        run.undefined(op, "TV302", f"{op.name} leaves {origin.name}", number, box.low)
+        return []
+    tile = run.tile_view(op, "view").type.tile
+    lanes = np.zeros(tile, np.bool_)
+    lanes[region] = True
+    reach = _settle(run, op, number, lanes, box.addresses().astype(np.uint64), width)
+    return [] if reach is None else [reach]
+
+
+# --------------------------------------------------------------------------------------- doing the access
+def read_lanes(run: BlockRun, reaches: Iterable[Reach], into: Tile, element: ScalarType) -> Tile:
+    """``into`` with the lanes of ``reaches`` replaced by what memory holds."""
+    data, taint = into.data, into.taint
+    for reach in reaches:
+        bits = run.memory.load(reach.allocation, reach.offsets, element.bytes)
+        data[reach.region] = from_bits(bits, element)
+        marks = run.memory.taint(reach.allocation, reach.offsets, element.bytes)
+        if taint is not None or marks is not None:
+            taint = np.zeros(data.shape, np.uint8) if taint is None else np.array(np.broadcast_to(taint, data.shape))
+            taint[reach.region] = 0 if marks is None else marks
+    return Tile(data, taint if taint_bits(taint) else None)
+
+
+def write_lanes(run: BlockRun, reaches: Iterable[Reach], tile: Tile, element: ScalarType) -> None:
+    for reach in reaches:
+        bits = np.asarray(to_bits(tile.data[reach.region], element))
+        run.memory.store(reach.allocation, reach.offsets, bits)
+        marks = tile.taint
+        if marks is not None and marks.ndim:
+            marks = np.broadcast_to(marks, tile.data.shape)[reach.region]
+        run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
+
+
+def log_all(
+    run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], width: int, *, reads: bool, writes: bool
+) -> Token:
+    """Record the access; lanes of several origins are parts of one access, so later parts wait for earlier ones."""
+    waits = run.waits(op)
+    for reach in reaches:
+        footprint = reach.footprint
+        waits = run.log.record(
+            op, kind, reach.origin, width, footprint if reads else None, footprint if writes else None, waits
+        )
+    return Token(waits)
+
+
+def padded(shape: tuple[int, ...], element: ScalarType, padding: str | None) -> Tile:
+    """A tile of the view's padding value; without one its lanes are unspecified."""
+    if padding is None:
+        return Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
+    return Tile(np.full(shape, PADDING[padding] if element.is_float else 0, carrier(element)))
+
+
+def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+    element = element_of(op, "ptr")
+    shape = tile_type(op.results[0]).shape
+    reaches = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
+    pad = run.optional_tile(op, "pad")
+    if pad is None:
+        start = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
+    else:
+        start = Tile(np.array(np.broadcast_to(pad.data, shape)), pad.taint)
+    return read_lanes(run, reaches, start, element), token
+
+
+def _store_pointer(run: BlockRun, op: Op) -> Token:
+    element = element_of(op, "ptr")
+    reaches = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
+    write_lanes(run, reaches, run.tile(op, "val"), element)
+    return token
+
+
+def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+    view = run.tile_view(op, "view")
+    element = addressable(op, view.tensor.element)
+    reaches = view_reach(run, op)
+    token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
+    start = padded(tile_type(op.results[0]).shape, element, view.type.padding)
+    return read_lanes(run, reaches, start, element), token
+
+
+def _store_view(run: BlockRun, op: Op) -> Token:
+    element = addressable(op, run.tile_view(op, "view").tensor.element)
+    reaches = view_reach(run, op)
+    token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
+    write_lanes(run, reaches, run.tile(op, "tile"), element)
+    return token
+
+
+RULES: Final[dict[str, Rule]] = {
+    "load_ptr_tko": _load_pointer,
+    "store_ptr_tko": _store_pointer,
+    "load_view_tko": _load_view,
+    "store_view_tko": _store_view,
+}

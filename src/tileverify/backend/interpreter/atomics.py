@@ -1,0 +1,197 @@
+"""Atomic read-modify-write, compare-and-swap and view reductions.
+
+An atomic acts lane by lane.  Lanes of one op that meet on one element act in lane order here; what the specification
+leaves to chance (the old value such a lane returns, the winner of an exchange) is marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ...frontend.bytecode.model import Op, ScalarType
+from .access_log import PointFootprint
+from .accesses import Reach, addressable, element_of, log_all, pointer_reach, view_reach
+from .faults import NotModelled
+from .formats import from_bits, round_to, to_bits
+from .tiles import tile_type
+from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, Tile, Token, as_signed, carrier
+
+if TYPE_CHECKING:
+    from .machine import BlockRun, Rule
+
+ORDER_DEPENDENT: Final = {"xchg": INTERLEAVED, "addf": APPROXIMATE}
+
+
+def _by_rank(offsets: Array) -> Iterator[Array]:
+    """Lane numbers in groups without a repeated offset: first occurrences, second occurrences, ..."""
+    order = np.argsort(offsets, kind="stable")
+    ordered = offsets[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
+    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    for number in range(int(rank.max()) + 1):
+        yield order[rank == number]
+
+
+def repeated(offsets: Array) -> Array:
+    """Which lanes share their offset with another lane."""
+    _, which, count = np.unique(offsets, return_inverse=True, return_counts=True)
+    return np.asarray(count[which] > 1)
+
+
+def _combine(mode: str, old: Array, argument: Array, element: ScalarType) -> Array:
+    """The new raw elements of an rmw in ``mode``."""
+    bits = 8 * element.bytes
+    match mode:
+        case "and":
+            return old & argument
+        case "or":
+            return old | argument
+        case "xor":
+            return old ^ argument
+        case "add":
+            return old + argument
+        case "umax":
+            return np.maximum(old, argument)
+        case "umin":
+            return np.minimum(old, argument)
+        case "max":
+            return np.maximum(as_signed(old, bits), as_signed(argument, bits)).view(old.dtype)
+        case "min":
+            return np.minimum(as_signed(old, bits), as_signed(argument, bits)).view(old.dtype)
+        case "xchg":
+            return argument
+        case "addf":
+            total = from_bits(old, element) + from_bits(argument, element)
+            return to_bits(round_to(total, element), element)
+    raise NotModelled(f"the atomic {mode}")
+
+
+Update = Callable[[Array, Array], tuple[Array, Array]]
+"""(lanes of the reach, old raw elements) -> (new raw elements, lanes that write)."""
+
+
+def _update(
+    run: BlockRun, reach: Reach, element: ScalarType, update: Update, operands: Array | None, collision: int
+) -> tuple[Array, Array, Array]:
+    """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat)."""
+    width = element.bytes
+    offsets = reach.offsets.reshape(-1)
+    old = np.zeros(len(offsets), np.dtype(f"u{width}"))
+    taint = np.zeros(len(offsets), np.uint8)
+    wrote = np.zeros(len(offsets), np.bool_)
+    clash = repeated(offsets)
+    for lanes in _by_rank(offsets):
+        places = offsets[lanes]
+        marks = run.memory.taint(reach.allocation, places, width)
+        known = np.zeros(len(lanes), np.uint8) if marks is None else marks
+        old[lanes] = run.memory.load(reach.allocation, places, width)
+        taint[lanes] = known
+        new, writers = update(lanes, old[lanes])
+        wrote[lanes] = writers
+        run.memory.store(reach.allocation, places[writers], new[writers])
+        stored = known if operands is None else known | operands[lanes]
+        stored = stored | np.where(clash[lanes], np.uint8(collision), np.uint8(0))
+        if run.apart:
+            stored = stored | np.uint8(INTERLEAVED)
+        if stored.any() or marks is not None:
+            run.memory.set_taint(reach.allocation, places[writers], width, stored[writers])
+    taint |= np.where(clash, np.uint8(INTERLEAVED), np.uint8(0))
+    if run.apart:
+        taint |= np.uint8(INTERLEAVED)
+    return old, taint, wrote
+
+
+def _lanes(tile: Tile, reach: Reach, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+    """Data and taint of the tile's lanes in ``reach``, flat."""
+    data = np.broadcast_to(tile.data, shape)[reach.region].reshape(-1)
+    if tile.taint is None:
+        return data, None
+    return data, np.broadcast_to(tile.taint, shape)[reach.region].reshape(-1)
+
+
+def _either(first: Array | None, second: Array | None) -> Array | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return np.asarray(first | second)
+
+
+def _read_modify_write(
+    run: BlockRun, op: Op, reach: Reach, element: ScalarType, value: Tile, shape: tuple[int, ...]
+) -> tuple[Array, Array]:
+    mode = op.attributes["mode"]
+    argument, marks = _lanes(value, reach, shape)
+    raw = to_bits(argument, element)
+
+    def update(lanes: Array, old: Array) -> tuple[Array, Array]:
+        return _combine(mode, old, raw[lanes], element), np.ones(len(lanes), np.bool_)
+
+    old, taint, _ = _update(run, reach, element, update, marks, ORDER_DEPENDENT.get(mode, 0))
+    return old, taint
+
+
+def _into(result: Tile, reach: Reach, old: Array, taint: Array, element: ScalarType) -> None:
+    assert result.taint is not None
+    shape = reach.offsets.shape
+    result.data[reach.region] = from_bits(old, element).reshape(shape)
+    result.taint[reach.region] = taint.reshape(shape)
+
+
+def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+    element = element_of(op, "ptr")
+    shape = tile_type(op.results[0]).shape
+    reaches = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
+    result = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
+    for reach in reaches:
+        old, taint = _read_modify_write(run, op, reach, element, run.tile(op, "arg"), shape)
+        _into(result, reach, old, taint, element)
+    return result, token
+
+
+def _red_view(run: BlockRun, op: Op) -> Token:
+    element = addressable(op, run.tile_view(op, "view").tensor.element)
+    value = run.tile(op, "value")
+    reaches = view_reach(run, op)
+    token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
+    for reach in reaches:
+        _read_modify_write(run, op, reach, element, value, value.data.shape)
+    return token
+
+
+def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+    """A lane that compares unequal only reads."""
+    element = element_of(op, "ptr")
+    shape = tile_type(op.results[0]).shape
+    expected, value = run.tile(op, "cmp"), run.tile(op, "val")
+    result = Tile(
+        np.array(np.broadcast_to(expected.data, shape)),
+        np.array(np.broadcast_to(0 if expected.taint is None else expected.taint, shape), np.uint8),
+    )
+    waits = run.waits(op)
+    for reach in pointer_reach(run, op, element.bytes):
+        compare, compare_marks = _lanes(expected, reach, shape)
+        new, new_marks = _lanes(value, reach, shape)
+        wanted, raw = to_bits(compare, element), to_bits(new, element)
+        marks = _either(compare_marks, new_marks)
+
+        def update(lanes: Array, old: Array, wanted: Array = wanted, raw: Array = raw) -> tuple[Array, Array]:
+            return raw[lanes], np.asarray(old == wanted[lanes])
+
+        old, taint, wrote = _update(run, reach, element, update, marks, INTERLEAVED)
+        addresses = reach.footprint.addresses()
+        writes = PointFootprint(addresses[wrote]) if wrote.any() else None
+        if wrote.all():
+            writes = reach.footprint if isinstance(reach.footprint, PointFootprint) else writes
+        waits = run.log.record(op, "atomic", reach.origin, element.bytes, reach.footprint, writes, waits)
+        _into(result, reach, old, taint, element)
+    return result, Token(waits)
+
+
+RULES: Final[dict[str, Rule]] = {
+    "atomic_rmw_tko": _rmw,
+    "atomic_cas_tko": _cas,
+    "atomic_red_view_tko": _red_view,
+}

@@ -1,0 +1,153 @@
+"""Structured control flow: op lists, ``if``, ``for``, ``loop`` and how their terminators leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ...frontend.bytecode.model import Block, Op, Value
+from .access_log import BlockLog
+from .faults import InterpreterStop, NotModelled, UndefinedStop
+from .integers import bits_of
+from .machine import OP_COST, BlockRun, Budget, GridPoint, Program
+from .memory import Memory
+from .reductions import reduce_tiles, scan_tiles
+from .table import RULES
+from .values import RuntimeValue, Tile, as_signed, wrapped
+
+TERMINATORS: Final = frozenset({"yield", "break", "continue", "return"})
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How an op list ended: the terminator's name and its operands."""
+
+    kind: str
+    values: tuple[RuntimeValue, ...] = ()
+
+
+def execute(run: BlockRun, block: Block) -> Exit:
+    """Run an op list up to its terminator, or to an exit from inside one of its regions."""
+    values = run.values
+    for op in block.ops:
+        name = op.name
+        rule = RULES.get(name)
+        if rule is not None:
+            result = rule(run, op)
+            cost = OP_COST
+            if isinstance(result, Tile):
+                values[op.results[0]] = result
+                cost += result.data.size
+            elif isinstance(result, tuple):
+                values.update(zip(op.results, result, strict=True))
+                cost += sum(r.data.size for r in result if isinstance(r, Tile))
+            else:
+                values[op.results[0]] = result
+            run.budget.spend(cost)
+        elif name in TERMINATORS:
+            return Exit(name, tuple(values[value] for value in op.group("args")))
+        elif name in REGION_OPS:
+            run.budget.spend(OP_COST)
+            left = REGION_OPS[name](run, op)
+            if left is not None:
+                return left
+        else:
+            raise NotModelled(name)
+    return Exit("yield")
+
+
+def _body(op: Op, number: int = 0) -> Block:
+    blocks = op.regions[number].blocks
+    if len(blocks) != 1:
+        raise NotModelled(f"{op.name} with {len(blocks)} blocks in a region")
+    return blocks[0]
+
+
+def _if(run: BlockRun, op: Op) -> Exit | None:
+    taken = run.scalar(op, run.tile(op, "c"), "branch")
+    region = 0 if taken else 1
+    if region >= len(op.regions) or not op.regions[region].blocks:
+        return None
+    left = execute(run, _body(op, region))
+    if left.kind != "yield":
+        return left
+    run.bind(op.results, left.values)
+    return None
+
+
+def _for(run: BlockRun, op: Op) -> Exit | None:
+    bits = bits_of(op.value("lower"))
+    signed = "unsignedCmp" not in op.flags
+
+    def bound(name: str) -> int:
+        tile = run.tile(op, name)
+        run.scalar(op, tile, "loop bound")
+        return int(as_signed(tile.data, bits)) if signed else int(tile.data)
+
+    lower, upper, step = bound("lower"), bound("upper"), bound("step")
+    if step <= 0:
+        run.undefined(op, "TV402", f"loop step {step} is not positive")
+        raise UndefinedStop(f"the loop at {op.offset:#x} has step {step}")
+    carried = tuple(run.values[value] for value in op.group("inits"))
+    body = _body(op)
+    induction = lower
+    while induction < upper:
+        counter = Tile(wrapped(np.asarray(induction & ((1 << bits) - 1), np.uint64), bits))
+        run.bind(body.arguments, (counter, *carried))
+        left = execute(run, body)
+        if left.kind != "continue":
+            raise NotModelled(f"{left.kind} inside for")
+        carried = left.values
+        induction += step
+    run.bind(op.results, carried)
+    return None
+
+
+def _loop(run: BlockRun, op: Op) -> Exit | None:
+    carried = tuple(run.values[value] for value in op.group("inits"))
+    body = _body(op)
+    while True:
+        run.budget.spend(OP_COST)
+        run.bind(body.arguments, carried)
+        left = execute(run, body)
+        if left.kind == "return":
+            return left
+        if left.kind == "break":
+            run.bind(op.results, left.values)
+            return None
+        carried = left.values
+
+
+def _reduce(run: BlockRun, op: Op) -> None:
+    run.bind(op.results, reduce_tiles(run, op, lambda block: execute(run, block).values))
+
+
+def _scan(run: BlockRun, op: Op) -> None:
+    run.bind(op.results, scan_tiles(run, op, lambda block: execute(run, block).values))
+
+
+REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], Exit | None]]] = {
+    "if": _if,
+    "for": _for,
+    "loop": _loop,
+    "reduce": _reduce,
+    "scan": _scan,
+}
+
+
+def run_block(
+    program: Program, arguments: Mapping[Value, RuntimeValue], memory: Memory, grid: GridPoint, block: GridPoint,
+    budget: Budget, *, apart: bool = False,
+) -> BlockLog:  # fmt: skip
+    """Execute ``block`` of the entry against ``memory`` and return what it did, up to where it stopped."""
+    run = BlockRun(program, memory, grid, block, budget, apart)
+    run.values.update(arguments)
+    try:
+        with np.errstate(all="ignore"):
+            execute(run, program.entry.body)
+    except InterpreterStop as stop:
+        run.log.stopped = stop
+    return run.log

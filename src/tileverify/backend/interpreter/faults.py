@@ -1,0 +1,54 @@
+"""What ends a run of the interpreter early, and what a run notices on its way.
+
+None of these is a user error: a replay turns each into "not confirmed" with the sentence as its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class InterpreterStop(Exception):
+    """The run cannot go on; the text is one sentence that says why."""
+
+
+class NotModelled(InterpreterStop):
+    """An op, type or launch that this interpreter has no exact rule for."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not modelled")
+        self.what = what
+
+
+class UnspecifiedUse(InterpreterStop):
+    """A value that the specification (or this run) leaves open reached an index, a mask, a branch or an address."""
+
+
+class BudgetSpent(InterpreterStop):
+    """The run needs more steps, accesses or memory than it was given."""
+
+
+class LaunchMismatch(InterpreterStop):
+    """The concrete launch does not fit the entry: a missing argument, a size that its type cannot hold."""
+
+
+class UndefinedStop(InterpreterStop):
+    """Undefined behaviour after which there is no sensible way to continue (a loop whose step is not positive)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndefinedBehaviour:
+    """One event of undefined behaviour: obligation ``code`` broken by the op at bytecode ``offset``.
+
+    ``time`` orders it among the block's accesses and events.  Where it is about an access, ``origin`` and ``address``
+    say where in memory, and ``coordinates`` which element of a view came first.
+    """
+
+    code: str
+    op: str
+    offset: int
+    time: int
+    message: str
+    origin: int | None = None
+    address: int | None = None
+    coordinates: tuple[int, ...] | None = None

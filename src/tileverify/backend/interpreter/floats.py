@@ -1,0 +1,156 @@
+"""Float ops.  Exact where NumPy's arithmetic is IEEE's; every other result is marked approximate.
+
+A narrow format is computed in float32 and rounded once more, which equals rounding once for + - * / and sqrt
+because float32 has more than twice its precision plus two bits (Figueroa, "When is double rounding innocuous?").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ...frontend.bytecode.model import Op, ScalarType
+from .formats import round_to
+from .integers import COMPARISONS, bits_of
+from .tiles import scalar_type
+from .values import APPROXIMATE, Array, Tile, as_signed, joint_taint
+
+if TYPE_CHECKING:
+    from .machine import BlockRun, Rule
+
+EXACT_ROUNDING: Final = "nearest_even"
+
+
+def flushed(op: Op, data: Array) -> Array:
+    """Subnormal f32 values as zeros of their sign, if the op flushes."""
+    if "ftz" not in op.flags or data.dtype != np.float32:
+        return data
+    small = np.abs(data) < np.finfo(np.float32).smallest_normal
+    return np.asarray(np.where(small, np.copysign(np.float32(0), data), data))
+
+
+def _finish(op: Op, data: Array, element: ScalarType, taint: Array | None, exact: bool) -> Tile:
+    result = Tile(flushed(op, np.asarray(round_to(np.asarray(data), element))), taint)
+    return result if exact else result.tainted(APPROXIMATE)
+
+
+# ----------------------------------------------------------------------------------------- fused product
+def fused(a: Array, b: Array, c: Array) -> tuple[Array, bool]:
+    """``a * b + c`` rounded once into f64 with round-to-odd (exact flag true), for carriers up to f32.
+
+    The f64 product of two f32 values is exact; the sum's error is recovered (Knuth's TwoSum) and made sticky in the
+    last bit, so that the final rounding sees it.  For f64 operands the product already rounds: not exact.
+    """
+    if a.dtype == np.float64:
+        return np.asarray(a * b + c), False
+    product, addend = a.astype(np.float64) * b, c.astype(np.float64)
+    total = np.asarray(product + addend)
+    kept = total - product
+    error = (product - (total - kept)) + (addend - kept)
+    even = (total.view(np.uint64) & np.uint64(1)) == 0
+    toward = np.where(error > 0, np.inf, -np.inf)
+    sticky = np.isfinite(total) & (error != 0) & even
+    return np.where(sticky, np.nextafter(total, toward), total), True
+
+
+# ------------------------------------------------------------------------------------------------- rules
+def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        data = compute(flushed(op, lhs.data), flushed(op, rhs.data))
+        exact = op.attributes.get("rnd", EXACT_ROUNDING) == EXACT_ROUNDING
+        return _finish(op, data, scalar_type(op.result), joint_taint(lhs, rhs), exact)
+
+    return rule
+
+
+def _fma(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
+    data, exact = fused(flushed(op, lhs.data), flushed(op, rhs.data), flushed(op, acc.data))
+    exact = exact and op.attributes["rnd"] == EXACT_ROUNDING
+    return _finish(op, data, scalar_type(op.result), joint_taint(lhs, rhs, acc), exact)
+
+
+def _unary(compute: Callable[[Array], Array], exact: bool) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        source = run.tile(op, "s")
+        same = exact and op.attributes.get("rnd", EXACT_ROUNDING) == EXACT_ROUNDING
+        return _finish(op, compute(flushed(op, source.data)), scalar_type(op.result), source.taint, same)
+
+    return rule
+
+
+def _approximate(compute: Callable[[Array, Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        return _finish(op, compute(lhs.data, rhs.data), scalar_type(op.result), joint_taint(lhs, rhs), False)
+
+    return rule
+
+
+def _integer_power(run: BlockRun, op: Op) -> Tile:
+    base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
+    power = np.asarray(as_signed(exponent.data, bits_of(op.value("rhs"))))
+    data = np.power(base.data.astype(np.float64), power.astype(np.float64))
+    return _finish(op, data, scalar_type(op.result), joint_taint(base, exponent), False)
+
+
+def _extreme(pick: Callable[[Array, Array], Array], spread: Callable[[Array, Array], Array], zero_sign: int) -> Rule:
+    """maxf/minf: the other operand wins over a NaN unless ``nan`` propagates it; +0 is above -0."""
+
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        a, b = flushed(op, lhs.data), flushed(op, rhs.data)
+        data = spread(a, b) if "nan" in op.flags else pick(a, b)
+        sign = a.dtype.type(zero_sign)
+        zeros = (a == 0) & (b == 0)
+        data = np.where(zeros, sign * (sign * a + sign * b), data)
+        return Tile(np.asarray(data), joint_taint(lhs, rhs))
+
+    return rule
+
+
+def _compare(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+    result = COMPARISONS[op.attributes["pred"]](lhs.data, rhs.data)
+    unordered = np.isnan(lhs.data) | np.isnan(rhs.data)
+    result = result & ~unordered if op.attributes["fcmp"] == "ordered" else result | unordered
+    return Tile(np.asarray(result), joint_taint(lhs, rhs))
+
+
+def _reciprocal_root(data: Array) -> Array:
+    return np.asarray(1 / np.sqrt(data))
+
+
+RULES: Final[dict[str, Rule]] = {
+    "addf": _binary(np.add),
+    "subf": _binary(np.subtract),
+    "mulf": _binary(np.multiply),
+    "divf": _binary(np.divide),
+    "fma": _fma,
+    "maxf": _extreme(np.fmax, np.maximum, 1),
+    "minf": _extreme(np.fmin, np.minimum, -1),
+    "cmpf": _compare,
+    "remf": _binary(np.fmod),
+    "fpowf": _approximate(np.power),
+    "atan2": _approximate(np.arctan2),
+    "fpowi": _integer_power,
+    "absf": _unary(np.abs, True),
+    "negf": _unary(np.negative, True),
+    "ceil": _unary(np.ceil, True),
+    "floor": _unary(np.floor, True),
+    "sqrt": _unary(np.sqrt, True),
+    "rsqrt": _unary(_reciprocal_root, False),
+    "exp": _unary(np.exp, False),
+    "exp2": _unary(np.exp2, False),
+    "log": _unary(np.log, False),
+    "log2": _unary(np.log2, False),
+    "sin": _unary(np.sin, False),
+    "cos": _unary(np.cos, False),
+    "tan": _unary(np.tan, False),
+    "sinh": _unary(np.sinh, False),
+    "cosh": _unary(np.cosh, False),
+    "tanh": _unary(np.tanh, False),
+}

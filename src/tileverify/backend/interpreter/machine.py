@@ -1,0 +1,128 @@
+"""One tile block on the machine: its values, its memory, its log, and the step budget it runs under."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...frontend.bytecode.model import Entry, Module, Op, Value
+from .access_log import BlockLog
+from .faults import BudgetSpent, UndefinedBehaviour, UnspecifiedUse
+from .memory import Memory
+from .values import OVERFLOWED, Array, RuntimeValue, TensorView, Tile, TileView, Token, describe_taint, taint_bits
+
+GridPoint: TypeAlias = tuple[int, int, int]
+Result: TypeAlias = "RuntimeValue | tuple[RuntimeValue, ...]"
+Rule: TypeAlias = "Callable[[BlockRun, Op], Result]"
+
+OP_COST = 2048
+"""Steps that one op costs besides its elements: about the same time in NumPy."""
+
+
+class Budget:
+    """Steps left, one per element computed and `OP_COST` per op."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, elements: int) -> None:
+        self.left -= elements
+        if self.left < 0:
+            raise BudgetSpent("the run needs more steps than its budget")
+
+
+@dataclass(slots=True)
+class Program:
+    """One entry, with what all its blocks share: decoded constants and global variables by name."""
+
+    module: Module
+    entry: Entry
+    globals: dict[str, int] = field(default_factory=dict)
+    constants: dict[Op, Tile] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class BlockRun:
+    """The state of one block.
+
+    ``apart``: other blocks run at the same time and unseen, so what an atomic returns is one of many possibilities.
+    """
+
+    program: Program
+    memory: Memory
+    grid: GridPoint
+    block: GridPoint
+    budget: Budget
+    apart: bool = False
+    values: dict[Value, RuntimeValue] = field(default_factory=dict)
+    log: BlockLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.log = BlockLog(self.block)
+
+    # ------------------------------------------------------------------------------------ operands
+    def tile(self, op: Op, name: str) -> Tile:
+        value = self.values[op.value(name)]
+        assert isinstance(value, Tile)
+        return value
+
+    def optional_tile(self, op: Op, name: str) -> Tile | None:
+        operand = op.optional(name)
+        if operand is None:
+            return None
+        value = self.values[operand]
+        assert isinstance(value, Tile)
+        return value
+
+    def tiles(self, op: Op, name: str) -> tuple[Tile, ...]:
+        found = tuple(self.values[value] for value in op.group(name))
+        assert all(isinstance(value, Tile) for value in found)
+        return found  # type: ignore[return-value]
+
+    def tensor_view(self, op: Op, name: str) -> TensorView:
+        value = self.values[op.value(name)]
+        assert isinstance(value, TensorView)
+        return value
+
+    def tile_view(self, op: Op, name: str) -> TileView:
+        value = self.values[op.value(name)]
+        assert isinstance(value, TileView)
+        return value
+
+    def waits(self, op: Op, name: str = "token") -> int:
+        """What the token operand waits for; nothing without one."""
+        operand = op.optional(name)
+        if operand is None:
+            return 0
+        value = self.values[operand]
+        assert isinstance(value, Token)
+        return value.waits
+
+    # --------------------------------------------------------------------------------- specified use
+    def scalar(self, op: Op, tile: Tile, use: str) -> int:
+        """The unsigned reading of a 0-d integer tile that steers control or an address."""
+        self.demand(op, taint_bits(tile.taint), use)
+        return int(tile.data)
+
+    def demand(self, op: Op, taint: int, use: str) -> None:
+        """Stop unless ``taint`` is clean: ``use`` (an index, a mask, ...) may not depend on open values."""
+        if taint & ~OVERFLOWED or (taint and use != "address"):
+            raise UnspecifiedUse(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
+
+    def require(self, op: Op, holds: Array, taint: Array | None, code: str, message: str) -> None:
+        """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""
+        broken = ~holds
+        if broken.any() and (taint is None or (broken & (taint == 0)).any()):
+            self.undefined(op, code, message)
+
+    def undefined(
+        self, op: Op, code: str, message: str, origin: int | None = None, address: int | None = None,
+        coordinates: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
+        """Record an event of undefined behaviour; the run goes on."""
+        event = UndefinedBehaviour(code, op.name, op.offset, self.log.tick(), message, origin, address, coordinates)
+        self.log.events.append(event)
+
+    def bind(self, parameters: tuple[Value, ...], values: tuple[RuntimeValue, ...]) -> None:
+        self.values.update(zip(parameters, values, strict=True))

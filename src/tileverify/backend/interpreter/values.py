@@ -1,0 +1,174 @@
+"""Runtime values: tiles of machine values, tokens and views.
+
+Carriers: i1 is ``bool``; i4 and i8 ``uint8`` (i4 below 16); i16, i32, i64 the unsigned type of their width, so that
+NumPy's wrapping is the machine's; f64 ``float64``; every narrower float ``float32`` holding representable values only;
+pointers ``uint64`` byte addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...frontend.bytecode.model import (
+    GatherScatterViewType,
+    PartitionViewType,
+    PointerType,
+    ScalarType,
+    StridedViewType,
+)
+from .faults import NotModelled
+
+Array: TypeAlias = NDArray[Any]
+
+UNSPECIFIED: Final = 1
+"""The specification leaves the value open: a masked lane without a pad, a clipped lane of a view without padding."""
+APPROXIMATE: Final = 2
+"""The value may differ from the device's in its last bits."""
+INTERLEAVED: Final = 4
+"""The value depends on how blocks (or the lanes of one atomic) are interleaved."""
+OVERFLOWED: Final = 8
+"""The result of an ``offset`` whose arithmetic overflowed."""
+
+WHY_TAINTED: Final = {
+    UNSPECIFIED: "a value that the specification leaves open",
+    APPROXIMATE: "a float that the device may round differently",
+    INTERLEAVED: "a value that depends on the order of atomics",
+    OVERFLOWED: "an address computation that overflowed",
+}
+
+UNKNOWN_ORIGIN: Final = -1
+
+
+@dataclass(slots=True)
+class Tile:
+    """A tile: ``data`` in row-major lanes, and per lane (or 0-d for all lanes at once) its taint bits.
+
+    ``taint`` is ``None`` where every lane is exact and specified.  ``origin`` is set for pointers only: the number of
+    the memory each address was derived from.
+    """
+
+    data: Array
+    taint: Array | None = None
+    origin: Array | None = None
+
+    def rearranged(self, move: Callable[[Array], Array]) -> Tile:
+        """The tile after ``move``, a map that only moves or copies lanes."""
+        return Tile(move(self.data), self._follow(self.taint, move), self._follow(self.origin, move))
+
+    def _follow(self, extra: Array | None, move: Callable[[Array], Array]) -> Array | None:
+        if extra is None or extra.ndim == 0:
+            return extra
+        return move(np.broadcast_to(extra, self.data.shape))
+
+    def tainted(self, bits: int) -> Tile:
+        """The same lanes with ``bits`` added to each lane's taint."""
+        mark = np.asarray(bits, np.uint8)
+        return Tile(self.data, mark if self.taint is None else self.taint | mark, self.origin)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """``waits`` is a bit set over the block's dynamic accesses, transitively closed."""
+
+    waits: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorView:
+    """A strided layout: ``base`` is a byte address, ``shape`` and ``strides`` count elements (unsigned)."""
+
+    element: ScalarType
+    base: int
+    origin: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    taint: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TileView:
+    """A partition, strided or gather/scatter view of a tensor view."""
+
+    type: PartitionViewType | StridedViewType | GatherScatterViewType
+    tensor: TensorView
+
+
+RuntimeValue: TypeAlias = Tile | Token | TensorView | TileView
+
+
+# -------------------------------------------------------------------------------------------- carriers
+_UNSIGNED: Final[dict[int, type[np.generic]]] = {
+    1: np.bool_, 4: np.uint8, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64,
+}  # fmt: skip
+_SIGNED: Final[dict[int, type[np.generic]]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def carrier(element: ScalarType | PointerType) -> type[np.generic]:
+    """The NumPy type that holds elements of ``element``."""
+    if isinstance(element, PointerType):
+        return np.uint64
+    if element.is_integer:
+        return _UNSIGNED[element.bits]
+    return np.float64 if element.bits == 64 else np.float32
+
+
+def storage(element_bytes: int) -> type[np.generic]:
+    """The unsigned type of an element's bytes in memory."""
+    return _UNSIGNED[8 * element_bytes]
+
+
+def as_signed(data: Array, bits: int) -> Array:
+    """The two's complement reading of an N-bit carrier; i1 reads 0 and -1."""
+    if bits >= 8:
+        return data.view(_SIGNED[bits])
+    if bits == 4:
+        return (data ^ np.uint8(8)).view(np.int8) - np.int8(8)
+    return -data.astype(np.int8)
+
+
+def wrapped(data: Array, bits: int) -> Array:
+    """``data`` (any integer array) modulo 2^bits, in the carrier of iN."""
+    if bits == 1:
+        return (data & 1).astype(np.bool_)
+    if bits == 4:
+        return data.astype(np.uint8) & np.uint8(15)
+    return data.astype(_UNSIGNED[bits], copy=False)
+
+
+def integer_bits(tile_element: ScalarType | PointerType) -> int:
+    """The width N of iN."""
+    if isinstance(tile_element, PointerType) or not tile_element.is_integer:
+        raise NotModelled(f"integer arithmetic on {tile_element}")
+    return tile_element.bits
+
+
+# ----------------------------------------------------------------------------------------------- taint
+def joint_taint(*tiles: Tile) -> Array | None:
+    """The taint of a lane that depends on the same lane of every one of ``tiles``."""
+    taint: Array | None = None
+    for tile in tiles:
+        if tile.taint is not None:
+            taint = tile.taint if taint is None else np.asarray(taint | tile.taint)
+    return taint
+
+
+def with_taint(taint: Array | None, lanes: Array, bits: int) -> Array | None:
+    """``taint`` with ``bits`` added on the lanes where ``lanes`` (bool) holds."""
+    if not lanes.any():
+        return taint
+    mark = np.where(lanes, np.uint8(bits), np.uint8(0))
+    return mark if taint is None else np.asarray(taint | mark)
+
+
+def taint_bits(taint: Array | None) -> int:
+    """All taint bits of any lane."""
+    return 0 if taint is None else int(np.bitwise_or.reduce(taint, axis=None))
+
+
+def describe_taint(bits: int) -> str:
+    return " and ".join(text for bit, text in WHY_TAINTED.items() if bits & bit)

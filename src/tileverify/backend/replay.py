@@ -1,0 +1,252 @@
+"""Replay of witnesses: does the fault that a solver model claims show when the launch is run?
+
+The two blocks of a claim run *apart*, each from the initial memory, unseen by each other and by every other block:
+an execution in which both go on at once.  What atomics return is then open, and a claim that depends on it is not
+confirmed that way; for entries with atomics the blocks therefore also run one after the other, in both orders, on one
+memory.  Other blocks of the grid never run: what a block does before any of them starts, it may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..frontend.bytecode.model import Entry, Module
+from ..frontend.sources.launch import EntryParameter
+from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Touch
+from .interpreter import (
+    BlockLog,
+    BoundLaunch,
+    Budget,
+    DynamicAccess,
+    InterpreterStop,
+    Memory,
+    MemoryImage,
+    UndefinedBehaviour,
+    bind_launch,
+    run_block,
+)
+from .interpreter.conflicts import (
+    Conflict,
+    doubled_lanes,
+    loops_around,
+    races,
+    synchronisations,
+    unordered,
+)
+
+DEFAULT_BUDGET: Final = 1 << 31
+"""Steps (see `interpreter.machine`): a few seconds of NumPy."""
+
+BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
+INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
+EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
+
+NAME: Final = "reference interpreter"
+
+
+class NotConfirmed(Exception):
+    """The replay did not show the fault; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Two logs of one execution; ``ordered`` if the first block ran before the second on one memory."""
+
+    first: BlockLog
+    second: BlockLog
+    ordered: bool
+    text: str
+
+
+class Replayer:
+    """Confirms claims about one entry, given itself or by its symbol (`verifier.claim.Confirm`).
+
+    ``last_reason`` says why the last call returned ``None``.
+    """
+
+    def __init__(
+        self, module: Module, entry: Entry | str, parameters: Sequence[EntryParameter], *, budget: int = DEFAULT_BUDGET
+    ) -> None:
+        self.module = module
+        self.entry = entry if isinstance(entry, Entry) else _entry_named(module, entry)
+        self.parameters = tuple(parameters)
+        self.budget = budget
+        self.last_reason: str | None = None
+        self._loops = loops_around(self.entry.body)
+
+    def __call__(self, launch: ConcreteLaunch, claim: Claim) -> Confirmation | None:
+        """The fault as it was seen, or ``None`` if it did not show or the launch cannot be run."""
+        self.last_reason = None
+        try:
+            _check_claim(launch, claim)
+            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+            return self._confirm(bound, launch, claim)
+        except NotConfirmed as failure:
+            self.last_reason = str(failure)
+        except InterpreterStop as stop:
+            self.last_reason = str(stop)
+        return None
+
+    def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
+        budget = Budget(self.budget)
+        if claim.code in BETWEEN_BLOCKS:
+            return self._between_blocks(bound, launch, claim, budget)
+        log = _run(bound, launch, Memory(bound.image), claim.block_a, budget)
+        if claim.code in EVENTS:
+            return _confirm_event(bound.image, log, claim)
+        found = unordered(log, self._loops) if claim.code == "TV201" else doubled_lanes(log)
+        return _pick(bound.image, found, log, log, claim, f"{NAME}, one block from the initial memory")
+
+    def _between_blocks(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget
+    ) -> Confirmation:
+        assert claim.block_b is not None
+        reasons: list[str] = []
+        for schedule in self._schedules(bound, launch, claim.block_a, claim.block_b, budget):
+            try:
+                return self._find_race(bound.image, schedule, claim)
+            except NotConfirmed as failure:
+                reasons.append(str(failure))
+        raise NotConfirmed("; ".join(dict.fromkeys(reasons)))
+
+    def _schedules(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget
+    ) -> Iterator[Schedule]:
+        first, second = (_run(bound, launch, Memory(bound.image), block, budget, apart=True) for block in (a, b))
+        yield Schedule(first, second, False, f"{NAME}, each block from the initial memory")
+        if not any(op.attributes.get("ord", "weak") != "weak" for op in self._loops):
+            return  # nothing but races carries a value from one block to the other
+        for one, other, text in ((a, b, "block_a before block_b"), (b, a, "block_b before block_a")):
+            memory = Memory(bound.image)
+            first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))
+            yield Schedule(first, second, True, f"{NAME}, {text}")
+
+    def _find_race(self, image: MemoryImage, schedule: Schedule, claim: Claim) -> Confirmation:
+        first, second = schedule.first, schedule.second
+        pairs = synchronisations(first, second) if schedule.ordered else []
+
+        def ordered(earlier: DynamicAccess, later: DynamicAccess) -> bool:
+            return any(pair.orders(earlier, later) for pair in pairs)
+
+        offsets = (claim.offset_a, claim.offset_b)
+        if first.block != claim.block_a:
+            offsets = (claim.offset_b, claim.offset_a)
+        named = races(claim.code, _at(first, offsets[0]), _at(second, offsets[1]), ordered)
+        everywhere = races(claim.code, first.accesses, second.accesses, ordered)
+
+        def candidates() -> Iterator[Conflict]:
+            yield from named
+            yield from everywhere
+
+        return _pick(image, candidates(), first, second, claim, schedule.text)
+
+
+def replay(
+    module: Module, entry: Entry | str, parameters: Sequence[EntryParameter], launch: ConcreteLaunch, claim: Claim, *,
+    budget: int = DEFAULT_BUDGET,
+) -> Confirmation | None:  # fmt: skip
+    """Run ``launch`` and look for the fault that ``claim`` names; ``None`` if it does not show.
+
+    A `Replayer` does the same for many claims about one entry and keeps the reason.
+    """
+    return Replayer(module, entry, parameters, budget=budget)(launch, claim)
+
+
+# ------------------------------------------------------------------------------------------------ running
+def _entry_named(module: Module, symbol: str) -> Entry:
+    for entry in module.entries:
+        if entry.name == symbol:
+            return entry
+    raise KeyError(f"the module has no entry {symbol}")
+
+
+def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
+    if claim.code not in BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS:
+        raise NotConfirmed(f"{claim.code} is not something that a run can show")
+    blocks = [claim.block_a]
+    if claim.code in BETWEEN_BLOCKS:
+        if claim.block_b is None or claim.block_b == claim.block_a:
+            raise NotConfirmed(f"{claim.code} needs two different blocks")
+        blocks.append(claim.block_b)
+    for block in blocks:
+        if not all(0 <= place < size for place, size in zip(block, launch.grid, strict=True)):
+            raise NotConfirmed(f"the grid {launch.grid} has no block {block}")
+
+
+def _run(
+    bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, budget: Budget, *, apart: bool = False
+) -> BlockLog:
+    return run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart)
+
+
+def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
+    return [access for access in log.accesses if access.op.offset == offset]
+
+
+# -------------------------------------------------------------------------------------------- confirming
+def _pick(
+    image: MemoryImage, found: Iterable[Conflict], first: BlockLog, second: BlockLog, claim: Claim, text: str
+) -> Confirmation:
+    """The first conflict that no undefined behaviour precedes."""
+    spoiled: str | None = None
+    for conflict in found:
+        other = conflict.second or conflict.first
+        event = _before(first, conflict.first.time) or _before(second, other.time)
+        if event is None:
+            return _conflict_confirmation(image, conflict, first, second, claim, text)
+        spoiled = f"{event.code} comes first: {event.message} at {event.offset:#x}"
+    stops = [f"block {log.block}: {log.stopped}" for log in (first, second) if log.stopped is not None]
+    raise NotConfirmed(spoiled or "; ".join(dict.fromkeys(stops)) or f"no {claim.code} shows")
+
+
+def _before(log: BlockLog, time: int) -> UndefinedBehaviour | None:
+    return next((event for event in log.events if event.time < time), None)
+
+
+def _conflict_confirmation(
+    image: MemoryImage, conflict: Conflict, first: BlockLog, second: BlockLog, claim: Claim, text: str
+) -> Confirmation:
+    origin = image.origins[conflict.first.origin]
+    touches = [Touch(conflict.first.op.offset, conflict.first.kind, first.block)]
+    if conflict.second is not None:
+        touches.append(Touch(conflict.second.op.offset, conflict.second.kind, second.block))
+        if first.block != claim.block_a:
+            touches.reverse()
+    return Confirmation(
+        array=origin.name,
+        element=origin.element(conflict.address),
+        byte=conflict.address - image.allocations[origin.allocation].base,
+        first=touches[0],
+        second=touches[1] if len(touches) > 1 else None,
+        replayed_by=text,
+    )
+
+
+def _confirm_event(image: MemoryImage, log: BlockLog, claim: Claim) -> Confirmation:
+    """The claimed event, at the claimed op if it shows there, unless other undefined behaviour comes first."""
+    events = [event for event in log.events if event.code == claim.code]
+    if not events:
+        raise NotConfirmed(str(log.stopped) if log.stopped is not None else f"no {claim.code} shows")
+    event = next((event for event in events if event.offset == claim.offset_a), events[0])
+    for earlier in log.events:
+        if earlier.time < event.time and earlier.code != event.code and earlier.offset != event.offset:
+            raise NotConfirmed(f"{earlier.code} comes first: {earlier.message} at {earlier.offset:#x}")
+    array, element, byte = "", event.message, 0
+    if event.origin is not None and event.address is not None and event.origin >= 0:
+        origin = image.origins[event.origin]
+        array, element = origin.name, origin.element(event.address)
+        byte = event.address - image.allocations[origin.allocation].base
+        if event.coordinates is not None:
+            element = f"{origin.name}[{', '.join(map(str, event.coordinates))}]"
+    touch = Touch(event.offset, _access_kind(event.op), log.block)
+    return Confirmation(array, element, byte, touch, None, f"{NAME}, one block from the initial memory")
+
+
+def _access_kind(name: str) -> str:
+    """``load``, ``store``, ``atomic`` for memory ops, else the op's own name."""
+    return next((kind for kind in ("load", "store", "atomic") if name.startswith(kind)), name)
+
+
+__all__ = ["DEFAULT_BUDGET", "Replayer", "replay"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ...errors import SourceError, SpecError
-from .compiled_facts import entry_parameters
-from .launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
+from ...errors import SourceError
+from .abi import fitting_parameters
+from .launch import INFERRED, KernelUnit, LaunchSpec
 
 MAGIC = b"\x7fTileIR\0"
 
@@ -28,7 +28,7 @@ class BytecodeEntry:
 
     file: Path
     symbol: str
-    parameter_count: int
+    parameter_types: tuple[str, ...]
     bytecode: bytes
     line: int | None = None
     compile_ms: float = 0.0
@@ -50,7 +50,7 @@ def bytecode_entries(data: bytes, file: Path, *, compile_ms: float = 0.0) -> tup
         BytecodeEntry(
             file=file,
             symbol=entry.name,
-            parameter_count=len(entry.parameters),
+            parameter_types=tuple(_type_text(parameter.type) for parameter in entry.parameters),
             bytecode=data,
             line=entry.location.line if entry.location else None,
             compile_ms=compile_ms,
@@ -61,9 +61,7 @@ def bytecode_entries(data: bytes, file: Path, *, compile_ms: float = 0.0) -> tup
 
 def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
     """The unit of one entry under a spec; :class:`SpecError` where the arguments do not fill its parameters."""
-    parameters = entry_parameters(spec)
-    if not spec.inferred:
-        check_parameter_count(parameters, entry.parameter_count, spec, entry.symbol)
+    parameters = () if spec.inferred else fitting_parameters(spec, entry.parameter_types, entry.symbol)
     return KernelUnit(
         file=entry.file,
         kernel=entry.symbol,
@@ -83,15 +81,8 @@ def unknown_launch(symbol: str) -> LaunchSpec:
     return LaunchSpec(kernel=symbol, name=INFERRED, arguments=(), inferred=True, notes=(note,))
 
 
-def check_parameter_count(parameters: Sequence[EntryParameter], count: int, spec: LaunchSpec, symbol: str) -> None:
-    """Refuse a spec whose arguments take another number of entry parameters than the entry has."""
-    if len(parameters) == count:
-        return
-    taken: dict[str, int] = {}
-    for parameter in parameters:
-        taken[parameter.argument] = taken.get(parameter.argument, 0) + 1
-    described = ", ".join(f"{name} takes {number}" for name, number in taken.items()) or "there are none"
-    raise SpecError(
-        f"args: the arguments fill {len(parameters)} entry parameters ({described}), but '{symbol}' has {count}",
-        spec.where or None,
-    )
+def _type_text(type_: Any) -> str:
+    """``ptr<f32>`` or ``i32`` for the type of an entry parameter, which is a 0-d tile."""
+    element = type_.element
+    pointee = getattr(element, "pointee", None)
+    return str(element.name) if pointee is None else f"ptr<{pointee.name}>"

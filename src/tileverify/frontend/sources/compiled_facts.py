@@ -1,4 +1,4 @@
-"""What a compilation may take as given about an array, and the entry parameters that result.
+"""What a compilation may take as given about an array.
 
 As in cuda.tile's JIT: the unit stride of a contiguous last dimension, sizes of 1, divisibility by 16 (bytes for
 strides), strides that are not negative, elements that do not overlap.  Unlike in the JIT, which looks at one
@@ -7,24 +7,14 @@ launch, every fact must follow from the launch spec, so that each ``assume`` in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import SpecError
 from .divisibility import divisor_of, known_divisors
 from .element_types import ELEMENT_TYPES
 from .expressions import constant_value
-from .launch import (
-    Argument,
-    ArrayArgument,
-    ConstantArgument,
-    EntryParameter,
-    LaunchSpec,
-    ListArgument,
-    Role,
-    ScalarArgument,
-    TupleArgument,
-)
+from .launch import ArrayArgument, LaunchSpec
 from .layout import may_overlap_itself, strides_of
 from .parameters import KernelParameter
 
@@ -97,36 +87,3 @@ def _axes(name: str, field: str, dims: tuple[int, ...], rank: int) -> set[int]:
 def spec_divisors(spec: LaunchSpec) -> dict[str, int]:
     """What the facts of a spec say about the divisors of its names."""
     return known_divisors(spec.requires)
-
-
-def entry_parameters(spec: LaunchSpec, facts: Mapping[str, ArrayFacts] | None = None) -> tuple[EntryParameter, ...]:
-    """The entry's parameters in ABI order.
-
-    A scalar takes one, an array its pointer, sizes and strides, a list its pointer and length; tuples are flattened
-    and constants left out.  ``facts`` (by argument name) give the values that the compilation fixed; without them,
-    as for bytecode, none is.
-    """
-    known = facts or {}
-    return tuple(parameter for argument in spec.arguments for parameter in _parameters(argument, known))
-
-
-def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts]) -> Iterator[EntryParameter]:
-    name = argument.name
-    match argument:
-        case ArrayArgument(shape=shape):
-            fixed = facts.get(name)
-            yield EntryParameter(Role.POINTER, name)
-            for dim in range(len(shape)):
-                yield EntryParameter(Role.SHAPE, name, dim, fixed.shape_constant[dim] if fixed else None)
-            for dim in range(len(shape)):
-                yield EntryParameter(Role.STRIDE, name, dim, fixed.stride_constant[dim] if fixed else None)
-        case ScalarArgument():
-            yield EntryParameter(Role.SCALAR, name)
-        case ListArgument():
-            yield EntryParameter(Role.LIST_POINTER, name)
-            yield EntryParameter(Role.LIST_LENGTH, name)
-        case TupleArgument(items=items):
-            for item in items:
-                yield from _parameters(item, facts)
-        case ConstantArgument():
-            pass

@@ -10,13 +10,14 @@ import inspect
 import io
 import time
 import types
+import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import SourceError, SpecError, TileVerifyError
-from .compiled_facts import entry_parameters
+from .abi import entry_parameters
 from .decorator import decorated_launches
 from .importing import import_file
 from .launch import KernelUnit, LaunchSpec
@@ -39,9 +40,13 @@ class CutileKernel:
     parameters: tuple[KernelParameter, ...]
     kernel: Any
 
+    def names(self) -> frozenset[str]:
+        """The names of its parameters."""
+        return frozenset(parameter.name for parameter in self.parameters)
+
     def decorated(self) -> tuple[RawLaunch, ...]:
         """The launches that ``@tileverify.launch`` wrote on the kernel."""
-        specs = decorated_launches(self.kernel, _function(self.kernel))
+        specs = decorated_launches(self.kernel, function_of(self.kernel))
         return tuple(
             raw_launch({"kernel": self.name, **spec.fields}, spec.file or str(self.file), spec.line, position)
             for position, spec in enumerate(specs)
@@ -57,7 +62,7 @@ def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:
     module = import_file(path, package=scan.relative)
     found: dict[int, CutileKernel] = {}
     for name, kernel in _members(module, cutile.kernel, {module.__name__}):
-        function = _function(kernel)
+        function = function_of(kernel)
         if Path(function.__code__.co_filename).resolve() != path.resolve():
             continue
         own_name = function.__qualname__.replace("<locals>.", "")
@@ -162,23 +167,30 @@ def _members(owner: object, kernel_type: type, modules: set[str]) -> Iterator[tu
             yield from ((f"{name}.{inner}", kernel) for inner, kernel in _members(value, kernel_type, modules))
 
 
-def _function(kernel: Any) -> types.FunctionType:
+def function_of(kernel: Any) -> types.FunctionType:
+    """The Python function under a ``ct.kernel``."""
     function: types.FunctionType = kernel._annotated_function.pyfunc
     return function
 
 
 def _parameters(path: Path, kernel: Any) -> tuple[KernelParameter, ...]:
     annotated = kernel._annotated_function
+    hints = {name: _plain_type(hint) for name, hint in typing.get_type_hints(annotated.pyfunc).items()}
     pairs = zip(annotated.pysig.parameters.values(), annotated.parameter_annotations, strict=True)
     parameters = []
     for declared, annotation in pairs:
         if declared.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
             raise SourceError(f"a kernel cannot take '*{declared.name}'", str(path))
-        parameter = _parameter(declared.name, annotation)
+        parameter = replace(_parameter(declared.name, annotation), hint=hints.get(declared.name))
         if declared.default is not inspect.Parameter.empty:
             parameter = replace(parameter, has_default=True, default=declared.default)
         parameters.append(parameter)
     return tuple(parameters)
+
+
+def _plain_type(hint: object) -> str | None:
+    """``int`` for ``int`` and ``Constant[int]``: without extras, type hints come as the bare type."""
+    return hint.__name__ if hint in (int, bool, float, str) and isinstance(hint, type) else None
 
 
 _SCALARS: Mapping[str, str] = {"int32": "i32", "int64": "i64"}

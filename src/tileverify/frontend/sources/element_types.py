@@ -18,6 +18,15 @@ class ElementType:
     def is_integer(self) -> bool:
         return self.kind in "iu"
 
+    @property
+    def tile_ir(self) -> frozenset[str]:
+        """How Tile IR may spell the type; it knows no signs, and CUDA Tile C++ stores a bool as i8."""
+        if self.kind == "bool":
+            return frozenset({"i1", "i8"})
+        if self.kind in "iu":
+            return frozenset({f"i{self.bits}"})
+        return frozenset({_TILE_IR_FLOATS.get(self.name, self.name)})
+
     def holds(self, value: int) -> bool:
         """Whether an integer type (or bool, for 0 and 1) represents ``value``."""
         if self.kind == "bool":
@@ -26,6 +35,8 @@ class ElementType:
             return 0 <= value < 1 << self.bits
         return self.kind == "i" and -(1 << (self.bits - 1)) <= value < 1 << (self.bits - 1)
 
+
+_TILE_IR_FLOATS = {"f8e4m3": "f8E4M3FN", "f8e5m2": "f8E5M2"}
 
 ELEMENT_TYPES = {
     element.name: element

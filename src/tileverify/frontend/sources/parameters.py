@@ -10,6 +10,7 @@ from typing import Any
 class KernelParameter:
     """One parameter of a kernel function.
 
+    ``hint`` is the plain type of its annotation (``int``, ``bool``, ``float``, ``str``), if it is one.
     ``constant``: annotated ``ct.Constant``.  ``default`` counts only with ``has_default``.  ``scalar_dtype`` and
     ``index_bits`` are what an annotation fixes (``ct.ScalarInt64``, ``ct.IndexedWithInt64``).  ``static_shape`` and
     ``static_strides`` are the dimensions that the annotation makes compile-time constants (negative ones count
@@ -17,6 +18,7 @@ class KernelParameter:
     """
 
     name: str
+    hint: str | None = None
     constant: bool = False
     has_default: bool = False
     default: Any = None

@@ -106,6 +106,7 @@ class KernelResult:
     time_ms: Times = Times()
     notes: tuple[str, ...] = ()
     line: int | None = None
+    cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
 
 
 @dataclass(frozen=True, slots=True)

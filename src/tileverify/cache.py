@@ -1,0 +1,143 @@
+"""Verdicts of earlier runs, on disk.
+
+The key is everything that a verdict depends on: the bytecode, the launch spec and the meaning of the parameters, the
+options, the solver's version, and a digest of tileverify's own source, so that a changed prover never sees the
+answers of another one.  Only `proved` and `refuted` are kept: `undecided` may depend on the machine's speed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from .atomic_file import write_whole
+from .frontend.sources.launch import KernelUnit
+from .reports.json_report import result_from_json, result_to_json
+from .results import KernelResult, Verdict
+
+_KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
+_STALE_AFTER_S: Final = 30 * 24 * 3600
+
+
+def default_folder() -> Path:
+    """``$TILEVERIFY_CACHE_DIR``, or ``tileverify`` in the user's cache folder as the platform has it."""
+    if chosen := os.environ.get("TILEVERIFY_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "tileverify"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCache:
+    """One JSON file a verdict, under a folder for each version of prover and solver.
+
+    A file that is damaged, or belongs to another key, counts as absent.  A cache that cannot be written is no error.
+    """
+
+    folder: Path
+    solver: str
+
+    def load(self, unit: KernelUnit, options: Mapping[str, Any]) -> KernelResult | None:
+        """The verdict of an earlier run on exactly this."""
+        key = _key(unit, options)
+        try:
+            entry = json.loads(self._path(key).read_text(encoding="utf-8"))
+            if entry["key"] != key or entry["digest"] != _digest(entry["result"]):
+                return None
+            result = result_from_json(entry["result"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return dataclasses.replace(result, cached=True) if result.verdict in _KEPT else None
+
+    def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
+        """Keep ``result`` if it is a verdict that another run would reach as well."""
+        if result.verdict not in _KEPT:
+            return
+        key = _key(unit, options)
+        document = result_to_json(result)
+        entry = {"key": key, "digest": _digest(document), "result": document}
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            if not path.parent.parent.exists():
+                self._remove_stale()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(entry))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / _generation(self.solver) / key[:2] / f"{key}.json"
+
+    def _remove_stale(self) -> None:
+        """Runs once a generation: folders of provers that nobody has used for a month."""
+        if not self.folder.is_dir():
+            return
+        for old in self.folder.iterdir():
+            if old.is_dir() and _is_generation(old.name) and time.time() - old.stat().st_mtime > _STALE_AFTER_S:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:
+    parts = {
+        "bytecode": hashlib.sha256(unit.bytecode).hexdigest(),
+        "symbol": unit.symbol,
+        "launch": _canonical(unit.launch),
+        "parameters": _canonical(unit.parameters),
+        "options": _canonical(options),
+    }
+    return _digest(parts)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """A JSON value that is equal exactly for equal inputs: types are named, sets are sorted."""
+    match value:
+        case enum.Enum():
+            return [type(value).__name__, value.name]
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return ["float", value.hex()]
+        case tuple() | list():
+            return [type(value).__name__, *map(_canonical, value)]
+        case set() | frozenset():
+            return ["set", *sorted((_canonical(item) for item in value), key=json.dumps)]
+        case Mapping():
+            return ["map", *sorted(([_canonical(k), _canonical(v)] for k, v in value.items()), key=json.dumps)]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in dataclasses.fields(value)]
+            return [type(value).__name__, *([name, _canonical(getattr(value, name))] for name in names)]
+    return [type(value).__name__, repr(value)]
+
+
+@cache
+def _generation(solver: str) -> str:
+    """Names the prover: a digest of the package's source and of the solver's version."""
+    digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}".encode())
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] != "corpus":
+            digest.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _is_generation(name: str) -> bool:
+    return len(name) == 32 and set(name) <= set("0123456789abcdef")

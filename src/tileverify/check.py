@@ -1,0 +1,276 @@
+"""The pipeline in one screen: source -> bytecode -> module -> access summary -> verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from itertools import chain, islice
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from . import __version__
+from .errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
+from .failures import TRACEBACK, failure_sentence
+from .results import Finding, KernelResult, Report, SourceSite, Times, Verdict
+
+if TYPE_CHECKING:
+    from .frontend.sources.discover import SourceFailure
+    from .frontend.sources.launch import KernelUnit
+
+_GRACE = 1.5
+"""The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
+_FEW = 8
+_MANY = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
+    ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
+    one needs a guarded ``__main__``.  ``cache``: folder, None: none."""
+
+    timeout_s: float | None = None
+    deny_requires: bool = False
+    jobs: int = 1
+    cache: Path | None = None
+
+
+class KernelTimeout(BaseException):
+    """Time is up for this kernel.  No Exception, so that no handler of the code it interrupts can swallow it."""
+
+
+def check_paths(
+    targets: Sequence[str],
+    *,
+    spec: Path | None = None,
+    options: CheckOptions = CheckOptions(),
+    progress: Callable[[KernelResult], None] = lambda result: None,
+) -> Report:
+    """Verify every kernel under ``targets`` with every launch; a kernel that fails does not stop the others.
+
+    ``progress`` is told each result as it comes, in the order of the report.  Raises `UsageError` for a path that
+    does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
+    """
+    from .frontend.sources.discover import discover
+
+    results = []
+    for result in _check_all(discover(targets, spec_file=spec), options):
+        progress(result)
+        results.append(result)
+    return Report(results=tuple(results), tool_version=__version__, solver=solver_version())
+
+
+def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
+    """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
+    compiled = _unverified(unit)
+    try:
+        with _deadline(options.timeout_s and options.timeout_s * _GRACE):
+            return _decide(unit, compiled, options)
+    except KernelTimeout:
+        limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
+        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding("TV903", limit),))
+    except UnsupportedOperation as error:
+        finding = replace(_finding("TV902", error), message=error.message or f"no rule for the operation {error.op}")
+        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(finding,))
+    except TileVerifyError as error:
+        return replace(compiled, findings=(_finding(_error_code(error), error),))
+    except (Exception, RecursionError, MemoryError) as error:
+        return replace(compiled, findings=(tool_failure(error),))
+
+
+def _unverified(unit: KernelUnit) -> KernelResult:
+    """What is known of a unit before it is decoded; an error until it is decided."""
+    return KernelResult(
+        file=display_path(unit.file),
+        kernel=unit.kernel,
+        launch=unit.launch.name,
+        verdict=Verdict.ERROR,
+        bytecode_sha256=hashlib.sha256(unit.bytecode).hexdigest(),
+        time_ms=Times(compile=unit.compile_ms),
+        notes=unit.notes,
+        line=unit.line,
+    )
+
+
+def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
+    from .backend.replay import Replayer
+    from .cache import ResultCache
+    from .frontend.bytecode.decode import decode
+    from .frontend.symbolic.execute import summarize
+    from .verifier.verify import VerifyOptions, verify
+
+    # The time limit is no part of the key: only verdicts that do not depend on it are kept.
+    key = {"deny_requires": options.deny_requires}
+    cache = ResultCache(options.cache, solver_version()) if options.cache else None
+    known = cache.load(unit, key) if cache else None
+    if known is not None:
+        return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings))
+
+    clock = _Clock()
+    module = decode(unit.bytecode, file=compiled.file)
+    decode_ms = clock.lap()
+    groups = (*unit.launch.alias, *unit.launch.overlap)
+    summary = summarize(module, unit.symbol, unit.parameters, may_overlap=groups)
+    execute_ms = clock.lap()
+    spent = (decode_ms + execute_ms) / 1000
+    left = None if options.timeout_s is None else max(options.timeout_s - spent, 0.001)
+    outcome = verify(
+        summary,
+        unit.launch,
+        unit.parameters,
+        options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
+        confirm=Replayer(module, unit.symbol, unit.parameters),
+    )
+    times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
+    result = replace(
+        compiled,
+        verdict=outcome.verdict,
+        holds_for=outcome.holds_for,
+        deterministic=outcome.deterministic,
+        requires=outcome.requires,
+        assumes=outcome.assumes,
+        findings=outcome.findings,
+        obligations=outcome.obligations,
+        proved_codes=outcome.proved_codes,
+        contract=outcome.contract,
+        time_ms=times,
+        notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
+    )
+    if cache:
+        cache.store(unit, key, result)
+    return replace(result, findings=_displayed(result.findings))
+
+
+# ------------------------------------------------------------------------------------------ many kernels
+def _check_all(found: Iterator[KernelUnit | SourceFailure], options: CheckOptions) -> Iterator[KernelResult]:
+    from .frontend.sources.discover import SourceFailure
+
+    work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
+    check = partial(_check, options=options)
+    if options.jobs == 1:
+        yield from map(check, work)
+        return
+    from .parallel import map_ordered, usable_processors
+
+    # Starting a process costs as much as verifying a few kernels.
+    yield from map(check, islice(work, 0 if options.jobs else _FEW))
+    jobs = options.jobs or min(usable_processors(), _MANY)
+    try:
+        more = next(work)
+    except StopIteration:
+        return
+    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed)
+
+
+def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
+    return item if isinstance(item, KernelResult) else check_unit(item, options)
+
+
+def _failure(failure: SourceFailure) -> KernelResult:
+    error = failure.error
+    return KernelResult(
+        file=display_path(failure.file),
+        kernel=failure.kernel or "",
+        launch=failure.launch or "",
+        verdict=Verdict.ERROR,
+        findings=(_finding(_error_code(error), error),),
+        line=error.line if error.file and Path(error.file) == failure.file else None,
+    )
+
+
+def _crashed(item: KernelUnit | KernelResult) -> KernelResult:
+    if isinstance(item, KernelResult):
+        return item
+    message = "the process that verified this kernel died (a crash of the solver, or not enough memory)"
+    return replace(_unverified(item), findings=(Finding("TV005", message),))
+
+
+# ------------------------------------------------------------------------------------------------ errors
+def _error_code(error: TileVerifyError) -> str:
+    if isinstance(error, DecodeError):
+        return "TV003"
+    return "TV002" if isinstance(error, SpecError) else "TV001"
+
+
+def _finding(code: str, error: TileVerifyError) -> Finding:
+    if error.file is not None and error.line is not None:
+        site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
+        return Finding(code, error.message, (site,))
+    return Finding(code, str(error))
+
+
+def tool_failure(error: BaseException) -> Finding:
+    """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error, file=sys.stderr)
+    return Finding("TV005", failure_sentence(error))
+
+
+# ----------------------------------------------------------------------------------------------- helpers
+def solver_version() -> str:
+    """``z3 5.4.0``, without loading it."""
+    return f"z3 {metadata.version('z3-solver')}"
+
+
+def display_path(path: str | Path) -> str:
+    """Relative to the working folder where it lies below it, with forward slashes."""
+    path = Path(path)
+    with contextlib.suppress(ValueError, OSError):
+        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
+    return path.as_posix()
+
+
+def _displayed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    return tuple(replace(finding, sites=tuple(map(_displayed_site, finding.sites))) for finding in findings)
+
+
+def _displayed_site(site: SourceSite) -> SourceSite:
+    chain = tuple((display_path(file), line, column) for file, line, column in site.call_chain)
+    return replace(site, file=None if site.file is None else display_path(site.file), call_chain=chain)
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        """Milliseconds since the last lap."""
+        last, self._last = self._last, time.perf_counter()
+        return (self._last - last) * 1000
+
+
+@contextlib.contextmanager
+def _deadline(seconds: float | None) -> Iterator[None]:
+    """Raises `KernelTimeout` inside the block when time is up; no more than a wish where there are no signals."""
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    armed = True
+
+    def expire(number: int, frame: FrameType | None) -> None:
+        if armed:
+            raise KernelTimeout
+
+    before = signal.signal(signal.SIGALRM, expire)
+    # Again and again: an exception in a finaliser is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    try:
+        yield
+    finally:
+        try:
+            armed = False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,293 @@
+"""Every TV code: what it means, the formula in words, how to mend it.  Codes are stable and never reused."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+class Family(enum.Enum):
+    """What a finding with a code of this family says about the kernel."""
+
+    ERROR = "not checked"  # TV0xx: the kernel, its spec or the tool failed before there was anything to prove
+    BETWEEN_BLOCKS = "race between tile blocks"  # TV1xx
+    INSIDE_BLOCK = "order inside a tile block"  # TV2xx
+    BOUNDS = "bounds"  # TV3xx
+    PROMISE = "broken promise"  # TV4xx
+    LAUNCH = "launch time"  # TV5xx
+    UNDECIDED = "undecided"  # TV9xx: neither proved nor refuted
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (TV0xx, TV9xx); ``name`` is for machines."""
+
+    code: str
+    name: str
+    title: str
+    meaning: str
+    formula: str
+    fix: str
+
+    @property
+    def family(self) -> Family:
+        return _FAMILIES[self.code[2]]
+
+
+_FAMILIES: Final = {
+    "0": Family.ERROR,
+    "1": Family.BETWEEN_BLOCKS,
+    "2": Family.INSIDE_BLOCK,
+    "3": Family.BOUNDS,
+    "4": Family.PROMISE,
+    "5": Family.LAUNCH,
+    "9": Family.UNDECIDED,
+}
+
+_ALL: Final = (
+    Code(
+        "TV001",
+        "source-error",
+        "the kernel's source could not be compiled",
+        "The file could not be imported, or cuda.tile's own compiler rejects the kernel for this launch. "
+        "Nothing was verified.",
+        "none: there is no bytecode to reason about.",
+        "Mend the line that the message names. If the kernel is right, the launch spec gives it arguments that it "
+        "was not written for: compare ranks and element types.",
+    ),
+    Code(
+        "TV002",
+        "spec-error",
+        "the launch spec cannot be used",
+        "The launch spec is malformed, names something that the kernel does not have, or leaves a parameter out.",
+        "none: without a launch the kernel has no types.",
+        "Mend the field that the message names; the README's section on launch specs lists what each field may hold.",
+    ),
+    Code(
+        "TV003",
+        "bytecode-error",
+        "the bytecode cannot be decoded",
+        "The Tile IR bytecode is truncated, corrupt, or uses a version, an op or a flag that this decoder does not "
+        "know. Nothing is guessed about such a file.",
+        "none: what cannot be read cannot be proved.",
+        "Write the file again; for a newer bytecode version ask the producer for one between 13.1 and 13.5.",
+    ),
+    Code(
+        "TV004",
+        "contradictory-contract",
+        "no launch satisfies the contract",
+        "The facts of the launch spec contradict each other, so that every obligation would hold vacuously. "
+        "A proof under such a contract says nothing, so none is given.",
+        "there are sizes, scalars, strides and a grid that satisfy grid, requires and data together.",
+        "Remove or correct a clause of `requires` or `data`; sizes are >= 0 and each grid axis is at least 1.",
+    ),
+    Code(
+        "TV005",
+        "tool-failure",
+        "tileverify itself failed on this kernel",
+        "An unexpected error inside tileverify, or a worker process that the system ended (for want of memory, "
+        "for instance). It says nothing about the kernel.",
+        "none.",
+        "Please report it with the bytecode; TILEVERIFY_TRACEBACK=1 shows where it happened.",
+    ),
+    Code(
+        "TV101",
+        "race-write-write",
+        "no write/write race between tile blocks",
+        "Two tile blocks of one launch write the same byte. Tile blocks run in any order, also at the same time: "
+        "which value remains is a matter of luck and may change between runs.",
+        "no two different tile blocks write one byte, unless both accesses are atomic with a scope that covers both.",
+        "Give each block its own part of the output: make the store's index an injective function of the block id "
+        "(not `bid // 2`), let every axis of the grid take part, make an axis that the kernel ignores 1 in `grid`, "
+        "or use an atomic with device scope where blocks are meant to meet.",
+    ),
+    Code(
+        "TV102",
+        "race-read-write",
+        "no read/write race between tile blocks",
+        "One tile block reads a byte that another one of the same launch writes. The reader may see the old or the "
+        "new value. Updating an array in place with a neighbourhood (a stencil) is the usual case.",
+        "no tile block reads a byte that another one writes, unless both accesses are atomic with a scope that "
+        "covers both.",
+        "Write to a second array, split the work into two launches, or let each block read only what it writes "
+        "itself. If two arguments are one array on purpose, say so with `alias`/`overlap` in the launch spec.",
+    ),
+    Code(
+        "TV103",
+        "race-atomic-mixed",
+        "atomics are adequate",
+        "An atomic excludes races only with other atomics whose scope covers both blocks. Here a plain access meets "
+        "an atomic on one location, or an atomic with block scope is shared between blocks.",
+        "no weak access of one block meets an atomic of another on one byte; no `tl_blk` scope across blocks.",
+        "Make both accesses atomic, with device scope; to read a counter that others update use an atomic load.",
+    ),
+    Code(
+        "TV201",
+        "unordered-in-block",
+        "conflicting accesses of one block are ordered by tokens",
+        "In Tile IR nothing orders the memory accesses of one block but tokens: not program order, not data, not "
+        "control flow. Two accesses of this block meet on one byte, at least one writes, and no token path joins "
+        "them: the compiler may swap them.",
+        "any two accesses of one block that meet on one byte, one of them writing, are joined by a token path.",
+        "Thread the token of the first access into the second (join_tokens where several come together). cuTile "
+        "Python inserts tokens itself: then it believes that the arguments do not overlap; declare `alias` if "
+        "they do.",
+    ),
+    Code(
+        "TV202",
+        "duplicate-lanes",
+        "one store, one address",
+        "Two lanes of one store hit the same byte, and nothing says which of them wins: duplicate indices in a "
+        "scatter, a stride of 0, rows that overlap.",
+        "two live lanes of one weak store never write one byte.",
+        "Make the indices distinct (state it as `injective(idx)` if the data guarantees it), mask duplicates away, "
+        "or use an atomic read-modify-write, which accepts duplicates.",
+    ),
+    Code(
+        "TV301",
+        "tile-out-of-index-space",
+        "every tile index lies in its view's index space",
+        "A view of shape s cut into tiles of size t has ceildiv(s, t) tiles along that axis. A tile that lies partly "
+        "outside is clipped; one that lies fully outside is undefined behaviour, although today's hardware masks it.",
+        "0 <= tile index < ceildiv(shape, tile) on every axis, read as unsigned.",
+        "Launch no more blocks than tiles (`grid` in the launch spec), or return early from blocks beyond the last "
+        "tile; check the bounds of loops over tiles.",
+    ),
+    Code(
+        "TV302",
+        "pointer-out-of-allocation",
+        "every pointer access stays in its allocation",
+        "A live lane of a pointer access lies outside the array that the pointer was derived from.",
+        "0 <= offset and offset + element size <= extent of the array, for every lane that the mask leaves.",
+        "Mask the access with `index < size` on every axis, computed in an integer type that does not wrap.",
+    ),
+    Code(
+        "TV303",
+        "inbounds-promise",
+        "promise kept: in bounds",
+        "The kernel promises that whole tiles lie inside the array (`inbounds=true`, `check_bounds=False`), so the "
+        "compiler leaves the bounds checks out, and here a tile reaches outside.",
+        "tile index * tile size + tile size <= shape on every axis with that promise.",
+        "Take the promise back, or make it true: require sizes that are multiples of the tile (`M % 128 == 0`).",
+    ),
+    Code(
+        "TV401",
+        "assume-promise",
+        "promise kept: assume",
+        "The kernel contains an `assume` (divisibility, a range, equal elements) that does not follow from the "
+        "contract. The compiler relies on it: if it is false, anything may happen.",
+        "every `assume` that is reached holds.",
+        "Add the fact to `requires`, so that every launch is held to it, or compile without the assumption.",
+    ),
+    Code(
+        "TV402",
+        "arithmetic-undefined",
+        "arithmetic is defined",
+        "Integer arithmetic outside its definition: a divisor of 0, the smallest integer divided by -1, a loop step "
+        "that is not positive, an addition marked nsw/nuw that overflows, a pointer offset that overflows.",
+        "divisor != 0, not (INT_MIN / -1), step > 0, results of nsw/nuw arithmetic fit, `offset` does not overflow.",
+        "Add the missing fact to `requires` (for instance `K >= 1`), or keep blocks without work from reaching "
+        "the operation.",
+    ),
+    Code(
+        "TV501",
+        "launch-overlap",
+        "arguments do not overlap",
+        "At launch two arguments that the contract keeps apart share memory.",
+        "the byte ranges of distinct arguments are disjoint, but for the groups in `alias` and `overlap`.",
+        "Pass distinct arrays, or declare the group in the launch spec and verify again.",
+    ),
+    Code(
+        "TV502",
+        "launch-contract",
+        "the launch satisfies the contract",
+        "A launch lies outside the contract under which the kernel was proved.",
+        "grid, sizes, strides, scalars and data of the launch satisfy every clause of the contract.",
+        "Launch with arguments inside the contract, or prove the kernel under a wider one.",
+    ),
+    Code(
+        "TV503",
+        "launch-artifact",
+        "the artifact is the proved one",
+        "The binary that is about to run was not made from the bytecode that was proved.",
+        "the digests of bytecode and binary are those that the certificate names.",
+        "Build and verify again.",
+    ),
+    Code(
+        "TV504",
+        "launch-in-flight",
+        "no conflict with work in flight",
+        "A launch writes memory that a launch which has not ended yet reads or writes, and no stream order or event "
+        "stands between them.",
+        "footprints of concurrent launches do not conflict.",
+        "Use one stream, or wait for an event of the other launch.",
+    ),
+    Code(
+        "TV901",
+        "data-dependent",
+        "an index depends on data, and no contract says what the data is",
+        "Where a store goes is read from an array, and nothing is known about its contents. Whether blocks or lanes "
+        "meet depends on the data.",
+        "the obligation holds for some contents of the index array and fails for others.",
+        "State what the data guarantees in `data`: injective(idx), permutation(idx), range(idx, 0, N) or "
+        "nondecreasing(idx); the message names the array.",
+    ),
+    Code(
+        "TV902",
+        "unsupported-op",
+        "an operation without a rule",
+        "The kernel uses an operation that the symbolic executor does not model in this form. It is never guessed.",
+        "none: the access summary would be incomplete.",
+        "Write the kernel without the operation where that is possible; please report it if it is common.",
+    ),
+    Code(
+        "TV903",
+        "budget",
+        "the budget ran out",
+        "The solver's resource limit or --timeout ended the search before there was an answer.",
+        "neither a proof nor a counterexample was found within the budget.",
+        "Give it more time with --timeout, or help it: fix sizes that never change, add facts to `requires`.",
+    ),
+    Code(
+        "TV904",
+        "arithmetic-out-of-reach",
+        "arithmetic out of reach",
+        "The obligation needs integer arithmetic that neither the lemmas nor the solver mastered, or a candidate "
+        "counterexample that the replay did not confirm.",
+        "the solver answered unknown, or its model is not a real launch.",
+        "Fix strides or tile counts to numbers, or state the relation between them in `requires`.",
+    ),
+    Code(
+        "TV905",
+        "synchronisation-protocol",
+        "blocks synchronise with each other",
+        "Blocks order their accesses with a protocol of their own (a lock, a counter that the last arriver resets), "
+        "which is not understood here.",
+        "the accesses conflict unless the protocol orders them.",
+        "Split the kernel into two launches, or let the reduction use atomics alone.",
+    ),
+    Code(
+        "TV906",
+        "unknown-pointer",
+        "a pointer of unknown origin",
+        "An access goes through a pointer that was made from an integer or loaded from memory, so that it may point "
+        "anywhere.",
+        "the access may meet every other one.",
+        "Derive the pointer from a kernel parameter.",
+    ),
+    Code(
+        "TV907",
+        "token-incomplete-exit",
+        "a loop exit leaves a token behind",
+        "The bytecode leaves a loop without handing on the tokens of its accesses, as nvcc writes it for early "
+        "exits, so later accesses are not ordered behind the loop's although the source orders them.",
+        "the accesses are ordered in the source and unordered in the bytecode.",
+        "Restructure the loop so that it ends at its condition, or accept the finding as a limit of the producer.",
+    ),
+)
+
+CODES: Final[Mapping[str, Code]] = MappingProxyType({code.code: code for code in _ALL})
+"""All codes in numeric order."""

@@ -1,0 +1,173 @@
+"""The report for programs: ``tileverify/report/1``.  Its schema ships beside this module; keys are only ever added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Final, TypeAlias
+
+from ..results import (
+    Finding,
+    Hint,
+    KernelResult,
+    ObligationCount,
+    Report,
+    SourceSite,
+    Times,
+    Verdict,
+    Witness,
+)
+
+SCHEMA: Final = "tileverify/report/1"
+
+Json: TypeAlias = dict[str, Any]
+
+
+def json_report(report: Report) -> str:
+    """The report as one JSON document in plain ASCII, ending with a newline."""
+    document = {
+        "schema": SCHEMA,
+        "tool": {"version": report.tool_version, "solver": report.solver, "trusted": list(report.trusted)},
+        "results": [result_to_json(result) for result in report.results],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def schema_text() -> str:
+    """The JSON Schema (2020-12) of `json_report`."""
+    return resources.files(__package__).joinpath("schema", "report-1.json").read_text(encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------- writing
+def result_to_json(result: KernelResult) -> Json:
+    """One element of ``results``."""
+    count, times = result.obligations, result.time_ms
+    return {
+        "file": result.file,
+        "kernel": result.kernel,
+        "launch": result.launch,
+        "line": result.line,
+        "verdict": result.verdict.value,
+        "holds_for": result.holds_for,
+        "deterministic": result.deterministic,
+        "contract": list(result.contract),
+        "requires": list(result.requires),
+        "assumes": list(result.assumes),
+        "findings": [_finding(finding) for finding in result.findings],
+        "obligations": {"total": count.total, "structural": count.structural, "solver": count.solver},
+        "proved_codes": list(result.proved_codes),
+        "notes": list(result.notes),
+        "bytecode_sha256": result.bytecode_sha256,
+        "time_ms": {
+            "compile": round(times.compile, 3),
+            "decode": round(times.decode, 3),
+            "execute": round(times.execute, 3),
+            "prove": round(times.prove, 3),
+        },
+        "cached": result.cached,
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    document: Json = {
+        "code": finding.code,
+        "message": finding.message,
+        "sites": [_site(site) for site in finding.sites],
+        "hints": [{"id": hint.id, "applicability": hint.applicability, "text": hint.text} for hint in finding.hints],
+    }
+    if finding.witness is not None:
+        document["witness"] = _witness(finding.witness)
+    if finding.obligation is not None:
+        document["obligation"] = finding.obligation
+    return document
+
+
+def _site(site: SourceSite) -> Json:
+    return {
+        "file": site.file,
+        "line": site.line,
+        "column": site.column,
+        "access": site.access,
+        "array": site.array,
+        "function": site.function,
+        "call_chain": [{"file": file, "line": line, "column": column} for file, line, column in site.call_chain],
+        "expression": site.expression,
+    }
+
+
+def _witness(witness: Witness) -> Json:
+    return {
+        "sizes": dict(witness.sizes),
+        "grid": list(witness.grid),
+        "block_a": list(witness.block_a),
+        "block_b": None if witness.block_b is None else list(witness.block_b),
+        "element": witness.element,
+        "scalars": dict(witness.scalars),
+        "strides": dict(witness.strides),
+        "data": {name: list(contents) for name, contents in witness.data.items()},
+        "variables": [{"name": name, "a": first, "b": second} for name, first, second in witness.variables],
+        "confirmed_by": witness.confirmed_by,
+    }
+
+
+# --------------------------------------------------------------------------------------------- reading
+def result_from_json(document: Mapping[str, Any]) -> KernelResult:
+    """The inverse of `result_to_json`, but for the rounding of times.  Raises KeyError, TypeError or ValueError."""
+    return KernelResult(
+        file=document["file"],
+        kernel=document["kernel"],
+        launch=document["launch"],
+        verdict=Verdict(document["verdict"]),
+        holds_for=document["holds_for"],
+        deterministic=document["deterministic"],
+        requires=tuple(document["requires"]),
+        assumes=tuple(document["assumes"]),
+        findings=tuple(_read_finding(finding) for finding in document["findings"]),
+        obligations=ObligationCount(**document["obligations"]),
+        proved_codes=tuple(document["proved_codes"]),
+        contract=tuple(document["contract"]),
+        bytecode_sha256=document["bytecode_sha256"],
+        time_ms=Times(**document["time_ms"]),
+        notes=tuple(document["notes"]),
+        line=document["line"],
+        cached=document["cached"],
+    )
+
+
+def _read_finding(document: Mapping[str, Any]) -> Finding:
+    witness = document.get("witness")
+    return Finding(
+        code=document["code"],
+        message=document["message"],
+        sites=tuple(_read_site(site) for site in document["sites"]),
+        witness=None if witness is None else _read_witness(witness),
+        hints=tuple(Hint(**hint) for hint in document["hints"]),
+        obligation=document.get("obligation"),
+    )
+
+
+def _read_site(document: Mapping[str, Any]) -> SourceSite:
+    chain = tuple((frame["file"], frame["line"], frame["column"]) for frame in document["call_chain"])
+    return SourceSite(**{**document, "call_chain": chain})
+
+
+def _read_witness(document: Mapping[str, Any]) -> Witness:
+    block = document["block_b"]
+    return Witness(
+        sizes=document["sizes"],
+        grid=_triple(document["grid"]),
+        block_a=_triple(document["block_a"]),
+        block_b=None if block is None else _triple(block),
+        element=document["element"],
+        scalars=document["scalars"],
+        strides=document["strides"],
+        data={name: tuple(contents) for name, contents in document["data"].items()},
+        variables=tuple((entry["name"], entry["a"], entry["b"]) for entry in document["variables"]),
+        confirmed_by=document["confirmed_by"],
+    )
+
+
+def _triple(values: list[int]) -> tuple[int, int, int]:
+    x, y, z = values
+    return x, y, z

@@ -1,0 +1,165 @@
+"""The source line of an access with the span of its expression, measured in terminal cells."""
+
+from __future__ import annotations
+
+import ast
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rich.cells import cell_len
+
+from ..results import SourceSite
+from .plain import printable
+
+LINES_BEFORE: Final = 2
+LINES_OF_SPAN: Final = 4
+TAB: Final = "    "
+
+_LARGEST_SOURCE: Final = 8 << 20
+_SOURCE_SUFFIXES: Final = frozenset(
+    (".py", ".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".jl", ".rs", ".mlir", ".tileir")
+)
+"""File names in bytecode are not to be trusted: nothing else is opened and shown in a report."""
+
+_CALLS: Final = {"load": ("load", "gather"), "store": ("store", "scatter"), "atomic": ("atomic",)}
+"""Access -> what the names of the functions that make it contain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """``lines``: number and text, ready to print.  ``marked``: number of the line with the caret span, which
+    begins at cell ``start`` of its text and is ``width`` cells wide (at least 1)."""
+
+    lines: tuple[tuple[int, str], ...]
+    marked: int
+    start: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    lines: tuple[str, ...]
+    expressions: dict[tuple[int, int], list[ast.expr]]  # (line, column in UTF-8 bytes) -> expressions starting there
+
+
+class Snippets:
+    """Reads each source file once.  A file that is missing or no text gives no snippets."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, _Source | None] = {}
+
+    def at(self, site: SourceSite) -> Snippet | None:
+        """The lines around ``site`` with its expression marked, ``None`` without a readable source."""
+        if site.file is None or site.line is None:
+            return None
+        if site.file not in self._sources:
+            self._sources[site.file] = _read(site.file)
+        source = self._sources[site.file]
+        if source is None or not 1 <= site.line <= len(source.lines):
+            return None
+        line = source.lines[site.line - 1]
+        start, last_line, end = _span(source, site)
+        shown = range(max(1, site.line - LINES_BEFORE), min(last_line, site.line + LINES_OF_SPAN - 1) + 1)
+        before = _cells(line[:start])
+        return Snippet(
+            lines=tuple((number, _shown(source.lines[number - 1])) for number in shown),
+            marked=site.line,
+            start=before,
+            width=max(1, _cells(line[:end]) - before),
+        )
+
+
+def _shown(text: str) -> str:
+    return printable(text.replace("\t", TAB).rstrip())
+
+
+def _cells(text: str) -> int:
+    return cell_len(printable(text.replace("\t", TAB)))
+
+
+def _read(file: str) -> _Source | None:
+    path = Path(file)
+    if path.suffix.lower() not in _SOURCE_SUFFIXES:
+        return None
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SOURCE:
+            return None
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError):
+        return None
+    lines = tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
+    return _Source(lines, _expressions(text) if path.suffix.lower() == ".py" else {})
+
+
+def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[tuple[int, int], list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr):
+            found.setdefault((node.lineno, node.col_offset), []).append(node)
+    return found
+
+
+def _span(source: _Source, site: SourceSite) -> tuple[int, int, int]:
+    """(first character, last line, end on the first line) of what ``site`` points at."""
+    assert site.line is not None
+    line = source.lines[site.line - 1]
+    whole = len(line) - len(line.lstrip()), site.line, len(line.rstrip())
+    if site.column is None or site.column < 0 or site.column >= len(line.encode(errors="surrogatepass")):
+        return whole
+    start = _characters(line, site.column)
+    node = _expression(source.expressions.get((site.line, site.column), []), site.access)
+    if node is None:
+        return start, site.line, start + _length_of_call(line[start:])
+    last = node.end_lineno or node.lineno
+    if last == site.line and node.end_col_offset is not None:
+        return start, last, _characters(line, node.end_col_offset)
+    return start, min(last, len(source.lines)), len(line.rstrip())
+
+
+def _characters(line: str, column: int) -> int:
+    """``column`` counts bytes of UTF-8, as Python's ``ast`` does."""
+    return len(line.encode(errors="surrogatepass")[:column].decode(errors="ignore"))
+
+
+def _expression(candidates: list[ast.expr], access: str) -> ast.expr | None:
+    """Of the expressions that begin at one place (``ct``, ``ct.load``, ``ct.load(x)``, ``ct.load(x) + 1``)
+    the call that makes the access, else the innermost call, else the widest."""
+    calls = [node for node in candidates if isinstance(node, ast.Call)]
+    named = [call for call in calls if any(word in _called(call) for word in _CALLS.get(access, (access,)))]
+    for narrow in (named, calls):
+        if narrow:
+            return min(narrow, key=_end)
+    return max(candidates, key=_end, default=None)
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    return node.end_lineno or 0, node.end_col_offset or 0
+
+
+def _length_of_call(text: str) -> int:
+    """Characters of the (qualified, templated) name at the start of ``text`` with its parenthesised arguments."""
+    name = re.match(r"[\w.:]*(<[^<>()]*>)?", text)
+    end = name.end() if name else 0
+    if text[end : end + 1] != "(":
+        return max(end, 1)
+    depth = 0
+    for position in range(end, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if depth == 0:
+            return position + 1
+    return len(text.rstrip())

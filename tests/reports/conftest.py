@@ -1,0 +1,243 @@
+"""Hand-made reports that show everything a report can hold, with the sources they speak of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.results import (
+    Finding,
+    Hint,
+    KernelResult,
+    ObligationCount,
+    Report,
+    SourceSite,
+    Times,
+    Verdict,
+    Witness,
+)
+
+SOURCES = {
+    "matmul.py": "import cuda.tile as ct\n",
+    "halves.py": """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def halves(x, out):
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(64,))
+    ct.store(out, index=(i // 2,), tile=tile)
+""",
+    "stencil.py": """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def smooth(a):
+\ti = ct.bid(0)
+\tc = "Größe 寬度"; left = ct.load(a, index=(i - 1,), shape=(16,)) + 1.0
+\tct.store(
+\t    a,
+\t    index=(i,),
+\t    tile=left,
+\t)
+""",
+    "tile.cu": """\
+__tile_global__ void scatter(int *idx, float *out) {
+    auto p = out + ct::load(idx);
+    ct::store<int>(p, f(1)); // weak
+}
+""",
+}
+
+SHA = "0123456789abcdef" * 4
+
+
+def proved() -> KernelResult:
+    return KernelResult(
+        file="matmul.py",
+        kernel="matmul",
+        launch="gemm-f16",
+        verdict=Verdict.PROVED,
+        holds_for="any",
+        deterministic=True,
+        requires=("grid.y == 1", "grid.x <= cdiv(M, 128) * cdiv(N, 128)"),
+        assumes=("injective(idx)",),
+        obligations=ObligationCount(12, 9, 3),
+        proved_codes=("TV101", "TV102", "TV301"),
+        contract=("M >= 1", "K % 64 == 0"),
+        bytecode_sha256=SHA,
+        time_ms=Times(812.25, 1.5, 4.25, 28.125),
+        line=9,
+    )
+
+
+def inferred() -> KernelResult:
+    return KernelResult(
+        file="matmul.py",
+        kernel="scale",
+        launch="inferred",
+        verdict=Verdict.PROVED,
+        holds_for="sizes",
+        deterministic=False,
+        obligations=ObligationCount(2, 2, 0),
+        bytecode_sha256=SHA,
+        time_ms=Times(100.0, 0.2, 0.3, 0.1),
+        notes=("no launch spec: ranks inferred from the kernel, float32, contiguous, any grid",),
+        cached=True,
+    )
+
+
+def refuted_one_place() -> KernelResult:
+    site = SourceSite("halves.py", 8, 4, "store", "out", function="halves", expression="out[i // 2 * 64 + lane]")
+    return KernelResult(
+        file="halves.py",
+        kernel="halves",
+        launch="0",
+        verdict=Verdict.REFUTED,
+        findings=(
+            Finding(
+                "TV101",
+                "two tile blocks write the same elements of out",
+                sites=(site, site),
+                witness=Witness(
+                    sizes={"N": 128},
+                    grid=(4, 1, 1),
+                    block_a=(2, 0, 0),
+                    block_b=(3, 0, 0),
+                    element="out[64]",
+                    variables=(("bid.x", 2, 3), ("i // 2", 1, 1), ("lane", 0, 0)),
+                    confirmed_by="reference interpreter",
+                ),
+                hints=(Hint("split-output-index", "maybe", "give each block its own index: index=(i,)"),),
+            ),
+        ),
+        obligations=ObligationCount(4, 2, 2),
+        bytecode_sha256=SHA,
+        time_ms=Times(90.0, 0.5, 0.75, 12.0),
+        line=5,
+    )
+
+
+def refuted_two_places() -> KernelResult:
+    column = len('\tc = "Größe 寬度"; left = '.encode())
+    load = SourceSite("stencil.py", 7, column, "load", "a", call_chain=(("stencil.py", 7, column), ("main.py", 3, 0)))
+    store = SourceSite("stencil.py", 8, 1, "store", "a")
+    witness = Witness(
+        sizes={"N": 32},
+        grid=(2, 1, 1),
+        block_a=(1, 0, 0),
+        block_b=(0, 0, 0),
+        element="a[0]",
+        scalars={"n": 7},
+        strides={"ld": 1},
+        data={"idx": (0, 0, 3)},
+        variables=(("寬", 1, 0), ("long name of a variable", -5, None)),
+        confirmed_by="reference interpreter",
+    )
+    cu = SourceSite("tile.cu", 3, 4, "store", "out")
+    return KernelResult(
+        file="stencil.py",
+        kernel="smooth",
+        launch="0",
+        verdict=Verdict.REFUTED,
+        findings=(
+            Finding("TV102", "one tile block reads what another one writes", sites=(load, store), witness=witness),
+            Finding(
+                "TV202",
+                "two lanes of one store hit the same element",
+                sites=(cu,),
+                witness=Witness({}, (1, 1, 1), (0, 0, 0), (0, 0, 0), "out[3]", variables=(("lane", 0, 5),)),
+            ),
+            Finding(
+                "TV402",
+                "divisor may be 0",
+                sites=(SourceSite(None, None, None, "divide", ""),),
+                witness=Witness({"N": 0}, (1, 1, 1), (0, 0, 0), None, "", variables=(("N", 0, None),)),
+            ),
+        ),
+        bytecode_sha256=SHA,
+    )
+
+
+def undecided() -> KernelResult:
+    missing = SourceSite("gone.py", 4, 0, "store", "out", expression="out[idx[i]]")
+    return KernelResult(
+        file="gone.py",
+        kernel="scatter",
+        launch="0",
+        verdict=Verdict.UNDECIDED,
+        findings=(
+            Finding(
+                "TV901",
+                "where out is written depends on idx; state injective(idx) if the data guarantees it",
+                sites=(missing, missing),
+                obligation="TV101",
+            ),
+        ),
+        obligations=ObligationCount(3, 2, 0),
+        contract=("N >= 1",),
+        bytecode_sha256=SHA,
+        time_ms=Times(1.0, 1.0, 1.0, 1500.0),
+    )
+
+
+def failed() -> KernelResult:
+    return KernelResult(
+        file="halves.py",
+        kernel="",
+        launch="",
+        verdict=Verdict.ERROR,
+        findings=(Finding("TV001", "ct.load() takes no argument 'shapes'", (SourceSite("halves.py", 7, 11, "", ""),)),),
+    )
+
+
+def hostile() -> KernelResult:
+    site = SourceSite("evil\x1b[2J.py", 1, 0, "store", "o\x1b]0;title\x07ut", expression="a\u202eb")
+    return KernelResult(
+        file="evil\x1b[2J.py",
+        kernel="k\nproved  all.py::all",
+        launch="\x9b31m",
+        verdict=Verdict.REFUTED,
+        findings=(
+            Finding(
+                "TV101",
+                "line\r\x1b[1Aover",
+                sites=(site, site),
+                witness=Witness(
+                    {"N\x08": 1},
+                    (1, 1, 1),
+                    (0, 0, 0),
+                    (0, 0, 0),
+                    "\udcff",
+                    variables=(("\x1b[8m", 1, 2),),
+                    confirmed_by="x",
+                ),
+                hints=(Hint("i\x00d", "maybe", "[red]not markup[/red] :smile:"),),
+            ),
+        ),
+        bytecode_sha256=SHA,
+    )
+
+
+REPORTS = {
+    "proved": (proved(), inferred()),
+    "refuted-one-place": (refuted_one_place(),),
+    "refuted-two-places": (refuted_two_places(),),
+    "undecided": (undecided(),),
+    "error": (failed(),),
+    "hostile": (hostile(),),
+    "mixed": (proved(), refuted_one_place(), undecided(), failed()),
+    "nothing": (),
+}
+
+
+@pytest.fixture(params=REPORTS)
+def report(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
+    """Each of the reports, in a folder that holds their sources."""
+    for name, text in SOURCES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return Report(REPORTS[request.param], tool_version="0.0.test", solver="z3 test")

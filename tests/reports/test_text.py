@@ -1,0 +1,76 @@
+"""The text report, against golden files and for what must hold of all of them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from rich.cells import cell_len
+
+from tileverify.reports.text import Detail, summary_line, text_report
+from tileverify.results import KernelResult, Report, Verdict
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("detail", list(Detail), ids=lambda detail: str(detail.value))
+def test_text_is_as_expected(report: Report, detail: Detail, golden: str) -> None:
+    assert text_report(report, detail=detail) == golden
+
+
+def test_colour_is_the_only_difference_on_a_terminal(report: Report) -> None:
+    plain, coloured = text_report(report), text_report(report, color=True)
+    assert ANSI.sub("", coloured) == plain
+    assert coloured != plain
+
+
+def test_nothing_from_outside_reaches_the_terminal_unescaped(report: Report) -> None:
+    for character in text_report(report).replace("\n", ""):
+        assert character.isprintable()
+
+
+def test_no_line_of_hostile_names_can_pass_for_a_verdict(report: Report) -> None:
+    heads = [line for line in text_report(report).splitlines() if re.match(r"(proved|refuted|undecided|error) ", line)]
+    assert len(heads) == len(report.results)
+
+
+def test_carets_stand_below_the_expression(report: Report) -> None:
+    lines = text_report(report).splitlines()
+    for above, below in itertools.pairwise(lines):
+        if match := re.fullmatch(r"( +\| )( *)(\^+) .*|( +\| )( *)(\^+)", below):
+            gutter, indent, carets = (group for group in match.groups() if group is not None)
+            start = len(gutter) + len(indent)
+            marked = _cells_between(above, start, start + len(carets))
+            assert marked.strip() == marked
+            assert marked.startswith(("ct.", "ct::"))
+
+
+def _cells_between(text: str, start: int, end: int) -> str:
+    position, taken = 0, ""
+    for character in text:
+        if start <= position < end:
+            taken += character
+        position += cell_len(character)
+    return taken
+
+
+def test_quiet_says_nothing_of_what_is_proved() -> None:
+    result = KernelResult("a.py", "k", "0", Verdict.PROVED, holds_for="any")
+    assert text_report(Report((result,), "1", "z3"), detail=Detail.QUIET) == ""
+
+
+@pytest.mark.parametrize(
+    ("results", "line"),
+    [
+        ((), "0 kernels: 0 proved, 0 refuted, 0 undecided"),
+        ((("a", "0", "proved"),), "1 kernel: 1 proved, 0 refuted, 0 undecided"),
+        (
+            (("a", "0", "proved"), ("a", "1", "refuted"), ("b", "0", "error")),
+            "3 launches of 2 kernels: 1 proved, 1 refuted, 0 undecided, 1 error",
+        ),
+    ],
+)
+def test_summary_counts_kernels_and_launches(results: tuple[tuple[str, str, str], ...], line: str) -> None:
+    made = tuple(KernelResult("f.py", kernel, launch, Verdict(verdict)) for kernel, launch, verdict in results)
+    assert summary_line(Report(made, "1", "z3")) == line

@@ -116,14 +116,7 @@ def decompose(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, .
     """Read ``offset`` (bytes) as ``element_bytes * sum(c[d] * stride[d])``; ``None`` if it is not of that form."""
     if not origin.strides or element_bytes != origin.element_bytes:
         return None
-    constant, parts = t.linear_parts(_strip_wraps(offset))
-    if constant % element_bytes or any(c % element_bytes for c, _ in parts):
-        return None
-    slots = _Slots(origin)
-    for coefficient, summand in [(constant // element_bytes, t.ONE), *((c // element_bytes, s) for c, s in parts)]:
-        if coefficient and not slots.assign(coefficient, summand):
-            return None
-    return tuple(slots.coordinates)
+    return _Slots(origin).read(_strip_wraps(offset), element_bytes)
 
 
 def _strip_wraps(offset: Term) -> Term:
@@ -141,10 +134,10 @@ def _strip_wraps(offset: Term) -> Term:
 
 
 class _Slots:
-    """Distributes the summands of an element offset over the dimensions of a layout."""
+    """Distributes the summands of an address over the dimensions of a layout."""
 
     def __init__(self, origin: Origin) -> None:
-        self.coordinates: list[Term] = [t.ZERO] * len(origin.strides)
+        self.rank = len(origin.strides)
         self.symbolic: dict[Term, int] = {}
         self.constant: list[tuple[int, int]] = []
         for d, (size, stride) in enumerate(zip(origin.shape, origin.strides, strict=True)):
@@ -155,22 +148,42 @@ class _Slots:
             else:
                 self.symbolic.setdefault(stride, d)
 
-    def assign(self, coefficient: int, summand: Term) -> bool:
+    def read(self, offset: Term, unit: int) -> tuple[Term, ...] | None:
+        """Coordinates c with ``offset = unit * sum(c[d] * stride[d])``."""
+        coordinates = [t.ZERO] * self.rank
+        constant, parts = t.linear_parts(offset)
+        for factor, summand in [(constant, t.ONE), *parts]:
+            if factor == 0:
+                continue
+            amount = self._summand(factor, summand, unit)
+            if amount is None:
+                return None
+            coordinates = [t.add(a, b) for a, b in zip(coordinates, amount, strict=True)]
+        return tuple(coordinates)
+
+    def _summand(self, factor: int, summand: Term, unit: int) -> tuple[Term, ...] | None:
+        if summand.kind is Kind.ITE:
+            # A choice of addresses is an address of chosen coordinates.
+            condition, *branches = summand.args
+            read = [self.read(t.scale(factor, branch), unit) for branch in branches]
+            if read[0] is None or read[1] is None:
+                return None
+            return tuple(t.ite(condition, a, b) for a, b in zip(*read, strict=True))
+        if factor % unit:
+            return None
+        count = factor // unit
         factors = summand.args if summand.kind is Kind.PRODUCT else (summand,)
         strides = [f for f in factors if f in self.symbolic]
         if len(strides) == 1:
-            stride = strides[0]
             rest = list(factors)
-            rest.remove(stride)
-            self._add(self.symbolic[stride], t.scale(coefficient, t.product(rest)))
-            return True
+            rest.remove(strides[0])
+            return self._along(self.symbolic[strides[0]], t.scale(count, t.product(rest)))
         if strides or len(self.constant) != 1:
-            return False
-        stride_value, d = self.constant[0]
-        if stride_value == 0 or coefficient % stride_value:
-            return False
-        self._add(d, t.scale(coefficient // stride_value, summand))
-        return True
+            return None
+        stride, d = self.constant[0]
+        if stride == 0 or count % stride:
+            return None
+        return self._along(d, t.scale(count // stride, summand))
 
-    def _add(self, d: int, amount: Term) -> None:
-        self.coordinates[d] = t.add(self.coordinates[d], amount)
+    def _along(self, d: int, amount: Term) -> tuple[Term, ...]:
+        return tuple(amount if k == d else t.ZERO for k in range(self.rank))

@@ -1,0 +1,10 @@
+"""Labelled kernels: what each one shows, how it is launched, and what the verdict must be and why.
+
+``showcase`` is what ``make check`` proves; ``race_free``, ``racy``, ``out_of_bounds`` and ``order`` are named by the
+property they test; ``contract`` holds launches whose verdict hangs on a clause or a fact that the launch lacks.
+Beside every ``NAME.py`` or ``NAME.tileirbc`` stand ``NAME.tileverify.toml`` (launches) and ``NAME.labels.toml``.
+"""
+
+from .labels import ROOT, Labelled, corpus_launches
+
+__all__ = ["ROOT", "Labelled", "corpus_launches"]

@@ -1,0 +1,105 @@
+"""The corpus' labels: one for each launch, with the reason why it is right by the memory model."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import SpecError
+from ..results import Verdict
+
+ROOT: Final = Path(__file__).parent
+"""The folder of the corpus."""
+
+SPEC_SUFFIX: Final = ".tileverify.toml"
+LABEL_SUFFIX: Final = ".labels.toml"
+KERNEL_SUFFIXES: Final = (".py", ".tileirbc")
+
+_REQUIRED: Final = ("kernel", "launch", "verdict", "reason")
+_OPTIONAL: Final = ("code", "also", "needs")
+_LABELLED_VERDICTS: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """One launch of one kernel and its true verdict.
+
+    ``code`` is the finding that a refuted or undecided launch must have, ``also`` are others that hold of it as well.
+    ``needs`` names a capability without which no tool can confirm the label: until it exists, ``undecided`` is right.
+    """
+
+    file: Path
+    kernel: str
+    launch: str
+    verdict: Verdict
+    reason: str
+    code: str | None = None
+    also: tuple[str, ...] = ()
+    needs: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where in the corpus the kernel stands: ``showcase``, ``racy``, ..."""
+        return self.file.parent.name
+
+    @property
+    def id(self) -> str:
+        """``racy/half_block.py::copy_to_half[any-size]``."""
+        return f"{self.folder}/{self.file.name}::{self.kernel}[{self.launch}]"
+
+    @property
+    def acceptable(self) -> frozenset[Verdict]:
+        """The verdicts that a sound tool may give today."""
+        return frozenset({self.verdict, Verdict.UNDECIDED}) if self.needs else frozenset({self.verdict})
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """All codes that are true of the launch."""
+        return frozenset(self.also) | ({self.code} if self.code else set())
+
+
+def corpus_launches(root: Path = ROOT) -> list[Labelled]:
+    """All labelled launches below ``root``, ordered by file and then as the label files list them.
+
+    Raises `SpecError` for a label file that lacks a field, has an unknown one, or has no kernel beside it.
+    """
+    return [label for file in sorted(root.rglob(f"*{LABEL_SUFFIX}")) for label in _labels_of(file)]
+
+
+def _labels_of(file: Path) -> Iterator[Labelled]:
+    stem = file.name.removesuffix(LABEL_SUFFIX)
+    kernels = [path for suffix in KERNEL_SUFFIXES if (path := file.with_name(stem + suffix)).exists()]
+    if len(kernels) != 1:
+        raise SpecError(f"labels need exactly one of {stem}.py and {stem}.tileirbc beside them", str(file))
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"not a TOML file: {error}", str(file)) from error
+    for table in document.get("label", []):
+        yield _label(table, kernels[0], file)
+
+
+def _label(table: Mapping[str, Any], kernel_file: Path, file: Path) -> Labelled:
+    name = f"{table.get('kernel', '?')}[{table.get('launch', '?')}]"
+    if missing := [key for key in _REQUIRED if key not in table]:
+        raise SpecError(f"label {name} lacks {', '.join(missing)}", str(file))
+    if unknown := [key for key in table if key not in _REQUIRED + _OPTIONAL]:
+        raise SpecError(f"label {name} has unknown fields: {', '.join(unknown)}", str(file))
+    if table["verdict"] not in {verdict.value for verdict in _LABELLED_VERDICTS}:
+        raise SpecError(f"label {name} has the unknown verdict {table['verdict']!r}", str(file))
+    verdict = Verdict(table["verdict"])
+    if (verdict is Verdict.PROVED) == ("code" in table):
+        raise SpecError(f"label {name} must have a code if, and only if, it is not proved", str(file))
+    return Labelled(
+        file=kernel_file,
+        kernel=table["kernel"],
+        launch=table["launch"],
+        verdict=verdict,
+        reason=" ".join(table["reason"].split()),
+        code=table.get("code"),
+        also=tuple(table.get("also", ())),
+        needs=table.get("needs"),
+    )

@@ -221,15 +221,14 @@ def control(version: Version) -> Module:
                 f.op("continue")
         with f.loop([zero, x], results=[tile(I32)]) as endless:
             v, _ = endless.arguments
-            with f.if_(f.op("cmpi", lhs=v, rhs=n, pred="less_than", sgn="signed")) as leaving:
-                with leaving.then():
-                    f.op("break", args=[v])
+            less = f.op("cmpi", lhs=v, rhs=n, pred="less_than", sgn="signed")
+            with f.if_(less) as leaving, leaving.then():
+                f.op("break", args=[v])
             f.op("continue", args=[f.op("addi", lhs=v, rhs=one), x])
         with f.loop() as bare:
             if version >= (13, 4):
-                with f.if_(c) as returning:
-                    with returning.then():
-                        f.op("return")
+                with f.if_(c) as returning, returning.then():
+                    f.op("return")
             f.op("break")
         with f.if_(c, [tile(I32), tile(F32, 4)]) as both:
             with both.then():
@@ -238,17 +237,16 @@ def control(version: Version) -> Module:
                 f.op("yield", args=[zero, counted.results[0]])
         with f.if_(c) as nested:
             with nested.then():
-                with f.if_(c) as inner:
-                    with inner.then():
-                        f.op("yield")
+                with f.if_(c) as inner, inner.then():
+                    f.op("yield")
                 f.op("yield")
             with nested.otherwise():
                 f.op("yield")
-        assert not empty.results and not bare.results
+        assert not empty.results
+        assert not bare.results
         f.op("addi", lhs=both.results[0], rhs=endless.results[0])
-        with f.if_(c) as leaving:
-            with leaving.then():
-                f.op("return")
+        with f.if_(c) as leaving, leaving.then():
+            f.op("return")
         f.op("return")
     return module.build()
 

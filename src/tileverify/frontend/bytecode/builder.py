@@ -1,12 +1,12 @@
 """Write modules by hand: values are numbered, flags set and simple result types inferred as ops are added.
 
-    module = ModuleBuilder((13, 4))
-    with module.entry("copy", [tile(pointer(F32)), tile(pointer(F32))]) as f:
-        source, target = f.parameters
-        value, token = f.op("load_ptr_tko", ptr=source, results=[tile(F32), TOKEN])
-        f.op("store_ptr_tko", ptr=target, val=value, token=token)
-        f.op("return")
-    data = encode(module.build())
+module = ModuleBuilder((13, 4))
+with module.entry("copy", [tile(pointer(F32)), tile(pointer(F32))]) as f:
+    source, target = f.parameters
+    value, token = f.op("load_ptr_tko", ptr=source, results=[tile(F32), TOKEN])
+    f.op("store_ptr_tko", ptr=target, val=value, token=token)
+    f.op("return")
+data = encode(module.build())
 """
 
 from __future__ import annotations
@@ -48,8 +48,18 @@ F16, BF16, F32, F64 = (_SCALARS[name] for name in ("f16", "bf16", "f32", "f64"))
 TOKEN: Final = TokenType()
 
 _TOKEN_RESULT: Final = frozenset(
-    "store_ptr_tko store_view_tko atomic_red_view_tko multimem_reduce_view_tko multimem_store_view_tko make_token "
-    "join_tokens gdc_launch_dependents_tko gdc_wait_tko memory_fence_alias_tko".split()
+    [
+        "store_ptr_tko",
+        "store_view_tko",
+        "atomic_red_view_tko",
+        "multimem_reduce_view_tko",
+        "multimem_store_view_tko",
+        "make_token",
+        "join_tokens",
+        "gdc_launch_dependents_tko",
+        "gdc_wait_tko",
+        "memory_fence_alias_tko",
+    ]
 )
 _DEFAULTS: Final[Mapping[str, Any]] = {"dim": 0, "reverse": False, "ident": (), "num_elem": 1, "align": 1}
 _DEFAULT_ROUNDING: Final = {"divi": "zero", "ftoi": "nearest_int_to_zero", "exp": "full", "tanh": "full"}

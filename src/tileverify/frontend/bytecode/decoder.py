@@ -44,9 +44,7 @@ def _decode(data: bytes) -> Module:
     globals_ = _read_globals(section, strings, types, constants, version, constant_index) if section else ()
     section = _optional(data, container, Section.DEBUG)
     debug = DebugInfo(section, strings, version) if section else None
-    tables = Tables(
-        strings, types, constants, attributes, frozenset(item.name for item in globals_), constant_index
-    )
+    tables = Tables(strings, types, constants, attributes, frozenset(item.name for item in globals_), constant_index)
     functions = _section(data, container, Section.FUNCTION)
     entries, entry_layouts, padding = read_entries(functions, tables, version, debug)
     producer = None

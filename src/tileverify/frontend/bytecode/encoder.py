@@ -6,47 +6,20 @@ is canonical: tables in order of first use, sections in the order of cuTile Pyth
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ...errors import EncodeError
-from .attributes import (
-    ARRAY,
-    BOOL,
-    BOUNDED,
-    DICTIONARY,
-    DIV_BY,
-    FLOAT,
-    HINTS,
-    INTEGER,
-    MASK64,
-    SAME_ELEMENTS,
-    STRING,
-    TYPE,
-)
+from .attributes import HINTS
+from .attributewriter import AttributeWriter
 from .container import MAGIC, PRODUCER_SINCE, Section
 from .debugwriter import debug_from_locations
 from .declaration import COUNT, AttributeDeclaration
 from .decoder import GLOBAL_ATTRIBUTES_SINCE
-from .enums import ENUMS
 from .functions import ENTRY, KERNEL_HEADER_SINCE
 from .functions import HINTS as HAS_HINTS
 from .interning import Tables
 from .layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
-from .model import (
-    Bounded,
-    DivBy,
-    Entry,
-    FloatAttribute,
-    FunctionType,
-    IntegerAttribute,
-    Module,
-    Op,
-    Region,
-    SameElements,
-    ScalarType,
-    TileType,
-    Value,
-)
+from .model import Entry, FunctionType, Module, Op, Region, Value
 from .optable import VERSIONS, Version
 from .writer import Writer, write_table
 
@@ -74,6 +47,7 @@ class _Encoder:
         self._version: Version = module.version
         self._layout: ModuleLayout | None = module.layout
         self._tables = Tables(module.version, module.layout)
+        self._attributes = AttributeWriter(self._tables)
 
     def encode(self) -> bytes:
         layout = self._layout
@@ -121,9 +95,9 @@ class _Encoder:
         writer.varint(place.debug_index)
         if self._version >= KERNEL_HEADER_SINCE or place.flags & HAS_HINTS:
             writer.varint(HINTS)
-            self._dictionary(writer, entry.hints)
+            self._attributes.dictionary(writer, entry.hints)
         if self._version >= KERNEL_HEADER_SINCE:
-            self._tagged(writer, entry.argument_attributes)
+            self._attributes.tagged(writer, entry.argument_attributes)
         elif entry.argument_attributes:
             raise EncodeError("argument attributes need bytecode version 13.5")
         ops = sum(self._op(body, op) for op in entry.body.ops)
@@ -245,104 +219,13 @@ class _Encoder:
             for value in counted:
                 writer.varint(value.number)
 
-    # ---------------------------------------------------------------------------------------- attributes
     def _attribute(self, writer: Writer, op: Op, attribute: AttributeDeclaration) -> None:
         value = op.attributes[attribute.name]
         if attribute.since > self._version:
             if value != attribute.absent and any(value if isinstance(value, tuple) else (True,)):
                 raise EncodeError(f"{op.name}: {attribute.name} needs bytecode version 13.{attribute.since[1]}")
-            return
-        if attribute.flag and attribute.flag not in op.flags:
-            return
-        kind = attribute.kind
-        if kind in ENUMS:
-            if value not in ENUMS[kind]:
-                raise EncodeError(f"{op.name}: {value!r} is no value of {attribute.name}")
-            writer.varint(ENUMS[kind].index(value))
-        elif kind == "constant":
-            writer.varint(self._tables.constant(value))
-        elif kind in ("string", "global"):
-            writer.varint(self._tables.string(value))
-        elif kind == "varint":
-            writer.varint(value)
-        elif kind == "u8":
-            writer.byte(value)
-        elif kind == "bools":
-            writer.varint(len(value))
-            writer.take(bytes(value))
-        elif kind == "i32s":
-            writer.fixed_list(value, 4)
-        elif kind == "hints":
-            self._dictionary(writer, value)
-        elif kind == "attributes":
-            self._array(writer, value)
-        else:
-            self._tagged(writer, value)
-
-    def _array(self, writer: Writer, items: tuple[Any, ...]) -> None:
-        writer.varint(len(items))
-        for item in items:
-            self._tagged(writer, item)
-
-    def _dictionary(self, writer: Writer, items: Any) -> None:
-        writer.varint(len(items))
-        for key, item in items.items():
-            writer.varint(self._tables.string(key))
-            self._tagged(writer, item)
-
-    def _tagged(self, writer: Writer, value: Any) -> None:
-        match value:
-            case bool():
-                writer.varint(BOOL)
-                writer.byte(value)
-            case str():
-                writer.varint(STRING)
-                writer.varint(self._tables.string(value))
-            case tuple():
-                writer.varint(ARRAY)
-                self._array(writer, value)
-            case dict():
-                writer.varint(DICTIONARY)
-                self._dictionary(writer, value)
-            case IntegerAttribute():
-                writer.varint(INTEGER)
-                writer.varint(self._tables.type(value.type))
-                writer.varint(value.value & ((1 << value.type.bits) - 1))
-            case FloatAttribute():
-                writer.varint(FLOAT)
-                writer.varint(self._tables.type(value.type))
-                _float_bits(writer, value)
-            case DivBy():
-                writer.varint(DIV_BY)
-                writer.varint(value.divisor)
-                writer.byte(0 if value.every is None else 3)
-                if value.every is not None and value.along is not None:
-                    writer.signed_varint(value.every)
-                    writer.signed_varint(value.along)
-            case Bounded():
-                writer.varint(BOUNDED)
-                writer.byte((value.lower is not None) | (value.upper is not None) << 1)
-                for bound in (value.lower, value.upper):
-                    if bound is not None:
-                        writer.signed_varint(bound)
-            case SameElements():
-                writer.varint(SAME_ELEMENTS)
-                writer.fixed_list(value.groups, 8)
-            case ScalarType() | TileType():
-                writer.varint(TYPE)
-                writer.varint(self._tables.type(value))
-            case _:
-                raise EncodeError(f"{value!r} is no attribute")
-
-
-def _float_bits(writer: Writer, value: FloatAttribute) -> None:
-    """Zigzag of the bits as a signed 64-bit number; an overlong one is the 65-bit zigzag of a positive number."""
-    if value.type.bits <= 8:
-        writer.byte(value.bits)
-        return
-    signed = value.bits - (1 << 64) if value.bits >> 63 else value.bits
-    zigzag = (signed << 1) ^ (signed >> 63)
-    writer.varint(zigzag & MASK64 | (1 << 64 if value.overlong else 0))
+        elif attribute.flag is None or attribute.flag in op.flags:
+            self._attributes.write(writer, attribute.kind, value)
 
 
 def _table(records: list[bytes], offset_bytes: int) -> Writer:

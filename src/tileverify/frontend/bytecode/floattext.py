@@ -86,10 +86,7 @@ def _all_digits(value: Fraction, format: FloatFormat) -> str:
     digits, exponent = _digits(value, limit)
     text = str(digits)
     leading = exponent + len(text) - 1
-    if exponent >= 0:
-        scientific = exponent > 3 or len(text) + exponent > limit
-    else:
-        scientific = leading < -3
+    scientific = exponent > 3 or len(text) + exponent > limit if exponent >= 0 else leading < -3
     if scientific:
         return f"{text[0]}.{text[1:] or '0'}E{'-' if leading < 0 else '+'}{abs(leading)}"
     if exponent >= 0:

@@ -18,12 +18,14 @@ _CONVERT: Final = "{s} : {type_s} -> {types}"
 _VIEW: Final = "{s} : {types}"
 _ACCESS: Final = "{view}[{index}]{spaced_token}{hints}{inbounds}"
 FORMATS: Final[Mapping[str, str]] = {
-    **dict.fromkeys("absf ceil cos cosh floor log log2 negf sin sinh tan absi".split(), _UNARY),
+    **dict.fromkeys(
+        ["absf", "ceil", "cos", "cosh", "floor", "log", "log2", "negf", "sin", "sinh", "tan", "absi"], _UNARY
+    ),
     **dict.fromkeys(("exp", "tanh", "sqrt"), "{s} {rnd}{ftz} : {types}"),
     **dict.fromkeys(("exp2", "rsqrt"), "{s}{ftz} : {types}"),
     **dict.fromkeys(("addf", "divf", "mulf", "subf"), _ROUNDED),
     **dict.fromkeys(("maxf", "minf"), "{lhs}, {rhs}{ftz}{nan} : {types}"),
-    **dict.fromkeys("fpowf remf atan2 andi ori xori mulhii".split(), _SAME),
+    **dict.fromkeys(["fpowf", "remf", "atan2", "andi", "ori", "xori", "mulhii"], _SAME),
     "fpowi": "{lhs}, {rhs} : {type_lhs}, {type_rhs}",
     "fma": "{lhs}, {rhs}, {acc} {rnd}{ftz} : {types}",
     "cmpf": "{pred} {fcmp} {lhs}, {rhs} : {type_lhs} -> {types}",
@@ -32,7 +34,9 @@ FORMATS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("addi", "muli", "shli", "subi"), _WRAPPING),
     **dict.fromkeys(("maxi", "mini", "remi", "shri"), _SIGNED),
     "divi": "{lhs}, {rhs} {sgn}{spaced_rnd} : {types}",
-    **dict.fromkeys("bitcast int_to_ptr ptr_to_int ptr_to_ptr broadcast reshape pack unpack".split(), _CONVERT),
+    **dict.fromkeys(
+        ["bitcast", "int_to_ptr", "ptr_to_int", "ptr_to_ptr", "broadcast", "reshape", "pack", "unpack"], _CONVERT
+    ),
     "exti": "{s} {sgn} : {type_s} -> {types}",
     "trunci": "{s}{ovf} : {type_s} -> {types}",
     "ftof": "{s} {rnd} : {type_s} -> {types}",
@@ -55,7 +59,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "alloca": "num_elem = {num_elem}, alignment = {align}{global} : {types}",
     "offset": "{ptr}, {off} : {type_ptr}, {type_off} -> {types}",
     "make_tensor_view": "{base}, shape = [{shape}], strides = [{strides}] : {dynamic}{types}",
-    **dict.fromkeys("make_partition_view make_strided_view make_gather_scatter_view".split(), _VIEW),
+    **dict.fromkeys(["make_partition_view", "make_strided_view", "make_gather_scatter_view"], _VIEW),
     **dict.fromkeys(("get_index_space_shape", "get_tensor_shape"), "{src} : {type_src} -> {first_type}"),
     **dict.fromkeys(("get_num_tile_blocks", "get_tile_block_id"), ": {first_type}"),
     "load_ptr_tko": "{ord}{scope} {ptr}{mask}{pad}{token}{hints} : {type_ptr}{type_mask}{type_pad} -> {types}",

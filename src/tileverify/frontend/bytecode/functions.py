@@ -38,9 +38,7 @@ def read_entries(
     return tuple(entries), tuple(layouts), padding
 
 
-def _read_entry(
-    reader: Reader, tables: Tables, version: Version, debug: DebugInfo | None
-) -> tuple[Entry, EntryLayout]:
+def _read_entry(reader: Reader, tables: Tables, version: Version, debug: DebugInfo | None) -> tuple[Entry, EntryLayout]:
     start = reader.pos
     name = tables.attributes.string(reader)
     signature = tables.types.reference(reader)

@@ -113,8 +113,15 @@ class FunctionType:
 
 ViewType: TypeAlias = PartitionViewType | StridedViewType | GatherScatterViewType
 Type: TypeAlias = (
-    ScalarType | PointerType | TileType | TensorViewType | PartitionViewType | StridedViewType
-    | GatherScatterViewType | TokenType | FunctionType
+    ScalarType
+    | PointerType
+    | TileType
+    | TensorViewType
+    | PartitionViewType
+    | StridedViewType
+    | GatherScatterViewType
+    | TokenType
+    | FunctionType
 )
 
 

@@ -20,12 +20,8 @@ TILE_OPS = (
 )
 
 REDUCTIONS = (
-    declare(
-        88, "reduce", "{inputs*}", "dim:varint ident:attributes", results=COUNT, regions=1, typing="reduce"
-    ),
-    declare(
-        94, "scan", "{inputs*}", "dim:varint reverse:u8 ident:attributes", results=COUNT, regions=1, typing="scan"
-    ),
+    declare(88, "reduce", "{inputs*}", "dim:varint ident:attributes", results=COUNT, regions=1, typing="reduce"),
+    declare(94, "scan", "{inputs*}", "dim:varint reverse:u8 ident:attributes", results=COUNT, regions=1, typing="scan"),
 )
 
 MATRIX_OPS = (

@@ -23,7 +23,7 @@ RACE_CODES = {"TV101", "TV102", "TV103", "TV201", "TV202"}
 @cache
 def results_of(file: Path) -> dict[tuple[str, str], KernelResult]:
     """All results of one corpus file by kernel and launch."""
-    report = check_paths([file])
+    report = check_paths([str(file)])
     return {(result.kernel, result.launch): result for result in report.results}
 
 

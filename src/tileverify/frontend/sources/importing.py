@@ -13,11 +13,15 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 from ...errors import SourceError
+
+_PREFIX = "_tileverify_"
+_KEPT = frozenset({__name__.partition(".")[0]})
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def import_file(path: Path, *, package: bool = False) -> ModuleType:
@@ -29,19 +33,21 @@ def import_file(path: Path, *, package: bool = False) -> ModuleType:
     name, root = _package_name(path) if package else (path.stem, path.parent)
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
     parent, _, stem = name.rpartition(".")
-    unique = f"{parent}." * bool(parent) + f"_tileverify_{stem}_{digest}"
+    unique = f"{parent}." * bool(parent) + f"{_PREFIX}{stem}_{digest}"
     spec = importlib.util.spec_from_file_location(unique, path)
     if spec is None or spec.loader is None:
         raise SourceError("is not a Python source file", str(path))
     module = importlib.util.module_from_spec(spec)
-    with _visible(root), contextlib.redirect_stdout(sys.stderr):
+    if parent:
+        _forget(top for top in [parent.partition(".")[0]] if _home(top) != root)
+    with _visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
         sys.modules[unique] = module
         try:
             if parent:
                 importlib.import_module(parent)
             spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:
-            del sys.modules[unique]
+            sys.modules.pop(unique, None)
             raise _source_error(path, error) from None
     return module
 
@@ -56,7 +62,8 @@ def _package_name(path: Path) -> tuple[str, Path]:
 
 
 @contextlib.contextmanager
-def _visible(folder: Path) -> Iterator[None]:
+def _visible(folder: Path, *, forget: bool) -> Iterator[None]:
+    """``folder`` on ``sys.path``; afterwards the modules that came from it are forgotten."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
@@ -65,19 +72,24 @@ def _visible(folder: Path) -> Iterator[None]:
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(str(folder))
-        for name in set(sys.modules) - before:
-            if not _is_ours(name) and _lies_in(sys.modules[name], folder):
-                del sys.modules[name]
+        if forget and folder.name not in _INSTALLED:
+            fresh = {name.partition(".")[0] for name in set(sys.modules) - before}
+            _forget(top for top in fresh - _KEPT if not top.startswith(_PREFIX) and _home(top) == folder)
 
 
-def _is_ours(name: str) -> bool:
-    return name.partition(".")[0] == __name__.partition(".")[0] or name.rpartition(".")[2].startswith("_tileverify_")
+def _home(top: str) -> Path | None:
+    """The folder that a top-level module or package stands in, if it is loaded and came from a file."""
+    file = getattr(sys.modules.get(top), "__file__", None)
+    if not isinstance(file, str):
+        return None
+    path = Path(file).resolve()
+    return path.parent.parent if path.name == "__init__.py" else path.parent
 
 
-def _lies_in(module: ModuleType, folder: Path) -> bool:
-    places = [getattr(module, "__file__", None) or "", *(getattr(module, "__path__", None) or ())]
-    files = [Path(place) for place in places if place]
-    return any(folder in file.parents and "site-packages" not in file.relative_to(folder).parts for file in files)
+def _forget(tops: Iterable[str]) -> None:
+    gone = set(tops)
+    for name in [name for name in sys.modules if name.partition(".")[0] in gone]:
+        del sys.modules[name]
 
 
 def _source_error(path: Path, error: BaseException) -> SourceError:

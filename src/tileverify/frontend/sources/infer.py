@@ -7,8 +7,8 @@ changed one parameter at a time, those at the rejected line first, as long as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import SourceError, TileVerifyError
@@ -34,6 +34,9 @@ TILE_SIZES = (128, 64, 32, 16, 8, 256, 4, 2, 1, 512, 1024)
 """Values tried for a constant, the most usual first."""
 MAX_COMPILATIONS = 80
 _MAX_RANK = 5
+_DATA_TYPES = ("i32", "f32", "f16", "bool")
+_DATA_TYPE_WORDS = ("dtype", "data type", "cast", "type of", "float", "int32")
+"""Words of an error of cuTile's that is about element types."""
 
 Choice = Mapping[str, int]
 
@@ -79,39 +82,66 @@ class _Search:
         self.kernel = kernel
         self.uses = uses
         self.alternatives = alternatives
-        self.compilations = 0
+        self.tried: set[tuple[int, ...]] = set()
 
     def run(self) -> _Attempt:
         """Compile the best guess, then follow whatever change lets cuTile come further."""
         attempt = self._try(dict.fromkeys(self.alternatives, 0))
         while attempt.unit is None:
-            better = next((each for each in self._neighbours(attempt) if self._is_better(each, attempt)), None)
+            better = next((each for each in self._neighbours(attempt) if _is_better(each, attempt)), None)
             if better is None:
                 return attempt
             attempt = better
         return attempt
 
-    def _is_better(self, new: _Attempt, old: _Attempt) -> bool:
-        return new.unit is not None or new.progress > old.progress
-
     def _neighbours(self, attempt: _Attempt) -> Iterator[_Attempt]:
-        line = attempt.progress
-        constants = [name for name, choices in self.alternatives.items() if _is_size(choices)]
-        for size in range(1, len(TILE_SIZES)):
-            # All tile sizes together first: most rejected sizes are about their product or their equality.
-            if constants and self.compilations < MAX_COMPILATIONS:
-                yield self._try({**attempt.choice, **dict.fromkeys(constants, size)})
-        order = sorted(self.alternatives, key=lambda name: (line not in self.uses[name].lines, self._near(name, line)))
-        for name in order:
-            for index in range(len(self.alternatives[name])):
-                if index != attempt.choice[name] and self.compilations < MAX_COMPILATIONS:
-                    yield self._try({**attempt.choice, name: index})
+        for changes in self._changes(attempt):
+            choice = {**attempt.choice, **changes}
+            if tuple(choice.values()) not in self.tried:
+                if len(self.tried) >= MAX_COMPILATIONS:
+                    return
+                yield self._try(choice)
 
-    def _near(self, name: str, line: int) -> int:
+    def _changes(self, attempt: _Attempt) -> Iterator[Choice]:
+        """Changes to try, the likeliest to mend the error first."""
+        line = attempt.progress
+        message = attempt.error.message.lower() if attempt.error else ""
+        order = sorted(self.alternatives, key=lambda name: (self._distance(name, line), name))
+        near = [name for name in order if line in self.uses[name].lines]
+        if any(word in message for word in _DATA_TYPE_WORDS):
+            yield from (change for name in order for change in self._data_types([name], attempt.choice))
+            yield from self._data_types(order, attempt.choice)
+        for name in near:
+            yield from self._each(name)
+        yield from self._sizes_together()
+        for name in order:
+            yield from self._each(name)
+
+    def _each(self, name: str) -> Iterator[Choice]:
+        return ({name: index} for index in range(len(self.alternatives[name])))
+
+    def _sizes_together(self) -> Iterator[Choice]:
+        """One tile size for all constants: what is rejected is mostly their product or their inequality."""
+        names = [name for name, choices in self.alternatives.items() if _is_size(choices)]
+        return (dict.fromkeys(names, index) for index in range(len(TILE_SIZES)) if names)
+
+    def _data_types(self, names: Sequence[str], choice: Choice) -> Iterator[Choice]:
+        """The same arguments with another element type each time."""
+        for dtype in _DATA_TYPES:
+            change: dict[str, int] = {}
+            for name in names:
+                current = self.alternatives[name][choice[name]]
+                for index, other in enumerate(self.alternatives[name]):
+                    if _element_type(current) and other == _with_element_type(current, dtype):
+                        change[name] = index
+            if change:
+                yield change
+
+    def _distance(self, name: str, line: int) -> int:
         return min((abs(line - each) for each in self.uses[name].lines), default=1 << 30)
 
     def _try(self, choice: Choice) -> _Attempt:
-        self.compilations += 1
+        self.tried.add(tuple(choice.values()))
         arguments = tuple(self.alternatives[name][index] for name, index in choice.items())
         spec = LaunchSpec(
             kernel=self.kernel.name,
@@ -127,8 +157,24 @@ class _Search:
             return _Attempt(choice, None, error)
 
 
+def _is_better(new: _Attempt, old: _Attempt) -> bool:
+    return new.unit is not None or new.progress > old.progress
+
+
 def _is_size(choices: tuple[Argument, ...]) -> bool:
     return len(choices) == len(TILE_SIZES) and isinstance(choices[0], ConstantArgument)
+
+
+def _element_type(argument: Argument) -> str | None:
+    if isinstance(argument, ListArgument):
+        return argument.element.dtype
+    return argument.dtype if isinstance(argument, ArrayArgument) else None
+
+
+def _with_element_type(argument: Argument, dtype: str) -> Argument:
+    if isinstance(argument, ListArgument):
+        return replace(argument, element=replace(argument.element, dtype=dtype))
+    return replace(argument, dtype=dtype) if isinstance(argument, ArrayArgument) else argument
 
 
 # --------------------------------------------------------------------------------------- alternatives
@@ -156,7 +202,7 @@ def _default(parameter: KernelParameter) -> Argument:
 
 def _constants(parameter: KernelParameter, use: ParameterUse) -> tuple[Any, ...]:
     if parameter.hint == "bool":
-        return (True, False)
+        return (False, True)
     if parameter.hint == "float":
         return (1.0,)
     if parameter.hint not in (None, "int"):
@@ -176,7 +222,7 @@ def _runtime_alternatives(parameter: KernelParameter, use: ParameterUse, taken: 
     ranks += [rank for rank in range(max(use.least_rank, 1), _MAX_RANK) if rank not in ranks]
     dtypes = ["i32", "f32"] if use.holds_indices else ["f32", "i32"]
     for rank in ranks:
-        for dtype in [*dtypes, "f16", "bool"]:
+        for dtype in (*dtypes, *(other for other in _DATA_TYPES if other not in dtypes)):
             array = _array(parameter, rank, dtype, taken)
             yield ListArgument(name, array, Name(_fresh(f"{name}_length", taken))) if use.list else array
     if known_array:

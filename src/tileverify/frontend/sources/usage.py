@@ -18,7 +18,7 @@ _ACCESS = {"load": 1, "store": 1, "gather": 1, "scatter": 1, "load_advanced_inde
 """Functions of cuda.tile that take an array and then the index; ``atomic_*`` are like them."""
 _READS = frozenset({"load", "gather", "load_advanced_indexing"})
 _INTEGER_CALLS = frozenset({"bid", "num_blocks", "num_tiles", "arange", "cdiv", "range"})
-_NO_TAINT = frozenset({"argmax", "argmin", "len"})
+_NO_TAINT = frozenset({"argmax", "argmin", "len", "num_tiles"})
 _ARRAY_ATTRIBUTES = frozenset({"shape", "strides", "ndim", "slice", "tiled_view", "dtype"})
 _INTEGER_OPERATORS = (ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _MAX_DEPTH = 6

@@ -20,11 +20,12 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from . import __version__
-from .errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
+from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from .failures import TRACEBACK, failure_sentence
 from .results import Finding, KernelResult, Report, SourceSite, Times, Verdict
 
 if TYPE_CHECKING:
+    from .frontend.bytecode.model import Entry, Module
     from .frontend.sources.discover import SourceFailure
     from .frontend.sources.launch import KernelUnit
 
@@ -106,7 +107,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
     from .backend.replay import Replayer
     from .cache import ResultCache
-    from .frontend.bytecode.decode import decode
+    from .frontend.bytecode import decode
     from .frontend.symbolic.execute import summarize
     from .verifier.verify import VerifyOptions, verify
 
@@ -115,13 +116,14 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
     known = cache.load(unit, key) if cache else None
     if known is not None:
-        return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings))
+        return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
     clock = _Clock()
     module = decode(unit.bytecode, file=compiled.file)
+    entry = entry_of(module, unit)
     decode_ms = clock.lap()
     groups = (*unit.launch.alias, *unit.launch.overlap)
-    summary = summarize(module, unit.symbol, unit.parameters, may_overlap=groups)
+    summary = summarize(module, entry, unit.parameters, may_overlap=groups)
     execute_ms = clock.lap()
     spent = (decode_ms + execute_ms) / 1000
     left = None if options.timeout_s is None else max(options.timeout_s - spent, 0.001)
@@ -130,7 +132,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         unit.launch,
         unit.parameters,
         options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
-        confirm=Replayer(module, unit.symbol, unit.parameters),
+        confirm=Replayer(module, entry, unit.parameters),
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
     result = replace(
@@ -149,7 +151,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     )
     if cache:
         cache.store(unit, key, result)
-    return replace(result, findings=_displayed(result.findings))
+    return replace(result, findings=_displayed(result.findings, unit))
 
 
 # ------------------------------------------------------------------------------------------ many kernels
@@ -218,6 +220,14 @@ def tool_failure(error: BaseException) -> Finding:
 
 
 # ----------------------------------------------------------------------------------------------- helpers
+def entry_of(module: Module, unit: KernelUnit) -> Entry:
+    """The entry that ``unit`` speaks of.  Raises `SourceError` if the module has none of that name."""
+    for entry in module.entries:
+        if entry.name == unit.symbol:
+            return entry
+    raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
+
+
 def solver_version() -> str:
     """``z3 5.4.0``, without loading it."""
     return f"z3 {metadata.version('z3-solver')}"
@@ -231,13 +241,18 @@ def display_path(path: str | Path) -> str:
     return path.as_posix()
 
 
-def _displayed(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    return tuple(replace(finding, sites=tuple(map(_displayed_site, finding.sites))) for finding in findings)
+def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
+    """Findings with short paths; the unit's own file is spelled as the user spelled it, links and all."""
+    names = {str(unit.file.resolve()): display_path(unit.file)}
 
+    def name(file: str) -> str:
+        return names.get(file) or display_path(file)
 
-def _displayed_site(site: SourceSite) -> SourceSite:
-    chain = tuple((display_path(file), line, column) for file, line, column in site.call_chain)
-    return replace(site, file=None if site.file is None else display_path(site.file), call_chain=chain)
+    def short(site: SourceSite) -> SourceSite:
+        chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
+        return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
+
+    return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
 
 
 class _Clock:

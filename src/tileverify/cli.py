@@ -145,6 +145,7 @@ def footprint(target: str, spec: Path | None, output: Path | None) -> None:
 
     Array, kind of access, index terms over block id, loop and lane names, guards, tokens and source lines.
     """
+    from .check import entry_of
     from .frontend.bytecode import decode
     from .frontend.symbolic.execute import summarize
     from .frontend.symbolic.text import footprint_text
@@ -154,33 +155,40 @@ def footprint(target: str, spec: Path | None, output: Path | None) -> None:
     for unit in _units(target, spec):
         module = decode(unit.bytecode, file=str(unit.file))
         groups = (*unit.launch.alias, *unit.launch.overlap)
-        summary = summarize(module, unit.symbol, unit.parameters, may_overlap=groups)
+        summary = summarize(module, entry_of(module, unit), unit.parameters, may_overlap=groups)
         parts.append(f"{_heading(unit)}\n{footprint_text(summary).rstrip()}\n")
     emit("\n".join(parts), output)
 
 
 @command.command()
 @click.argument("target", metavar="FILE")
+@click.option("--locations", is_flag=True, help="Add the source position to every op.")
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
-def dis(target: str, spec: Path | None, output: Path | None) -> None:
+def dis(target: str, locations: bool, spec: Path | None, output: Path | None) -> None:
     """Print Tile IR bytecode as text.
 
     FILE is bytecode, or a source (also FILE::KERNEL) that is compiled for its launches first.
     """
-    from .frontend.bytecode import decode
-    from .frontend.bytecode.printer import print_module
+    from .frontend.bytecode import decode, print_module
 
     _writable(output)
     path = Path(target)
     if path.is_file() and path.suffix not in (".py", ".cu"):
-        emit(_newline(print_module(decode(path.read_bytes(), file=target))), output)
+        emit(print_module(decode(_read(path), file=target), locations=locations), output)
         return
     parts = []
     for unit in _units(target, spec):
-        text = print_module(decode(unit.bytecode, file=str(unit.file)))
-        parts.append(f"// {_heading(unit)}\n{_newline(text)}")
+        module = decode(unit.bytecode, file=str(unit.file))
+        parts.append(f"// {_heading(unit)}\n{print_module(module, locations=locations)}")
     emit("\n".join(parts), output)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
 
 
 @command.command("list")
@@ -236,10 +244,6 @@ def _heading(unit: KernelUnit) -> str:
     from .reports.plain import printable
 
     return printable(f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]")
-
-
-def _newline(text: str) -> str:
-    return text if text.endswith("\n") else text + "\n"
 
 
 # ------------------------------------------------------------------------------------------------ record

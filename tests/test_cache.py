@@ -1,0 +1,182 @@
+"""The result cache: what makes a key, what is kept, and that damage is never believed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tileverify.cache import ResultCache, default_folder
+from tileverify.frontend.sources.launch import (
+    ArrayArgument,
+    ConstantArgument,
+    DataFact,
+    EntryParameter,
+    KernelUnit,
+    LaunchSpec,
+    Name,
+    Number,
+    Role,
+)
+from tileverify.results import Finding, KernelResult, Verdict
+
+LAUNCH = LaunchSpec(
+    kernel="k",
+    name="0",
+    arguments=(ArrayArgument("a", "f32", (Name("N"),)), ConstantArgument("t", 128)),
+    grid=(Name("N"), Number(1), Number(1)),
+    data=(DataFact("injective", "a", text="injective(a)"),),
+    alias=(frozenset(["a", "b", "c", "d", "e"]),),
+)
+UNIT = KernelUnit(
+    Path("k.py"), "k", LAUNCH, b"bytecode", "k", (EntryParameter(Role.POINTER, "a"),), compile_ms=1.0, line=3
+)
+PROVED = KernelResult("k.py", "k", "0", Verdict.PROVED, holds_for="any", proved_codes=("TV101",), line=3)
+OPTIONS: dict[str, Any] = {"deny_requires": False}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ResultCache:
+    return ResultCache(tmp_path / "cache", "z3 1")
+
+
+def entry_file(cache: ResultCache) -> Path:
+    (path,) = cache.folder.rglob("*.json")
+    return path
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_only_decided_results_are_kept(cache: ResultCache, verdict: Verdict) -> None:
+    result = dataclasses.replace(PROVED, verdict=verdict, findings=(Finding("TV903", "late"),))
+    cache.store(UNIT, OPTIONS, result)
+    kept = verdict in (Verdict.PROVED, Verdict.REFUTED)
+    assert cache.load(UNIT, OPTIONS) == (dataclasses.replace(result, cached=True) if kept else None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bytecode": b"other"},
+        {"symbol": "other"},
+        {"parameters": ()},
+        {"parameters": (EntryParameter(Role.POINTER, "a", static=1),)},
+        {"launch": dataclasses.replace(LAUNCH, grid=None)},
+        {"launch": dataclasses.replace(LAUNCH, data=())},
+        {"launch": dataclasses.replace(LAUNCH, alias=())},
+        {"launch": dataclasses.replace(LAUNCH, alias=(), overlap=LAUNCH.alias)},
+        {"launch": dataclasses.replace(LAUNCH, arguments=LAUNCH.arguments[:1])},
+        {"launch": dataclasses.replace(LAUNCH, arguments=(LAUNCH.arguments[0], ConstantArgument("t", 128.0)))},
+        {"launch": dataclasses.replace(LAUNCH, arguments=(LAUNCH.arguments[0], ConstantArgument("t", "128")))},
+        {"launch": dataclasses.replace(LAUNCH, arguments=(LAUNCH.arguments[0], ConstantArgument("t", True)))},
+        {"launch": dataclasses.replace(LAUNCH, grid=(Number(1), Name("N"), Number(1)))},
+    ],
+    ids=str,
+)
+def test_everything_that_a_verdict_depends_on_is_in_the_key(cache: ResultCache, change: dict[str, Any]) -> None:
+    cache.store(UNIT, OPTIONS, PROVED)
+    assert cache.load(dataclasses.replace(UNIT, **change), OPTIONS) is None
+
+
+def test_options_and_solver_are_in_the_key(cache: ResultCache) -> None:
+    cache.store(UNIT, OPTIONS, PROVED)
+    assert cache.load(UNIT, {"deny_requires": True}) is None
+    assert ResultCache(cache.folder, "z3 2").load(UNIT, OPTIONS) is None
+    assert ResultCache(cache.folder, "z3 1").load(UNIT, OPTIONS) is not None
+
+
+def test_place_and_compile_time_are_not(cache: ResultCache) -> None:
+    cache.store(UNIT, OPTIONS, PROVED)
+    moved = dataclasses.replace(UNIT, file=Path("moved.py"), line=99, compile_ms=5.0)
+    assert cache.load(moved, OPTIONS) is not None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: "[" * 100_000,
+        lambda text: text.replace('"any"', '"sizes"'),
+        lambda text: text.replace('"findings": []', '"findings": null'),
+        lambda text: text.replace(json.loads(text)["key"], "0" * 64),
+    ],
+)
+def test_damaged_entries_count_as_absent(cache: ResultCache, damage: Any) -> None:
+    cache.store(UNIT, OPTIONS, PROVED)
+    path = entry_file(cache)
+    before = path.read_text()
+    path.write_text(damage(before))
+    assert path.read_text() != before
+    assert cache.load(UNIT, OPTIONS) is None
+
+
+def test_an_entry_under_another_key_is_not_believed(cache: ResultCache) -> None:
+    cache.store(UNIT, OPTIONS, PROVED)
+    other = dataclasses.replace(UNIT, bytecode=b"racy")
+    first = entry_file(cache)
+    cache.store(other, OPTIONS, dataclasses.replace(PROVED, verdict=Verdict.REFUTED))
+    (second,) = set(cache.folder.rglob("*.json")) - {first}
+    second.write_text(first.read_text())
+    assert cache.load(other, OPTIONS) is None
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    ResultCache(tmp_path / "cache", "z3 1").store(UNIT, OPTIONS, PROVED)
+
+
+def test_a_file_in_the_place_of_the_folder_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    cache = ResultCache(tmp_path / "cache", "z3 1")
+    cache.store(UNIT, OPTIONS, PROVED)
+    assert cache.load(UNIT, OPTIONS) is None
+
+
+def test_keys_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[2:]; import test_cache as t;"
+        "print(t.ResultCache(Path(sys.argv[1]), 'z3 1').load(t.UNIT, t.OPTIONS) is not None)"
+    )
+    ResultCache(tmp_path, "z3 1").store(UNIT, OPTIONS, PROVED)
+    path = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path), *path],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.strip() == "True"
+
+
+def test_stale_generations_go_and_nothing_else(cache: ResultCache) -> None:
+    old, fresh, foreign = (cache.folder / name for name in ("a" * 32, "b" * 32, "photos"))
+    for folder in (old, fresh, foreign):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("")
+    month_ago = time.time() - 40 * 24 * 3600
+    for folder in (old, foreign):
+        os.utime(folder, (month_ago, month_ago))
+    cache.store(UNIT, OPTIONS, PROVED)
+    assert not old.exists()
+    assert fresh.exists()
+    assert foreign.exists()
+
+
+def test_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("TILEVERIFY_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert default_folder() == tmp_path / "xdg" / "tileverify"

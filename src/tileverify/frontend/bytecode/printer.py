@@ -28,7 +28,7 @@ def print_module(module: Module, *, locations: bool = False) -> str:
     lines: list[str] = []
     if module.producer is not None:
         lines.append(f"// Producer: {module.producer}")
-    lines += [_global_text(item) for item in module.globals]
+    lines += [_global_text(item) + (" loc(unknown)" if locations else "") for item in module.globals]
     for entry in module.entries:
         _EntryPrinter(entry, locations, lines).run()
     return "\n".join(lines) + "\n"

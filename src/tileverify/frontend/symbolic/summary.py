@@ -107,11 +107,12 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One enclosing loop: ``iteration`` counts from 0."""
+    """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it."""
 
     name: str
     iteration: Term
     location: Location | None = None
+    value: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,9 @@ class Site:
 
     ``guard``: path condition and mask; lanes and iterations for which it is false do not access memory.
     ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
-    ``value_bits``: element width, for reports.
+    ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic gave
+    back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what a
+    compare-and-swap expects.  All three per lane.
     """
 
     number: int
@@ -154,6 +157,10 @@ class Site:
     location: Location | None
     offset: int = 0  # of the op in the bytecode: its identity for the replay
     in_mask: Term = TRUE  # the mask part of `guard` alone, for reports
+    mode: str | None = None
+    value: Term | None = None
+    argument: Term | None = None
+    compare: Term | None = None
 
     @property
     def origin(self) -> Origin:

@@ -319,12 +319,21 @@ def floordiv(a: Term, b: Term) -> Term:
         return ZERO
     low: int | None = None
     high: int | None = None
-    if b.low is not None and b.low >= 1:
+    if _positive_divisor(b):
+        least = max(b.low or 0, 1)
         if a.low is not None:
-            low = a.low if a.low < 0 else 0 if b.high is None else a.low // b.high
+            low = a.low // least if a.low < 0 else 0 if b.high is None else a.low // max(b.high, 1)
         if a.high is not None:
-            high = a.high // b.low if a.high >= 0 else -1
+            high = a.high // least if a.high >= 0 else -1
+    elif a.low is not None and a.high is not None:
+        bound = max(abs(a.low), abs(a.high))
+        low, high = -bound, bound
     return _make(Kind.DIV, (a, b), low=low, high=high)
+
+
+def _positive_divisor(b: Term) -> bool:
+    """Whether ``b`` is positive wherever the division means anything: a divisor 0 is excluded by TV402."""
+    return b.low is not None and b.low >= 0
 
 
 def _floordiv_const(a: Term, divisor: int) -> Term:
@@ -370,11 +379,15 @@ def floormod(a: Term, b: Term) -> Term:
         return _make(Kind.MOD, (a, b), low=0, high=divisor - 1)
     if a is ZERO:
         return ZERO
-    low = high = None
-    if b.low is not None and b.low >= 1:
-        low, high = 0, None if b.high is None else b.high - 1
+    low: int | None = None
+    high: int | None = None
+    if _positive_divisor(b):
+        low, high = 0, None if b.high is None else max(b.high - 1, 0)
         if a.low is not None and a.low >= 0 and a.high is not None:
             high = a.high if high is None else min(high, a.high)
+    elif b.low is not None and b.high is not None:
+        bound = max(abs(b.low), abs(b.high)) - 1
+        low, high = -bound, bound
     return _make(Kind.MOD, (a, b), low=low, high=high)
 
 
@@ -385,7 +398,7 @@ def ceildiv(a: Term, b: Term) -> Term:
 
 def truncdiv(a: Term, b: Term) -> Term:
     """``a / b`` rounded towards zero (``divi`` with rounding zero)."""
-    if a.low is not None and a.low >= 0 and b.low is not None and b.low >= 1:
+    if a.low is not None and a.low >= 0 and _positive_divisor(b):
         return floordiv(a, b)
     if b.kind is Kind.CONST and b.value != 0 and a.kind is Kind.CONST:
         quotient = abs(a.value) // abs(b.value)
@@ -399,7 +412,7 @@ def truncdiv(a: Term, b: Term) -> Term:
 
 def truncmod(a: Term, b: Term) -> Term:
     """The remainder with the sign of the dividend (``remi`` signed)."""
-    if a.low is not None and a.low >= 0 and b.low is not None and b.low >= 1:
+    if a.low is not None and a.low >= 0 and _positive_divisor(b):
         return floormod(a, b)
     if a.kind is Kind.CONST and b.kind is Kind.CONST and b.value != 0:
         magnitude = abs(a.value) % abs(b.value)
@@ -485,6 +498,18 @@ def not_(a: Term) -> Term:
     return _make(Kind.NOT, (a,), sort=Sort.BOOL)
 
 
+def _complement(a: Term) -> Term | None:
+    """``not_(a)`` if that term exists already: looking for contradictions should not build terms."""
+    match a.kind:
+        case Kind.NOT:
+            return a.args[0]
+        case Kind.LT:
+            return _TABLE.get((Kind.LE, None, (a.args[1], a.args[0])))
+        case Kind.LE:
+            return _TABLE.get((Kind.LT, None, (a.args[1], a.args[0])))
+    return _TABLE.get((Kind.NOT, None, (a,)))
+
+
 def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:
     flat: dict[Term, None] = {}
     for term in terms:
@@ -493,13 +518,50 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
                 return zero
             if part is not unit:
                 flat[part] = None
-    if any(not_(part) in flat for part in flat):
+    if any(_complement(part) in flat for part in flat):
         return zero
+    if any(part.kind is _DUAL[kind] for part in flat):
+        absorbed = _absorb(kind, flat)
+        if absorbed is not None:
+            return _junction(kind, unit, zero, absorbed)
+    if kind is Kind.OR:
+        # a < b or a == b is a <= b: the token conditions of loops meet this all the time.
+        for part in flat:
+            if part.kind is Kind.EQ:
+                for x, y in (part.args, part.args[::-1]):
+                    strict = lt(x, y)
+                    if strict in flat:
+                        rest = [other for other in flat if other is not part and other is not strict]
+                        return _junction(kind, unit, zero, [le(x, y), *rest])
     if not flat:
         return unit
     if len(flat) == 1:
         return next(iter(flat))
     return _make(kind, tuple(sorted(flat)), sort=Sort.BOOL)
+
+
+_DUAL: Final = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}
+
+
+def _absorb(kind: Kind, flat: Mapping[Term, None]) -> list[Term] | None:
+    """Absorption, ``x or (x and y) = x``, and unit resolution, ``x or (not x and y) = x or y`` (and their duals).
+
+    ``None`` where nothing changes.
+    """
+    dual, join = (_DUAL[kind], or_ if kind is Kind.AND else and_)
+    kept: list[Term] = []
+    changed = False
+    for part in flat:
+        if part.kind is dual:
+            if any(arg in flat for arg in part.args):
+                changed = True
+                continue
+            rest = [arg for arg in part.args if not_(arg) not in flat]
+            if len(rest) != len(part.args):
+                changed = True
+                part = join(*rest)
+        kept.append(part)
+    return kept if changed else None
 
 
 def and_(*terms: Term) -> Term:
@@ -570,7 +632,17 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         return then
     if condition is FALSE:
         return otherwise
+    if then.kind is Kind.ITE and then.args[0] is condition:
+        return ite(condition, then.args[1], otherwise)
+    if otherwise.kind is Kind.ITE and otherwise.args[0] is condition:
+        return ite(condition, then, otherwise.args[2])
+    if otherwise.kind is Kind.TMOD and (modulo := _python_modulo(condition, then, otherwise)) is not None:
+        return modulo
     if then.sort is Sort.BOOL:
+        if then is condition:
+            return or_(condition, otherwise)
+        if otherwise is condition:
+            return and_(condition, then)
         if then is TRUE:
             return or_(condition, otherwise)
         if then is FALSE:
@@ -584,6 +656,22 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
     low = None if then.low is None or otherwise.low is None else min(then.low, otherwise.low)
     high = None if then.high is None or otherwise.high is None else max(then.high, otherwise.high)
     return _make(Kind.ITE, (condition, then, otherwise), sort=then.sort, low=low, high=high)
+
+
+def _python_modulo(condition: Term, then: Term, remainder: Term) -> Term | None:
+    """``r + b if r != 0 and (r < 0) != (b < 0) else r`` with ``r = truncmod(a, b)`` is ``floormod(a, b)``.
+
+    Proof: ``a = b*q + r`` with ``|r| < |b|`` and q rounded towards zero.  If r is 0 or has the sign of b, then
+    q = floor(a/b).  Otherwise the quotient is negative and not whole, so floor(a/b) = q - 1 and the remainder is
+    ``r + b``; it lies between 0 and b, so a ``wrap`` around it, for a type that holds a and b, is the identity.
+    """
+    a, b = remainder.args
+    negative, opposite = lt(remainder, ZERO), lt(b, ZERO)
+    if condition is not and_(ne(remainder, ZERO), not_(iff(negative, opposite))):
+        return None
+    total = add(remainder, b)
+    wrapped = then.kind is Kind.WRAP and then.args[0] is total and fits_signed(b, then.payload)
+    return floormod(a, b) if then is total or wrapped else None
 
 
 # ------------------------------------------------------------------------------ traversal, substitution
@@ -665,6 +753,35 @@ def substitute(term: Term, replacements: Mapping[Term, Term], memo: dict[Term, T
         if sub_term in replacements:
             done[sub_term] = replacements[sub_term]
         else:
+            args = tuple(done[arg] for arg in sub_term.args)
+            done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
+    return done[term]
+
+
+def literals(condition: Term) -> dict[Term, Term]:
+    """What a true ``condition`` says of boolean terms: each known one with ``TRUE`` or ``FALSE``."""
+    known: dict[Term, Term] = {}
+    stack = [(condition, True)]
+    while stack:
+        term, truth = stack.pop()
+        if term.kind is Kind.NOT:
+            stack.append((term.args[0], not truth))
+        elif term.kind is (Kind.AND if truth else Kind.OR):
+            stack.extend((arg, truth) for arg in term.args)
+        elif term is not TRUE and term is not FALSE:
+            known[term] = boolean(truth)
+            if term.kind in (Kind.LT, Kind.LE):
+                known[not_(term)] = boolean(not truth)
+    return known
+
+
+def assuming(term: Term, known: Mapping[Term, Term]) -> Term:
+    """``term`` simplified where the boolean terms in ``known`` have those values (see `literals`)."""
+    done: dict[Term, Term] = dict(known)
+    if not known:
+        return term
+    for sub_term in postorder(term):
+        if sub_term not in done:
             args = tuple(done[arg] for arg in sub_term.args)
             done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
     return done[term]

@@ -1,0 +1,149 @@
+"""What a load gives: the contents of memory as functions of the element.
+
+If no block of the launch writes an array, the same element has the same value in every block: an uninterpreted
+function, shared by the launch, of the element's coordinates.  `Function.array` names the array, so that data facts can
+speak of it.  Two ways to write one element's address may give two different applications; that loses an equality, never
+invents one.  Everything else that is loaded is a value of its own for each dynamic load and lane.
+
+Loads that take part in synchronisation (relaxed, acquire) are never treated as stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..bytecode.model import Op, ScalarType, TileType
+from .integers import constant_element
+from .machine import Machine, scalar_function
+from .pointers import list_word
+from .summary import Origin, OriginKind, ViewFootprint
+from .written import origin_key
+from .terms import TRUE, ZERO, Kind, Scope, Term, add, and_, apply, const, eq, ite, le, linear_parts, lt, mul, product, scale
+from .values import Opaque, Pointer, SymbolicValue, TileView
+
+
+def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> SymbolicValue:
+    """The tile that a ``load_view_tko`` gives."""
+    element = _element(op)
+    if element.is_float:
+        return Opaque()
+    if place.origin.kind is OriginKind.LIST:
+        return _descriptor(m, op, place)
+    if not _stable(m, op, place.origin):
+        return m.unknown(op, op.results[0])
+    inside = and_(*(and_(le(ZERO, c), lt(c, s)) for c, s in zip(place.coordinates, place.shape, strict=True)))
+    value = _content(m, place.origin, element, _byte_offset(place), inside)
+    if view.padding == "zero":
+        outside: SymbolicValue = constant_element(0, element.bits)
+    else:
+        outside = m.unknown(op, op.results[0], suffix=".outside")
+    return _where(inside, value, outside)
+
+
+def of_pointer(m: Machine, op: Op, pointer: Pointer, mask: Term) -> SymbolicValue:
+    """The tile that a ``load_ptr_tko`` gives; lanes that are masked off give ``pad``, or anything."""
+    element = _element(op)
+    if element.is_float:
+        return Opaque()
+    if not _stable(m, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
+        value = m.unknown(op, op.results[0])
+    else:
+        value = _content(m, pointer.origin, element, pointer.offset, mask)
+    pad = op.optional("pad")
+    if pad is not None:
+        return _where(mask, value, m.value(pad))
+    return value if mask is TRUE else _where(mask, value, m.unknown(op, op.results[0], suffix=".masked"))
+
+
+def _where(condition: Term, value: SymbolicValue, otherwise: SymbolicValue) -> Term:
+    assert isinstance(value, Term) and isinstance(otherwise, Term)
+    return ite(condition, value, otherwise)
+
+
+def _element(op: Op) -> ScalarType:
+    type = op.results[0].type
+    assert isinstance(type, TileType) and isinstance(type.element, ScalarType)
+    return type.element
+
+
+def _stable(m: Machine, op: Op, origin: Origin) -> bool:
+    """Whether the load sees what was there when the launch began."""
+    return op.attributes["ord"] == "weak" and not m.written.may_write(origin)
+
+
+def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:
+    """The element ``offset`` bytes behind ``origin``, whatever ``live`` says of the lane."""
+    name, leading = origin.name, ()
+    if origin.kind is OriginKind.LIST_ELEMENT:
+        assert origin.index is not None
+        name, leading = f"{origin.name}[]", (origin.index,)
+    elif origin.kind is OriginKind.GLOBAL:
+        name = f"global {origin.name}"
+    native = m.elements.setdefault(origin_key(origin), element) == element
+    array = origin.name if native and origin.kind is OriginKind.PARAMETER else None
+    if not native:
+        name = f"{name} as {element.name}"
+    coordinates = coordinates_of(offset, origin.strides or (const(1),), element.bytes)
+    if coordinates is None or (origin.strides and element.bytes != origin.element_bytes):
+        name, array, coordinates = f"{name} at byte", None, (offset,)
+    return apply(scalar_function(name, Scope.LAUNCH, element, array), *leading, *coordinates)
+
+
+def coordinates_of(offset: Term, strides: Sequence[Term], element_bytes: int) -> tuple[Term, ...] | None:
+    """Coordinates c with ``offset = element_bytes * sum(c[d] * strides[d])`` exactly, where they can be read off.
+
+    Each summand must belong to one dimension: it has that dimension's stride as a factor, or no symbolic stride at all
+    and goes to the one dimension with a constant stride.
+    """
+    constant, summands = linear_parts(offset)
+    symbolic = {stride: d for d, stride in enumerate(strides) if stride.kind is not Kind.CONST}
+    fixed = [d for d, stride in enumerate(strides) if stride.kind is Kind.CONST]
+    if len(symbolic) + len(fixed) < len(strides) or len(fixed) > 1:
+        return None
+    coordinates = [ZERO] * len(strides)
+    rest = [(constant, const(1))] if constant else []
+    for coefficient, term in summands:
+        factors = list(term.args) if term.kind is Kind.PRODUCT else [term]
+        owners = [stride for stride in symbolic if stride in factors]
+        if not owners:
+            rest.append((coefficient, term))
+        elif len(owners) > 1 or coefficient % element_bytes:
+            return None
+        else:
+            factors.remove(owners[0])
+            dim = symbolic[owners[0]]
+            coordinates[dim] = add(coordinates[dim], scale(coefficient // element_bytes, product(factors)))
+    if rest:
+        if not fixed:
+            return None
+        unit = element_bytes * strides[fixed[0]].value
+        if unit == 0 or any(coefficient % unit for coefficient, _ in rest):
+            return None
+        coordinates[fixed[0]] = add(*(scale(coefficient // unit, term) for coefficient, term in rest))
+    return tuple(coordinates)
+
+
+def _byte_offset(place: ViewFootprint) -> Term:
+    elements = add(*(mul(c, stride) for c, stride in zip(place.coordinates, place.strides, strict=True)))
+    return add(place.base, scale(place.element_bytes, elements))
+
+
+def _descriptor(m: Machine, op: Op, place: ViewFootprint) -> Term:
+    """A row of a list's descriptor buffer: address, sizes, strides, one 64-bit word each.
+
+    The buffer belongs to the launcher and nobody writes it.  A row outside the list lies outside the index space of its
+    view (TV301), so the words need no choice for that; a word behind the last one is padding.
+    """
+    name, words = place.origin.name, place.shape[-1]
+    if len(place.shape) != 2 or words.kind is not Kind.CONST or words.value % 2 == 0 or place.base is not ZERO:
+        raise m.unsupported(op, "a list descriptor that is not a table of rows")
+    rank = words.value // 2
+    m.list_ranks[name] = rank
+    row, word = place.coordinates
+    columns = ["address", *(f"shape[{d}]" for d in range(rank)), *(f"strides[{d}]" for d in range(rank))]
+    value: Term = ZERO
+    for number, column in reversed(list(enumerate(columns))):
+        value = ite(eq(word, const(number)), apply(list_word(name, column), row), value)
+    return value
+
+

@@ -1,0 +1,92 @@
+"""`summarize`: one entry, executed symbolically for one generic tile block, as an access summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..bytecode.model import Entry, Module
+from ..sources.launch import EntryParameter
+from .machine import Machine
+from .numbering import number
+from .parameters import Binding, bind
+from .rules import RULES
+from .summary import AccessSummary, OriginKind, Wait
+from .terms import FALSE
+from .written import ANYTHING, Written, find_written
+
+
+def summarize(
+    module: Module,
+    entry: Entry,
+    parameters: Sequence[EntryParameter] = (),
+    *,
+    may_overlap: Sequence[frozenset[str]] = (),
+) -> AccessSummary:
+    """All memory accesses and promises of ``entry``.
+
+    ``parameters``: what each entry parameter means; empty for bytecode that nobody described.  ``may_overlap``: groups
+    of arguments that may share memory: if one of a group is written, the contents of all of them may change.
+
+    Raises:
+        UnsupportedOperation: an op without a symbolic rule (TV902).
+        SpecError: ``parameters`` does not fit the entry.
+    """
+    binding = bind(entry, parameters)
+    numbering = number(entry)
+    pointers = [(value, content.origin) for value, content in binding.values.items() if hasattr(content, "origin")]
+    written = find_written(entry, pointers, may_overlap, numbering)
+    machine = _execute(module, entry, binding, numbering, written)
+    if ANYTHING not in written.keys and any(
+        site.writes and site.origin.kind is OriginKind.UNKNOWN for site in machine.sites.values()
+    ):
+        # The execution lost an origin that the points-to pass still knew: what it writes may be anything.
+        written = Written(written.keys | {ANYTHING}, written.groups)
+        machine = _execute(module, entry, binding, numbering, written)
+    return _summary(entry, binding, machine, written)
+
+
+def _execute(module, entry, binding, numbering, written):  # type: ignore[no-untyped-def]
+    machine = Machine(module, entry, RULES, numbering, written)
+    machine.env.update(binding.values)
+    machine.elements.update(
+        (f"p:{name}", element) for name, element in binding.pointees.items()
+    )
+    machine.run(entry.body)
+    return machine
+
+
+def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written) -> AccessSummary:
+    """Sites that can never happen leave; the others are numbered without gaps, in program order."""
+    alive = [site for _, site in sorted(machine.sites.items()) if site.guard is not FALSE]
+    renumbered = {site.number: position for position, site in enumerate(alive)}
+    sites = []
+    for site in alive:
+        waits = machine.waits[site.number].awaits.items()
+        sites.append(
+            replace(
+                site,
+                number=renumbered[site.number],
+                waits=tuple(
+                    Wait(renumbered[key], condition)
+                    for key, condition in sorted((k, c) for k, c in waits if isinstance(k, int))
+                    if key in renumbered
+                ),
+            )
+        )
+    origins = dict(binding.origins)
+    for site in sites:
+        origins.setdefault(site.origin.name, site.origin)
+    return AccessSummary(
+        entry=entry.name,
+        sites=tuple(sites),
+        promises=tuple(machine.promises),
+        origins=origins,
+        stable_arrays=frozenset(
+            name
+            for name, origin in binding.origins.items()
+            if origin.kind is OriginKind.PARAMETER and not written.may_write(origin)
+        ),
+        order_ops=tuple(machine.order_ops),
+        names=machine.names,
+    )

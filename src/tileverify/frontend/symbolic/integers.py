@@ -1,0 +1,355 @@
+"""Rules for integer arithmetic: what the machine computes, as terms over mathematical integers.
+
+An iN value is the term of its signed reading, an i1 value a boolean term.  Every result passes through
+`Machine.wrap`; ``nsw``/``nuw``/``nw`` and undefined cases become promises (TV402), and nothing here relies on them.
+Proofs of the encodings that are not definitions stand with their functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..bytecode.model import Op, signed
+from .machine import Machine, Rule, element_bits, shape_of
+from .terms import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Function,
+    Kind,
+    Scope,
+    Term,
+    add,
+    and_,
+    apply,
+    ceildiv,
+    const,
+    eq,
+    floordiv,
+    floormod,
+    iff,
+    ite,
+    le,
+    linear_parts,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    neg,
+    not_,
+    or_,
+    scale,
+    sub,
+    truncdiv,
+    truncmod,
+)
+
+
+# ------------------------------------------------------------------------------------------- readings
+def number(term: Term, bits: int) -> Term:
+    """The signed reading as an integer term; a true i1 is -1."""
+    return ite(term, const(-1), ZERO) if bits == 1 else term
+
+
+def from_number(m: Machine, term: Term, bits: int) -> Term:
+    """The iN value congruent to the mathematical ``term``."""
+    return eq(floormod(term, const(2)), ONE) if bits == 1 else m.wrap(bits, term)
+
+
+def zero_extended(m: Machine, term: Term, bits: int) -> Term:
+    """The unsigned reading as an integer term; a true i1 is 1."""
+    return ite(term, ONE, ZERO) if bits == 1 else m.unsigned(bits, term)
+
+
+def _operands(m: Machine, op: Op) -> tuple[Term, Term, int]:
+    return m.term(op.value("lhs")), m.term(op.value("rhs")), element_bits(op.value("lhs"))
+
+
+# ---------------------------------------------------------------------------------------- ring operations
+def _ring(combine: Callable[[Term, Term], Term], sign: str) -> Rule:
+    def rule(m: Machine, op: Op) -> Term:
+        a, b, bits = _operands(m, op)
+        exact = combine(number(a, bits), number(b, bits))
+        _overflow_promises(m, op, bits, exact, lambda: combine(zero_extended(m, a, bits), zero_extended(m, b, bits)), sign)
+        return from_number(m, exact, bits)
+
+    return rule
+
+
+def _overflow_promises(
+    m: Machine, op: Op, bits: int, as_signed: Term, as_unsigned: Callable[[], Term], sign: str
+) -> None:
+    """``nsw``: the signed result fits; ``nuw``: the unsigned one does; ``nw``: both."""
+    flag = op.attributes["ovf"]
+    shape = shape_of(op.result)
+    if flag in ("nsw", "nw"):
+        m.promise(op, "TV402", fits(as_signed, bits), f"signed {sign} does not overflow i{bits}", shape)
+    if flag in ("nuw", "nw"):
+        exact = as_unsigned()
+        in_range = and_(le(ZERO, exact), lt(exact, const(1 << bits)))
+        m.promise(op, "TV402", in_range, f"unsigned {sign} does not overflow i{bits}", shape)
+
+
+def fits(term: Term, bits: int) -> Term:
+    """The condition that ``term`` is a signed iN value."""
+    half = 1 << (bits - 1)
+    return and_(le(const(-half), term), lt(term, const(half)))
+
+
+def negate(m: Machine, op: Op) -> Term:
+    a, bits = m.term(op.value("s")), element_bits(op.result)
+    exact = neg(number(a, bits))
+    _overflow_promises(m, op, bits, exact, lambda: neg(zero_extended(m, a, bits)), "negation")
+    return from_number(m, exact, bits)
+
+
+def absolute(m: Machine, op: Op) -> Term:
+    """The result is read unsigned, so INT_MIN keeps its bits: wrap(|INT_MIN|) = INT_MIN."""
+    bits = element_bits(op.result)
+    a = number(m.term(op.value("s")), bits)
+    return from_number(m, maximum(a, neg(a)), bits)
+
+
+def shift_left(m: Machine, op: Op) -> Term:
+    a, amount, bits = _operands(m, op)
+    amount = _shift_amount(m, op, amount, bits)
+    if amount.kind is not Kind.CONST:
+        if op.attributes["ovf"] != "none":
+            raise m.unsupported(op, "a shift by a variable amount that promises not to overflow")
+        return _congruent(m, f"shl{bits}", bits, a, amount)
+    factor = 1 << min(amount.value, bits)
+    exact = scale(factor, number(a, bits))
+    _overflow_promises(m, op, bits, exact, lambda: scale(factor, zero_extended(m, a, bits)), "shift")
+    return from_number(m, exact, bits)
+
+
+def shift_right(m: Machine, op: Op) -> Term:
+    """By a constant: floor division by a power of two, of the reading that ``sgn`` names."""
+    a, amount, bits = _operands(m, op)
+    amount = _shift_amount(m, op, amount, bits)
+    is_signed = op.attributes["sgn"] == "signed"
+    value = number(a, bits) if is_signed else zero_extended(m, a, bits)
+    if amount.kind is Kind.CONST:
+        return from_number(m, floordiv(value, const(1 << min(amount.value, bits))), bits)
+    low, high = m.bounds.interval(a) if bits > 1 else (None, None)
+    if low is not None and low >= 0:
+        return _congruent(m, f"shr{bits}", bits, a, amount, low=0, high=high)
+    return _congruent(m, f"shr{bits}.{op.attributes['sgn']}", bits, a, amount)
+
+
+def _shift_amount(m: Machine, op: Op, amount: Term, bits: int) -> Term:
+    """The amount, read unsigned; at or beyond the width the shift is not defined."""
+    amount = zero_extended(m, amount, bits)
+    m.promise(op, "TV402", lt(amount, const(bits)), f"shift amount is less than {bits}", shape_of(op.result))
+    return amount
+
+
+def multiply_high(m: Machine, op: Op) -> Term:
+    """The upper half of the unsigned product, exactly."""
+    a, b, bits = _operands(m, op)
+    product = mul(zero_extended(m, a, bits), zero_extended(m, b, bits))
+    return from_number(m, floordiv(product, const(1 << bits)), bits)
+
+
+# --------------------------------------------------------------------------------------------- division
+_QUOTIENT: Final[dict[str, Callable[[Term, Term], Term]]] = {
+    "zero": truncdiv,
+    "negative_inf": floordiv,
+    "positive_inf": ceildiv,
+}
+
+
+def divide(m: Machine, op: Op) -> Term:
+    a, b = _division_operands(m, op)
+    rounding = op.attributes["rnd"]
+    if rounding not in _QUOTIENT:
+        raise m.unsupported(op, f"integer division with rounding '{rounding}'")
+    return from_number(m, _QUOTIENT[rounding](a, b), element_bits(op.result))
+
+
+def remainder(m: Machine, op: Op) -> Term:
+    a, b = _division_operands(m, op)
+    return from_number(m, truncmod(a, b), element_bits(op.result))
+
+
+def _division_operands(m: Machine, op: Op) -> tuple[Term, Term]:
+    """Dividend and divisor in the reading of ``sgn``, with the promises that make the quotient defined."""
+    a, b, bits = _operands(m, op)
+    shape = shape_of(op.result)
+    if op.attributes["sgn"] == "unsigned":
+        a, b = zero_extended(m, a, bits), zero_extended(m, b, bits)
+    else:
+        a, b = number(a, bits), number(b, bits)
+        lowest = const(-(1 << (bits - 1)))
+        m.promise(op, "TV402", not_(and_(eq(a, lowest), eq(b, const(-1)))), "quotient fits its type", shape)
+    m.promise(op, "TV402", ne(b, ZERO), "divisor is not 0", shape)
+    return a, b
+
+
+# --------------------------------------------------------------------------------------- bitwise operations
+def bit_and(m: Machine, op: Op) -> Term:
+    a, b, bits = _operands(m, op)
+    if bits == 1:
+        return and_(a, b)
+    if a.kind is Kind.CONST:
+        a, b = b, a
+    if b.kind is Kind.CONST:
+        mask = b.value
+        if a.kind is Kind.CONST:
+            return const(a.value & mask)
+        if mask == 0:
+            return ZERO
+        if mask >= 0 and mask & (mask + 1) == 0:
+            # The low bits of the two's complement pattern are the value modulo the power of two, for either sign.
+            return floormod(a, const(mask + 1))
+        if mask < 0 and -mask & (-mask - 1) == 0:
+            return sub(a, floormod(a, const(-mask)))
+    # A bit is set only if it is set in both: never above a nonnegative operand, and not negative next to one.
+    highs = [high for low, high in (m.bounds.interval(a), m.bounds.interval(b)) if low is not None and low >= 0]
+    bounded = [high for high in highs if high is not None]
+    low = 0 if highs else None
+    return _congruent(m, f"and{bits}", bits, *sorted((a, b)), low=low, high=min(bounded, default=None))
+
+
+def bit_or(m: Machine, op: Op) -> Term:
+    a, b, bits = _operands(m, op)
+    if bits == 1:
+        return or_(a, b)
+    if a.kind is Kind.CONST and b.kind is Kind.CONST:
+        return const(a.value | b.value)
+    for high_part, low_part in ((a, b), (b, a)):
+        if low_part is ZERO:
+            return high_part
+        low, high = m.bounds.interval(low_part)
+        if low is not None and low >= 0 and high is not None:
+            # No common bits: high_part is a multiple of 2**k and 0 <= low_part < 2**k, so the bits just add up.
+            constant, summands = linear_parts(high_part)
+            unit = 1 << high.bit_length()
+            if constant % unit == 0 and all(c % unit == 0 for c, _ in summands):
+                return m.wrap(bits, add(high_part, low_part))
+    return _congruent(m, f"or{bits}", bits, *sorted((a, b)), **_nonnegative_union(m, a, b))
+
+
+def bit_xor(m: Machine, op: Op) -> Term:
+    a, b, bits = _operands(m, op)
+    if bits == 1:
+        return not_(iff(a, b))
+    if a.kind is Kind.CONST:
+        a, b = b, a
+    if b.kind is Kind.CONST:
+        if a.kind is Kind.CONST:
+            return const(a.value ^ b.value)
+        if b.value == -1:
+            return sub(const(-1), a)
+        if b.value == 0:
+            return a
+    if a is b:
+        return ZERO
+    return _congruent(m, f"xor{bits}", bits, *sorted((a, b)), **_nonnegative_union(m, a, b))
+
+
+def _nonnegative_union(m: Machine, a: Term, b: Term) -> dict[str, int | None]:
+    """Bounds of ``a | b`` and ``a ^ b``: no bit above the highest of either, where both are not negative."""
+    (low_a, high_a), (low_b, high_b) = m.bounds.interval(a), m.bounds.interval(b)
+    if low_a is None or low_b is None or min(low_a, low_b) < 0 or high_a is None or high_b is None:
+        return {"low": None, "high": None}
+    return {"low": 0, "high": (1 << max(high_a, high_b).bit_length()) - 1}
+
+
+def _congruent(m: Machine, name: str, bits: int, *args: Term, low: int | None = None, high: int | None = None) -> Term:
+    """An operation that is not followed further: equal arguments give equal results, in every block.
+
+    The bounds go into the name: they belong to the symbol, and two symbols may not share a name.
+    """
+    half = 1 << (bits - 1)
+    least = -half if low is None else max(low, -half)
+    most = half - 1 if high is None else min(high, half - 1)
+    suffix = "" if (least, most) == (-half, half - 1) else f"[{least}..{most}]"
+    return apply(Function(name + suffix, Scope.LAUNCH, least, most), *args)
+
+
+# ------------------------------------------------------------------------------------ comparison and choice
+def compare(m: Machine, op: Op) -> Term:
+    a, b, bits = _operands(m, op)
+    predicate = op.attributes["pred"]
+    if predicate in ("equal", "not_equal"):
+        same = iff(a, b) if bits == 1 else eq(a, b)
+        return same if predicate == "equal" else not_(same)
+    if predicate in ("greater_than", "less_than_or_equal"):
+        a, b = b, a
+    if op.attributes["sgn"] == "signed":
+        less = lt(number(a, bits), number(b, bits))
+    elif bits == 1:
+        less = and_(not_(a), b)
+    else:
+        less = unsigned_less(m, a, b, bits)
+    return less if predicate in ("less_than", "greater_than") else not_(less)
+
+
+def unsigned_less(m: Machine, a: Term, b: Term, bits: int) -> Term:
+    """``a < b`` in the unsigned reading of iN.
+
+    With ``b >= 0``: a negative a reads as at least 2**(N-1) > b, a nonnegative one as itself, so the comparison is
+    ``0 <= a < b``: the bounds check of a gather.  With ``a >= 0``: a negative b reads as larger than any such a.
+    """
+    if (low := m.bounds.interval(b)[0]) is not None and low >= 0:
+        return and_(le(ZERO, a), lt(a, b))
+    if (low := m.bounds.interval(a)[0]) is not None and low >= 0:
+        return or_(lt(b, ZERO), lt(a, b))
+    return lt(m.unsigned(bits, a), m.unsigned(bits, b))
+
+
+def _extremum(choose: Callable[[Term, Term], Term]) -> Rule:
+    def rule(m: Machine, op: Op) -> Term:
+        a, b, bits = _operands(m, op)
+        if op.attributes["sgn"] == "signed":
+            chosen = choose(number(a, bits), number(b, bits))
+            return eq(chosen, const(-1)) if bits == 1 else chosen
+        return from_number(m, choose(zero_extended(m, a, bits), zero_extended(m, b, bits)), bits)
+
+    return rule
+
+
+# -------------------------------------------------------------------------------------------- conversion
+def extend(m: Machine, op: Op) -> Term:
+    a, bits = m.term(op.value("s")), element_bits(op.value("s"))
+    if op.attributes["sgn"] == "signed":
+        return number(a, bits)
+    return m.wrap(element_bits(op.result), zero_extended(m, a, bits))
+
+
+def truncate(m: Machine, op: Op) -> Term:
+    """``nsw``: the signed value survives; ``nuw``: the unsigned one does."""
+    a, wide, bits = m.term(op.value("s")), element_bits(op.value("s")), element_bits(op.result)
+    _overflow_promises(m, op, bits, a, lambda: zero_extended(m, a, wide), "truncation")
+    return from_number(m, a, bits)
+
+
+def constant_element(raw: int, bits: int) -> Term:
+    """One element of a constant tile."""
+    return (TRUE if raw else FALSE) if bits == 1 else const(signed(raw & ((1 << bits) - 1), bits))
+
+
+RULES: Final[dict[str, Rule]] = {
+    "addi": _ring(add, "addition"),
+    "subi": _ring(sub, "subtraction"),
+    "muli": _ring(mul, "multiplication"),
+    "negi": negate,
+    "absi": absolute,
+    "shli": shift_left,
+    "shri": shift_right,
+    "mulhii": multiply_high,
+    "divi": divide,
+    "remi": remainder,
+    "andi": bit_and,
+    "ori": bit_or,
+    "xori": bit_xor,
+    "cmpi": compare,
+    "mini": _extremum(minimum),
+    "maxi": _extremum(maximum),
+    "exti": extend,
+    "trunci": truncate,
+}

@@ -1,0 +1,390 @@
+"""Rules for ``for`` and ``loop``: one generic iteration, numbered from 0.
+
+A body runs twice.  The *rehearsal* runs it on placeholders for the carried values and records nothing; what it hands to
+the next iteration gives closed forms (`recurrences`, `tokens`).  Then the body runs on those forms.  Behind the loop the
+carried values are the forms at the trip count, or at the iteration that broke off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..bytecode.model import Block, Op, ScalarType, TileType, Value
+from .integers import zero_extended
+from .lanes import lane_terms
+from .machine import Exit, Exits, Machine, Rule, element_bits, scalar_function
+from .recurrences import Recurrence, Recurrences, placeholder
+from .summary import Loop, Origin
+from .terms import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Function,
+    Kind,
+    Scope,
+    Sort,
+    Term,
+    add,
+    and_,
+    apply,
+    ceildiv,
+    eq,
+    implies,
+    le,
+    lt,
+    maximum,
+    mul,
+    or_,
+    sub,
+    substitute,
+    var,
+)
+from .tokens import Carried, CarriedTokens, Token, left_by_break, previous_to
+from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
+
+_NARROWINGS: Final = 2
+"""How often a `loop` is rehearsed again with better known ranges of its carried values."""
+
+
+# ------------------------------------------------------------------------------------------ carried values
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One carried value: its position, initial value, and (for numbers) the interval it is known to stay in."""
+
+    index: int
+    value: Value
+    init: SymbolicValue
+    low: int | None = None
+    high: int | None = None
+    lost: bool = False  # a pointer that changes its origin
+
+    @property
+    def lanes(self) -> tuple[Term, ...]:
+        assert isinstance(self.value.type, TileType)
+        return lane_terms(self.value.type.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Closed forms of all carried values of a loop, and the rehearsal they came from."""
+
+    slots: tuple[Slot, ...]
+    numbers: Recurrences
+    positions: dict[int, int]  # slot -> place in `numbers`
+    tokens: CarriedTokens
+    token_positions: dict[int, int]
+    exits: Exits
+
+    def at(self, time: Term, tokens: Sequence[Token]) -> tuple[SymbolicValue, ...]:
+        """The carried values at ``time``."""
+        numbers = self.numbers.at(time)
+        values: list[SymbolicValue] = []
+        for slot in self.slots:
+            if slot.index in self.token_positions:
+                values.append(tokens[self.token_positions[slot.index]])
+            elif slot.index not in self.positions:
+                values.append(Opaque())
+            elif isinstance(slot.init, Pointer):
+                values.append(Pointer(_origin(slot), numbers[self.positions[slot.index]]))
+            else:
+                values.append(numbers[self.positions[slot.index]])
+        return tuple(values)
+
+    def resolve(self, value: SymbolicValue) -> SymbolicValue:
+        """A value of the rehearsal, of iteration k, in closed form."""
+        match value:
+            case Token():
+                return self.tokens.settle(value.map(self.numbers.resolve))
+            case Pointer(origin, offset):
+                return Pointer(origin, self.numbers.resolve(offset))
+            case Term():
+                return self.numbers.resolve(value)
+            case _:
+                return value
+
+
+def _origin(slot: Slot) -> Origin:
+    assert isinstance(slot.init, Pointer)
+    return unknown_origin(slot.init.origin.element_bytes) if slot.lost else slot.init.origin
+
+
+def _slots(m: Machine, arguments: Sequence[Value], inits: Sequence[Value]) -> list[Slot]:
+    slots = []
+    for index, (argument, init) in enumerate(zip(arguments, inits, strict=True)):
+        content = m.value(init)
+        low = high = None
+        if isinstance(content, Term) and content.sort is Sort.INT:
+            half = 1 << (element_bits(argument) - 1)
+            low, high = -half, half - 1
+        slots.append(Slot(index, argument, content, low, high))
+    return slots
+
+
+def _stand_in(loop: str, slot: Slot, number: int) -> SymbolicValue:
+    """What a carried value is during the rehearsal."""
+    match slot.init:
+        case Token():
+            return Token({Carried(number, slot.index): TRUE})
+        case Opaque():
+            return Opaque()
+        case Pointer():
+            return Pointer(_origin(slot), placeholder(f"{loop}.{slot.index}", Sort.INT, None, None, slot.lanes))
+        case Term() as term:
+            return placeholder(f"{loop}.{slot.index}", term.sort, slot.low, slot.high, slot.lanes)
+    raise AssertionError(f"loop carries a {type(slot.init).__name__}")
+
+
+class Body:
+    """The body of one loop in its context."""
+
+    def __init__(self, m: Machine, op: Op, loop: Loop, bind: Callable[[], None], carried: Sequence[Value]) -> None:
+        self.m, self.op, self.loop, self.bind = m, op, loop, bind
+        self.number = m.numbering.loop[op]
+        self.carried = carried
+
+    @property
+    def block(self) -> Block:
+        return self.op.regions[0].blocks[0]
+
+    def run(self, values: Sequence[SymbolicValue], guard: Term) -> Exits:
+        """One iteration on the given carried values."""
+        with self.m.iteration(self.loop, guard) as exits:
+            self.bind()
+            self.m.env.update(zip(self.carried, values, strict=True))
+            self.m.run(self.block)
+        return exits
+
+    def solve(self, inits: Sequence[Value], guard: Term, narrowings: int) -> Solution:
+        """Rehearse until origins and ranges are settled, then find closed forms."""
+        slots = _slots(self.m, self.carried, inits)
+        while True:
+            with self.m.rehearsal():
+                stand_ins = [_stand_in(self.loop.name, slot, self.number) for slot in slots]
+                exits = self.run(stand_ins, guard)
+            lost = self._lost(slots, exits)
+            if lost:
+                slots = [_lose(slot) if slot.index in lost else slot for slot in slots]
+                continue
+            narrower = self._narrowed(slots, exits) if narrowings else slots
+            if narrower == slots:
+                return self._solution(slots, stand_ins, exits)
+            slots, narrowings = narrower, narrowings - 1
+
+    def _lost(self, slots: Sequence[Slot], exits: Exits) -> set[int]:
+        """Pointers that some iteration hands on with another origin."""
+        return {
+            slot.index
+            for slot in slots
+            if isinstance(slot.init, Pointer) and not slot.lost
+            for exit in exits.continues
+            if isinstance(pointer := exit.values[slot.index], Pointer) and pointer.origin != slot.init.origin
+        }
+
+    def _narrowed(self, slots: list[Slot], exits: Exits) -> list[Slot]:
+        """Better ranges: every value is an initial one or was handed on by a ``continue``.
+
+        The ranges of this rehearsal hold, so what it shows about the values it hands on holds as well (induction over
+        the iterations).
+        """
+        result = []
+        for slot in slots:
+            if isinstance(slot.init, Term) and slot.init.sort is Sort.INT:
+                intervals = [self.m.bounds.interval(slot.init)]
+                for exit in exits.continues:
+                    value = exit.values[slot.index]
+                    assert isinstance(value, Term)
+                    intervals.append(exit.bounds.interval(value))
+                lows = [low for low, _ in intervals if low is not None]
+                highs = [high for _, high in intervals if high is not None]
+                assert slot.low is not None and slot.high is not None
+                low = max(slot.low, min(lows)) if len(lows) == len(intervals) else slot.low
+                high = min(slot.high, max(highs)) if len(highs) == len(intervals) else slot.high
+                slot = Slot(slot.index, slot.value, slot.init, low, high)
+            result.append(slot)
+        return result
+
+    def _solution(self, slots: list[Slot], stand_ins: Sequence[SymbolicValue], exits: Exits) -> Solution:
+        # A loop without `continue` has one iteration; what it would hand on does not matter.
+        nexts = merge(exits.continues) if exits.continues else tuple(stand_ins)
+        items: list[Recurrence] = []
+        positions: dict[int, int] = {}
+        token_positions: dict[int, int] = {}
+        for slot, now, after in zip(slots, stand_ins, nexts, strict=True):
+            if isinstance(slot.init, Token):
+                token_positions[slot.index] = len(token_positions)
+            elif not isinstance(slot.init, Opaque):
+                positions[slot.index] = len(items)
+                items.append(self._recurrence(slot, now, after))
+        numbers = Recurrences(self.loop.iteration, items)
+        tokens = CarriedTokens(
+            loop=self.number,
+            iteration=self.loop.iteration,
+            inits=tuple(slot.init for slot in slots if isinstance(slot.init, Token)),
+            nexts=tuple(value.map(numbers.resolve) for value in nexts if isinstance(value, Token)),
+            inside=self.m.numbering.within[self.op],
+            positions=tuple(token_positions),
+        )
+        return Solution(tuple(slots), numbers, positions, tokens, token_positions, exits)
+
+    def _recurrence(self, slot: Slot, now: SymbolicValue, after: SymbolicValue) -> Recurrence:
+        name = f"{self.loop.name}.{slot.index}"
+        if isinstance(slot.init, Pointer):
+            assert isinstance(now, Pointer) and isinstance(after, Pointer)
+            function = Function(name, Scope.BLOCK)
+            parts = now.offset, slot.init.offset, after.offset
+        else:
+            assert isinstance(slot.init, Term) and isinstance(now, Term) and isinstance(after, Term)
+            assert isinstance(slot.value.type, TileType) and isinstance(slot.value.type.element, ScalarType)
+            function = scalar_function(name, Scope.BLOCK, slot.value.type.element)
+            parts = now, slot.init, after
+        function = self.m.symbol(self.op, function)
+        return Recurrence(*parts, slot.lanes, function, self.m.iterations)
+
+
+def _lose(slot: Slot) -> Slot:
+    return Slot(slot.index, slot.value, slot.init, slot.low, slot.high, lost=True)
+
+
+def merge(exits: Sequence[Exit]) -> tuple[SymbolicValue, ...]:
+    """The operands of whichever exit is taken; exactly one condition holds."""
+    *others, last = exits
+    merged = last.values
+    for exit in reversed(others):
+        merged = tuple(choose(exit.condition, a, b) for a, b in zip(exit.values, merged, strict=True))
+    return merged
+
+
+# ------------------------------------------------------------------------------------------------- for
+def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """Iterations ``lower, lower + step, ...`` below ``upper``; the step must be positive (TV402)."""
+    lower, upper, step = (_bound(m, op, name) for name in ("lower", "upper", "step"))
+    positive = lt(ZERO, step)
+    m.promise(op, "TV402", positive, "step of the loop is positive")
+    k = _counter(m, op, _most_trips(m, lower, upper, step))
+    value = add(lower, mul(k, step))
+    guard = and_(positive, lt(value, upper))
+    induction, *carried = op.regions[0].blocks[0].arguments
+    loop = Loop(f"loop{m.numbering.loop[op]}", k, op.location, value)
+
+    def bind() -> None:
+        m.env[induction] = m.wrap(element_bits(induction), value)
+
+    body = Body(m, op, loop, bind, carried)
+    inits = op.group("inits")
+    if not all(isinstance(m.value(init), Opaque) for init in inits):
+        solution = body.solve(inits, guard, narrowings=0)
+        if m.recording:
+            body.run(solution.at(k, solution.tokens.at(k)), guard)
+        trips, definition = _trips(m, op, lower, upper, step)
+        results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
+        if any(trips in part.free for result in results for part in _terms(result)):
+            m.narrow(definition)
+        return results
+    if m.recording:
+        body.run([Opaque()] * len(carried), guard)
+    return (Opaque(),) * len(carried)
+
+
+def _bound(m: Machine, op: Op, name: str) -> Term:
+    operand = op.value(name)
+    term = m.term(operand)
+    return zero_extended(m, term, element_bits(operand)) if "unsignedCmp" in op.flags else term
+
+
+def _most_trips(m: Machine, lower: Term, upper: Term, step: Term) -> int | None:
+    """An upper bound on the number of iterations that every launch respects."""
+    least, most = m.bounds.interval(lower)[0], m.bounds.interval(upper)[1]
+    if least is None or most is None:
+        return None
+    return max(-(-(most - least) // max(m.bounds.interval(step)[0] or 1, 1)), 0)
+
+
+def _counter(m: Machine, op: Op, trips: int | None) -> Term:
+    """The iteration variable.  A body may run more than once with different knowledge: the first, weakest range stays.
+
+    The range has at least two values, so that the variable is one even where the loop runs once.
+    """
+    if op not in m.counters:
+        high = None if trips is None else max(trips - 1, 1)
+        name = f"k{m.numbering.loop[op]}"
+        m.counters[op] = var(name, Scope.ITERATION, 0, high)
+        m.describe(name, op, "iteration of the loop")
+    return m.counters[op]
+
+
+def _trips(m: Machine, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Term, Term]:
+    """The number of iterations, and the condition that defines it where it has no term of its own."""
+    if step.kind is Kind.CONST and step.value > 0:
+        return maximum(ZERO, ceildiv(sub(upper, lower), step)), TRUE
+    scope = Scope.LAUNCH if all(map(is_uniform, (lower, upper, step))) else Scope.BLOCK
+    function = m.symbol(op, Function(f"trips{m.numbering.loop[op]}", scope, 0, _most_trips(m, lower, upper, step)))
+    trips = apply(function, *m.iterations)
+    definition = and_(
+        le(upper, add(lower, mul(trips, step))),
+        implies(lt(ZERO, trips), lt(add(lower, mul(previous_to(trips), step)), upper)),
+    )
+    return trips, definition
+
+
+def _terms(value: SymbolicValue) -> list[Term]:
+    match value:
+        case Token():
+            return list(value.awaits.values())
+        case Pointer():
+            return [value.offset]
+        case Term():
+            return [value]
+        case _:
+            return []
+
+
+# ------------------------------------------------------------------------------------------------ loop
+def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """Iterations until a ``break``.
+
+    Iteration ``k > 0`` runs only if iteration ``k - 1`` continued.  Behind the loop, ``last`` is the number of the
+    iteration that broke off: a value of the block (for each iteration of the loops around).
+    """
+    k = _counter(m, op, None)
+    loop = Loop(f"loop{m.numbering.loop[op]}", k, op.location)
+    body = Body(m, op, loop, lambda: None, op.regions[0].blocks[0].arguments)
+    solution = body.solve(op.group("inits"), TRUE, _NARROWINGS)
+    exits = Exits(
+        [_resolved(exit, solution) for exit in solution.exits.continues],
+        [_resolved(exit, solution) for exit in solution.exits.breaks],
+    )
+    continued = or_(*(exit.condition for exit in exits.continues))
+
+    def reached(time: Term) -> Term:
+        return or_(eq(time, ZERO), substitute(continued, {k: previous_to(time)}))
+
+    if m.recording:
+        exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k))
+    if not exits.breaks:
+        m.stop()
+        return ()
+    last = ZERO
+    if continued is not FALSE:
+        last = apply(m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0)), *m.iterations)
+    broke = or_(*(exit.condition for exit in exits.breaks))
+    m.narrow(and_(reached(last), substitute(broke, {k: last})))
+    return tuple(_left(value, k, last) for value in merge(exits.breaks))
+
+
+def _resolved(exit: Exit, solution: Solution) -> Exit:
+    values = tuple(solution.resolve(value) for value in exit.values)
+    return Exit(solution.numbers.resolve(exit.condition), values, exit.bounds)
+
+
+def _left(value: SymbolicValue, k: Term, last: Term) -> SymbolicValue:
+    """A break operand of iteration k, seen from behind the loop."""
+    if isinstance(value, Token):
+        return left_by_break(value, k, last)
+    if isinstance(value, Pointer):
+        return Pointer(value.origin, substitute(value.offset, {k: last}))
+    return substitute(value, {k: last}) if isinstance(value, Term) else value
+
+
+RULES: Final[dict[str, Rule]] = {"for": for_loop, "loop": endless_loop}

@@ -1,0 +1,327 @@
+"""The state of one symbolic execution: values, path, loops, and what has been recorded so far.
+
+Rules (one for each op, see `rules`) read operands through the machine and give back results; accesses and promises go
+through `Machine.access` and `Machine.promise`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...errors import UnsupportedOperation
+from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, Value
+from .bounds import Bounds
+from .lanes import lane_terms, lanes_of, mentions_lanes
+from .locations import user_frame
+from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site
+from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, unsigned, wrap
+from .tokens import EMPTY, Token, join, own
+from .values import Opaque, Pointer, SymbolicValue, TensorView, TileView
+from .written import Written
+
+if TYPE_CHECKING:
+    from .numbering import Numbering
+
+Rule: TypeAlias = Callable[["Machine", Op], "SymbolicValue | tuple[SymbolicValue, ...] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """One way out of a loop's body: the condition since the body began, the operands, and what was known there."""
+
+    condition: Term
+    values: tuple[SymbolicValue, ...]
+    bounds: Bounds
+
+
+@dataclass(slots=True)
+class Exits:
+    """How control leaves the body of the innermost loop; the conditions exclude each other."""
+
+    continues: list[Exit] = field(default_factory=list)
+    breaks: list[Exit] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Branch:
+    """``live``: the condition, since the branch began, under which control reaches its end; set when it has ended."""
+
+    live: Term = TRUE
+
+
+class Machine:
+    """Executes blocks of one entry.
+
+    ``path`` is the condition under which the current op runs, ``inside`` the part of it that the body of the innermost
+    loop added, ``since`` the part that was added since the innermost branch began, ``bounds`` what the path says about
+    sizes of terms.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        entry: Entry,
+        rules: Mapping[str, Rule],
+        numbering: Numbering,
+        written: Written,
+    ) -> None:
+        self.module = module
+        self.entry = entry
+        self.rules = rules
+        self.numbering = numbering
+        self.written = written
+        self.env: dict[Value, SymbolicValue] = {}
+        self.path: Term = TRUE
+        self.inside: Term = TRUE
+        self.since: Term = TRUE
+        self.bounds = Bounds()
+        self.loops: tuple[Loop, ...] = ()
+        self.exits = Exits()
+        self.recording = True
+        self.sites: dict[int, Site] = {}
+        self.waits: dict[int, Token] = {}
+        self.promises: list[Promise] = []
+        self.order_ops: dict[str, None] = {}
+        self.names: dict[str, str] = {}
+        self.symbols: dict[str, Function] = {}
+        self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
+        self.address_origins: dict[Term, Origin] = {}
+        self.list_ranks: dict[str, int] = {}
+        self.elements: dict[str, ScalarType] = {}  # what each array parameter points to
+
+    # ------------------------------------------------------------------------------------------- values
+    def value(self, value: Value) -> SymbolicValue:
+        return self.env[value]
+
+    def term(self, value: Value) -> Term:
+        """An integer or boolean (tile)."""
+        term = self.env[value]
+        assert isinstance(term, Term), term
+        return term
+
+    def pointer(self, value: Value) -> Pointer:
+        pointer = self.env[value]
+        assert isinstance(pointer, Pointer), pointer
+        return pointer
+
+    def tensor(self, value: Value) -> TensorView:
+        tensor = self.env[value]
+        assert isinstance(tensor, TensorView), tensor
+        return tensor
+
+    def view(self, value: Value) -> TileView:
+        view = self.env[value]
+        assert isinstance(view, TileView), view
+        return view
+
+    def token(self, value: Value | None) -> Token:
+        """A token operand; an absent one waits for nothing."""
+        if value is None:
+            return EMPTY
+        token = self.env[value]
+        assert isinstance(token, Token), token
+        return token
+
+    # --------------------------------------------------------------------------------- machine arithmetic
+    def wrap(self, bits: int, term: Term) -> Term:
+        """The iN value of the mathematical ``term``; without a wrap where it fits on this path."""
+        return term if self.bounds.fits_signed(term, bits) else wrap(bits, term)
+
+    def unsigned(self, bits: int, term: Term) -> Term:
+        """The unsigned reading of the iN value ``term``."""
+        low, high = self.bounds.interval(term)
+        if low is not None and low >= 0 and high is not None and high < 1 << bits:
+            return term
+        return unsigned(bits, term)
+
+    # ---------------------------------------------------------------------------------------- fresh values
+    @property
+    def iterations(self) -> tuple[Term, ...]:
+        """The iteration variables of the loops around the current op, outermost first."""
+        return tuple(loop.iteration for loop in self.loops)
+
+    def unique(self, op: Op, suffix: str = "") -> str:
+        """A name for what ``op`` brings into being, the same in every run."""
+        return f"{op.name}#{self.numbering.ordinal[op]}{suffix}"
+
+    def unknown(self, op: Op, value: Value, *, uniform: bool = False, suffix: str = "") -> SymbolicValue:
+        """The result of an op whose value is not followed: one value for each dynamic instance and lane."""
+        if isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType):
+            if value.type.element.is_float:
+                return Opaque(uniform)
+            scope = Scope.LAUNCH if uniform else Scope.BLOCK
+            function = self.symbol(op, scalar_function(self.unique(op, suffix), scope, value.type.element))
+            return apply(function, *self.iterations, *lane_terms(value.type.shape))
+        raise self.unsupported(op)
+
+    def symbol(self, op: Op, function: Function) -> Function:
+        """The one symbol of this name: a loop's body runs more than once, at first with less knowledge."""
+        if function.name not in self.symbols:
+            self.symbols[function.name] = function
+            self.describe(function.name, op, f"value of {op.name}")
+        return self.symbols[function.name]
+
+    def describe(self, name: str, op: Op, what: str) -> None:
+        """Readable text for ``name`` in reports."""
+        place = user_frame(op.location)
+        self.names[name] = f"{what} at line {place.line}" if place else what
+
+    # ------------------------------------------------------------------------------------------------ path
+    def narrow(self, condition: Term) -> None:
+        """Go on only where ``condition`` holds."""
+        if condition is TRUE:
+            return
+        self.path = and_(self.path, condition)
+        self.inside = and_(self.inside, condition)
+        self.since = and_(self.since, condition)
+        self.bounds = self.bounds.under(condition)
+
+    def stop(self) -> None:
+        """Nothing behind the current op runs."""
+        self.path = self.inside = self.since = FALSE
+
+    @contextmanager
+    def branch(self, condition: Term) -> Iterator[Branch]:
+        """Run something where ``condition`` holds; the path is as before afterwards."""
+        saved = self.path, self.inside, self.since, self.bounds
+        self.narrow(condition)
+        self.since = TRUE
+        branch = Branch()
+        try:
+            yield branch
+        finally:
+            branch.live = self.since
+            self.path, self.inside, self.since, self.bounds = saved
+
+    @contextmanager
+    def iteration(self, loop: Loop, guard: Term) -> Iterator[Exits]:
+        """Run one generic iteration of ``loop``, which happens where ``guard`` holds."""
+        saved = self.loops, self.exits
+        with self.branch(guard):
+            self.inside, self.loops, self.exits = TRUE, (*self.loops, loop), Exits()
+            try:
+                yield self.exits
+            finally:
+                self.loops, self.exits = saved
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[None]:
+        """Execute without recording anything."""
+        saved, self.recording = self.recording, False
+        try:
+            yield
+        finally:
+            self.recording = saved
+
+    # ------------------------------------------------------------------------------------------- execution
+    def run(self, block: Block) -> tuple[SymbolicValue, ...] | None:
+        """Execute ``block``; the operands of its ``yield``, or None if control never gets there."""
+        for op in block.ops:
+            rule = self.rules.get(op.name)
+            if rule is None:
+                raise self.unsupported(op)
+            outcome = rule(self, op)
+            if op.declaration.terminator:
+                return outcome if isinstance(outcome, tuple) else None
+            if self.path is FALSE:
+                return None
+            if len(op.results) == 1 and not isinstance(outcome, tuple):
+                assert outcome is not None, op.name
+                self.env[op.results[0]] = outcome
+            else:
+                results = outcome if isinstance(outcome, tuple) else ()
+                self.env.update(zip(op.results, results, strict=True))
+        return None
+
+    def unsupported(self, op: Op, why: str = "") -> UnsupportedOperation:
+        """The error for an op that has no rule, or none for these operands."""
+        place = user_frame(op.location)
+        return UnsupportedOperation(
+            f"operation '{op.name}' has no symbolic rule{f' here: {why}' if why else ''} (TV902)",
+            file=place.file if place else None,
+            line=place.line if place else None,
+            column=place.column if place else None,
+            op=op.name,
+        )
+
+    # ------------------------------------------------------------------------------------------- recording
+    def promise(self, op: Op, code: str, condition: Term, text: str, shape: Sequence[int] = ()) -> None:
+        """``condition`` must hold wherever the current path does (for every lane of ``shape``)."""
+        if condition is TRUE or not self.recording or self.path is FALSE:
+            return
+        lanes = lanes_of(shape) if mentions_lanes(condition) else ()
+        launch = not lanes and all(
+            part.kind is Kind.VAR and part.symbol.scope is Scope.LAUNCH for part in condition.free | self.path.free
+        )
+        self.promises.append(
+            Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset, launch)
+        )
+
+    def access(
+        self,
+        op: Op,
+        access: Access,
+        footprint: Footprint,
+        lanes: tuple[Lane, ...],
+        token: Token,
+        mask: Term = TRUE,
+        *,
+        value: Term | None = None,
+        argument: Term | None = None,
+        compare: Term | None = None,
+        compared: bool = False,
+    ) -> Token:
+        """Record the site of ``op``; the token of its result."""
+        number = self.numbering.site[op]
+        if self.recording:
+            self.written.check(footprint.origin, access)
+            self.sites[number] = Site(
+                number=number,
+                op=op.name,
+                access=access,
+                ordering=op.attributes["ord"],
+                scope=op.attributes.get("scope"),
+                footprint=footprint,
+                guard=and_(self.path, mask),
+                lanes=lanes,
+                loops=self.loops,
+                waits=(),
+                location=op.location,
+                offset=op.offset,
+                in_mask=mask,
+                mode="cas" if compared else op.attributes.get("mode") or op.attributes.get("red"),
+                value=value,
+                argument=argument,
+                compare=compare,
+            )
+            self.waits[number] = token
+        return join([token, own(number, self.iterations)])
+
+
+def scalar_function(name: str, scope: Scope, element: ScalarType, array: str | None = None) -> Function:
+    """An uninterpreted function with values of ``element`` (signed reading)."""
+    if element.bits == 1:
+        return Function(name, scope, sort=Sort.BOOL, array=array)
+    half = 1 << (element.bits - 1)
+    return Function(name, scope, -half, half - 1, array=array)
+
+
+def element_bits(value: Value) -> int:
+    """The width of an integer (tile) value."""
+    assert isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType), value.type
+    return value.type.element.bits
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """The shape of a tile value."""
+    assert isinstance(value.type, TileType), value.type
+    return value.type.shape
+
+
+def pointee(value: Value) -> ScalarType:
+    """What a pointer (tile) value points to."""
+    assert isinstance(value.type, TileType) and isinstance(value.type.element, PointerType), value.type
+    return value.type.element.pointee

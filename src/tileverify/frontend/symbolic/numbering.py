@@ -1,0 +1,72 @@
+"""Fixed numbers for the ops, accesses and loops of an entry, so that every run uses the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..bytecode.model import Block, Entry, Op
+
+ACCESS_OPS: Final = frozenset(
+    {
+        "load_ptr_tko",
+        "store_ptr_tko",
+        "load_view_tko",
+        "store_view_tko",
+        "atomic_rmw_tko",
+        "atomic_cas_tko",
+        "atomic_red_view_tko",
+        "multimem_load_reduce_view_tko",
+        "multimem_reduce_view_tko",
+        "multimem_store_view_tko",
+    }
+)
+"""Every op that touches memory: each is one site."""
+
+
+@dataclass(slots=True)
+class Numbering:
+    """``ordinal``: position in program order; ``site``: number of an access; ``loop``: number of a loop;
+    ``within``: the accesses inside a loop, nested loops included."""
+
+    ordinal: dict[Op, int] = field(default_factory=dict)
+    site: dict[Op, int] = field(default_factory=dict)
+    loop: dict[Op, int] = field(default_factory=dict)
+    within: dict[Op, frozenset[int]] = field(default_factory=dict)
+
+    def local_name(self, op: Op) -> str:
+        """The name of the memory that an ``alloca`` makes."""
+        return f"local#{self.ordinal[op]}"
+
+
+def number(entry: Entry) -> Numbering:
+    """Number everything in ``entry``."""
+    numbering = Numbering()
+
+    def visit(block: Block) -> set[int]:
+        found: set[int] = set()
+        for op in block.ops:
+            numbering.ordinal[op] = len(numbering.ordinal)
+            if op.name in ACCESS_OPS:
+                numbering.site[op] = len(numbering.site)
+                found.add(numbering.site[op])
+            if op.name in ("for", "loop"):
+                numbering.loop[op] = len(numbering.loop)
+            inner = {site for region in op.regions for body in region.blocks for site in visit(body)}
+            if op in numbering.loop:
+                numbering.within[op] = frozenset(inner)
+            found |= inner
+        return found
+
+    visit(entry.body)
+    return numbering
+
+
+def walk(block: Block) -> Iterator[Op]:
+    """Every op of ``block``, nested ones included, in program order."""
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            for body in region.blocks:
+                yield from walk(body)

@@ -1,0 +1,113 @@
+"""What the parameters of an entry are when a launch begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...errors import SpecError
+from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
+from ..sources.launch import EntryParameter, Role
+from .summary import Origin, OriginKind
+from .terms import ZERO, Scope, Sort, Term, boolean, const, var
+from .values import Opaque, Pointer, SymbolicValue
+
+
+@dataclass(slots=True)
+class Binding:
+    """``values``: each entry parameter's value; ``origins``: arrays and lists by name; ``elements``: what they hold."""
+
+    values: dict[Value, SymbolicValue] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    pointees: dict[str, ScalarType] = field(default_factory=dict)
+
+
+def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
+    """Give every entry parameter its meaning.
+
+    Without ``parameters`` (bytecode that nobody described) a pointer is an array ``arg0`` of unknown layout and a
+    scalar is a variable ``arg1``.
+
+    Raises:
+        SpecError: the description does not fit the entry's parameters.
+    """
+    described = parameters or [_undescribed(i, value) for i, value in enumerate(entry.parameters)]
+    if len(described) != len(entry.parameters):
+        raise SpecError(
+            f"kernel '{entry.name}' has {len(entry.parameters)} parameters in its bytecode, but the launch describes "
+            f"{len(described)}: give one entry for every parameter of the kernel, in order"
+        )
+    pairs = list(zip(entry.parameters, described, strict=True))
+    binding = Binding()
+    layouts = {Role.SHAPE: _dimensions(pairs, Role.SHAPE), Role.STRIDE: _dimensions(pairs, Role.STRIDE)}
+    for value, parameter in pairs:
+        element = _element(entry, value, parameter)
+        if isinstance(element, PointerType):
+            origin = Origin(
+                OriginKind.LIST if parameter.role is Role.LIST_POINTER else OriginKind.PARAMETER,
+                parameter.argument,
+                element.pointee.bytes,
+                layouts[Role.SHAPE].get(parameter.argument, ()),
+                layouts[Role.STRIDE].get(parameter.argument, ()),
+            )
+            binding.origins[parameter.argument] = origin
+            binding.pointees[parameter.argument] = element.pointee
+            binding.values[value] = Pointer(origin, ZERO)
+        else:
+            binding.values[value] = _scalar(parameter, element)
+    return binding
+
+
+def _undescribed(index: int, value: Value) -> EntryParameter:
+    assert isinstance(value.type, TileType)
+    role = Role.POINTER if isinstance(value.type.element, PointerType) else Role.SCALAR
+    return EntryParameter(role, f"arg{index}")
+
+
+def _element(entry: Entry, value: Value, parameter: EntryParameter) -> ScalarType | PointerType:
+    assert isinstance(value.type, TileType)
+    element = value.type.element
+    pointer = parameter.role in (Role.POINTER, Role.LIST_POINTER)
+    if pointer != isinstance(element, PointerType):
+        kind = "a pointer" if isinstance(element, PointerType) else f"an {element.name}"
+        raise SpecError(
+            f"'{parameter.argument}' of kernel '{entry.name}' is described as a {parameter.role.value}, but the entry's "
+            f"parameter is {kind}: give the arguments in the order of the kernel's parameters"
+        )
+    return element
+
+
+def _dimensions(pairs: Sequence[tuple[Value, EntryParameter]], role: Role) -> dict[str, tuple[Term, ...]]:
+    """Sizes or strides by array, in order of the dimensions."""
+    found: dict[str, dict[int, Term]] = {}
+    for value, parameter in pairs:
+        if parameter.role is role:
+            assert isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType)
+            assert parameter.dim is not None
+            term = _scalar(parameter, value.type.element)
+            assert isinstance(term, Term)
+            found.setdefault(parameter.argument, {})[parameter.dim] = term
+    return {name: tuple(term for _, term in sorted(dims.items())) for name, dims in found.items()}
+
+
+def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
+    """A size, stride, length or runtime scalar.
+
+    Standing facts of every launch (``interface.md``): sizes and strides are not negative and fit their type.
+    """
+    if element.is_float:
+        return Opaque(uniform=True)
+    if parameter.static is not None:
+        return const(parameter.static) if element.bits > 1 else boolean(bool(parameter.static))
+    half = 1 << (element.bits - 1)
+    match parameter.role:
+        case Role.SHAPE:
+            return var(f"{parameter.argument}.shape[{parameter.dim}]", Scope.LAUNCH, 0, half - 1)
+        case Role.STRIDE:
+            return var(f"{parameter.argument}.strides[{parameter.dim}]", Scope.LAUNCH, 0, half - 1)
+        case Role.LIST_LENGTH:
+            return var(f"{parameter.argument}.length", Scope.LAUNCH, 0, half - 1)
+        case _:
+            if element.bits == 1:
+                return var(parameter.argument, Scope.LAUNCH, sort=Sort.BOOL)
+            return var(parameter.argument, Scope.LAUNCH, -half, half - 1)

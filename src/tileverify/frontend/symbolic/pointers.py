@@ -1,0 +1,115 @@
+"""Rules for pointers: where they come from, and arithmetic on them.
+
+A pointer is (origin, byte offset), the offset a mathematical integer.  ``offset`` has undefined results when its
+product or sum overflows 64 bits; no promise is made for that here, because a lane that is accessed with such an offset
+lies outside its allocation (TV302 asks for exactly that, without wrapping), and a lane that is masked off needs none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..bytecode.model import Op
+from .integers import number
+from .machine import Machine, Rule, element_bits, pointee
+from .summary import Origin, OriginKind
+from .lanes import mentions_lanes
+from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
+from .values import Pointer, unknown_origin
+
+_ADDRESS_MAX: Final = 2**63 - 1
+
+
+def address_of(origin: Origin) -> Term:
+    """The byte address of an origin's first byte."""
+    if origin.index is not None:
+        return apply(list_word(origin.name, "address"), origin.index)
+    return var(f"{origin.name}.address", Scope.LAUNCH, 0, _ADDRESS_MAX)
+
+
+def list_word(name: str, word: str) -> Function:
+    """A word of a list's descriptors, by row: ``address``, ``shape[d]`` or ``strides[d]``."""
+    return Function(f"{name}[].{word}", Scope.LAUNCH, 0, _ADDRESS_MAX)
+
+
+def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Origin:
+    """The array in row ``index`` of list ``name``; an index that differs between lanes names no single array."""
+    if mentions_lanes(index):
+        return unknown_origin(element_bytes)
+    rank = m.list_ranks[name]
+    return Origin(
+        OriginKind.LIST_ELEMENT,
+        name,
+        element_bytes,
+        tuple(apply(list_word(name, f"shape[{d}]"), index) for d in range(rank)),
+        tuple(apply(list_word(name, f"strides[{d}]"), index) for d in range(rank)),
+        index=index,
+    )
+
+
+def offset(m: Machine, op: Op) -> Pointer:
+    pointer, elements = m.pointer(op.value("ptr")), m.term(op.value("off"))
+    if pointee(op.value("ptr")).packed:
+        raise m.unsupported(op, "a pointer to 4-bit elements")
+    counted = number(elements, element_bits(op.value("off")))
+    return Pointer(pointer.origin, add(pointer.offset, scale(pointee(op.value("ptr")).bytes, counted)))
+
+
+def pointer_to_pointer(m: Machine, op: Op) -> Pointer:
+    return m.pointer(op.value("s"))
+
+
+def pointer_to_integer(m: Machine, op: Op) -> Term:
+    pointer = m.pointer(op.value("s"))
+    address = add(address_of(pointer.origin), pointer.offset)
+    m.address_origins[address_of(pointer.origin)] = pointer.origin
+    return m.wrap(64, address)
+
+
+def integer_to_pointer(m: Machine, op: Op) -> Pointer:
+    """An integer that is one known address plus something keeps that origin; any other points anywhere."""
+    address = m.term(op.value("s"))
+    if address.kind is Kind.WRAP and address.payload == 64:
+        address = address.args[0]  # pointer arithmetic is modulo 2**64 anyway
+    bases = [t for c, t in linear_parts(address)[1] if c == 1 and (t in m.address_origins or _list_of(m, t))]
+    if len(bases) == 1:
+        (base,) = bases
+        known = m.address_origins.get(base)
+        origin = known or list_element(m, _list_of(m, base), base.args[0], pointee(op.result).bytes)
+        return Pointer(origin, sub(address, base))
+    return Pointer(unknown_origin(pointee(op.result).bytes), ZERO)
+
+
+def _list_of(m: Machine, term: Term) -> str:
+    """The list whose row holds this address, or an empty string."""
+    if term.kind is Kind.APPLY:
+        for name in m.list_ranks:
+            if term.function == list_word(name, "address"):
+                return name
+    return ""
+
+
+def get_global(m: Machine, op: Op) -> Pointer:
+    name = op.attributes["name"]
+    found = next(item for item in m.module.globals if item.name == name)
+    element = pointee(op.result)
+    stored = found.value.scalar.stored_bytes(found.type.size)
+    return Pointer(Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored)), ZERO)
+
+
+def alloca(m: Machine, op: Op) -> Pointer:
+    element = pointee(op.result)
+    kind = OriginKind.SHARED_LOCAL if "global" in op.flags else OriginKind.LOCAL
+    size = const(op.attributes["num_elem"] * element.bytes)
+    return Pointer(Origin(kind, m.numbering.local_name(op), element.bytes, extent=size), ZERO)
+
+
+RULES: Final[dict[str, Rule]] = {
+    "offset": offset,
+    "ptr_to_ptr": pointer_to_pointer,
+    "ptr_to_int": pointer_to_integer,
+    "int_to_ptr": integer_to_pointer,
+    "get_global": get_global,
+    "alloca": alloca,
+}
+

@@ -1,0 +1,247 @@
+"""Closed forms of loop-carried values: ``v(0) = init``, ``v(k + 1) = next(v(k), k)``.
+
+`next` is a term over *placeholders*, one for each carried value, standing for its value when iteration k begins.  A form
+is accepted only if it follows by induction; what has none becomes a fresh function of k that equals ``init`` at 0.
+
+A form is evaluated at two times: at the iteration variable k, and at the trip count T behind the loop.  T may lie one
+beyond the range of k, so a form is never obtained by substituting T for k in a term that was simplified with k's
+range: `Form.at` builds it anew, and uses `next` at ``time - 1``, an iteration that took place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from .lanes import CoordinateMap
+from .terms import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Function,
+    Kind,
+    Scope,
+    Sort,
+    Term,
+    add,
+    apply,
+    assuming,
+    const,
+    eq,
+    fits_signed,
+    ite,
+    linear_parts,
+    literals,
+    mul,
+    not_,
+    substitute,
+    transform,
+    wrap,
+)
+from .tokens import previous_to
+
+Form: TypeAlias = Callable[[Term], Term]
+"""Time -> value when the iteration of that number begins, over the canonical lanes of the value's shape."""
+
+_MINUS_ONE: Final = const(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """One carried value.  ``lanes``: the lane variables it may depend on; ``placeholder`` applies to exactly these.
+
+    ``unknown`` is the function that stands for it, applied to ``context`` (the outer iterations), k and the lanes,
+    where no form is found.
+    """
+
+    placeholder: Term
+    init: Term
+    next: Term
+    lanes: tuple[Term, ...]
+    unknown: Function
+    context: tuple[Term, ...]
+
+    def fresh(self, time: Term) -> Term:
+        """An arbitrary value for each iteration, the initial one at the first."""
+        return at_start(time, self.init, apply(self.unknown, *self.context, time, *self.lanes))
+
+
+def at_start(time: Term, init: Term, later: Term) -> Term:
+    """``init`` at time 0, ``later`` afterwards; one term where ``later`` gives ``init`` at 0 anyway."""
+    if time.kind is Kind.VAR and substitute(later, {time: ZERO}) is init:
+        return later
+    return ite(eq(time, ZERO), init, later)
+
+
+class Recurrences:
+    """Solves the carried values of one loop together."""
+
+    def __init__(self, iteration: Term, items: Sequence[Recurrence]) -> None:
+        self.k = iteration
+        self.items = items
+        self.forms: dict[Function, Form] = {}
+        self._by_function = {item.placeholder.function: item for item in items}
+        self._now: dict[Function, Term] = {}
+        self._solve()
+
+    def at(self, time: Term) -> list[Term]:
+        """All values at ``time``, in order."""
+        return [self.forms[item.placeholder.function](time) for item in self.items]
+
+    def resolve(self, term: Term) -> Term:
+        """``term`` of iteration k with the placeholders replaced by their forms."""
+        return self._resolve(term, {})
+
+    # ---------------------------------------------------------------------------------------- resolution
+    def _resolve(self, term: Term, memo: dict[Term, Term]) -> Term:
+        if not self._pending(term, solved=True):
+            return term
+
+        def leaf(part: Term) -> Term | None:
+            if part.kind is Kind.APPLY and part.function in self.forms:
+                item = self._by_function[part.function]
+                if part.function not in self._now:
+                    self._now[part.function] = self.forms[part.function](self.k)
+                moved: CoordinateMap = dict(zip(item.lanes, part.args, strict=True))
+                return substitute(self._now[part.function], moved)
+            return None
+
+        return transform(term, leaf, memo)
+
+    def _pending(self, term: Term, *, solved: bool = False) -> bool:
+        """Whether placeholders of this loop occur: unsolved ones, or any with ``solved``."""
+        return any(
+            part.kind is Kind.APPLY
+            and part.function in self._by_function
+            and (solved or part.function not in self.forms)
+            for part in term.free
+        )
+
+    # -------------------------------------------------------------------------------------------- solving
+    def _solve(self) -> None:
+        waiting = list(self.items)
+        while waiting:
+            waiting = self._solve_plain(waiting)
+            flag = next((item for item in waiting if self._is_exit_flag(item)), None)
+            if flag is not None:
+                self.forms[flag.placeholder.function] = flag.fresh
+                waiting = self._solve_before_exit([item for item in waiting if item is not flag], flag)
+            elif waiting:
+                first = waiting.pop(0)
+                self.forms[first.placeholder.function] = first.fresh
+
+    def _solve_plain(self, waiting: list[Recurrence]) -> list[Recurrence]:
+        """Find forms until no more turn up; one value's form may make another's visible."""
+        progress = True
+        while progress:
+            progress = False
+            for item in list(waiting):
+                form = self._form(item, self._resolve(item.next, {}))
+                if form is not None:
+                    self.forms[item.placeholder.function] = form
+                    waiting.remove(item)
+                    progress = True
+        return waiting
+
+    def _is_exit_flag(self, item: Recurrence) -> bool:
+        """A boolean that stays true once it is: how a `for` with a `break` is lowered."""
+        if item.placeholder.sort is not Sort.BOOL or item.lanes:
+            return False
+        after = assuming(self._resolve(item.next, {}), literals(item.placeholder))
+        return after is TRUE
+
+    def _solve_before_exit(self, waiting: list[Recurrence], flag: Recurrence) -> list[Recurrence]:
+        """Values that have a form as long as ``flag`` is false.
+
+        Let F be the flag and v a value whose ``next`` is g(v, k) wherever ``next F`` is false.  Claim: if F(k) is false,
+        then v(k) is the form of ``v(0) = init, v(k+1) = g(v(k), k)``.  Induction: F never returns to false, so F(k+1)
+        false implies F(k) false, hence v(k) has the form, and as ``next F`` is false in iteration k, v(k+1) = g(v(k), k).
+        Once F is true nothing is claimed: the value is a fresh function.
+        """
+        raised = self.forms[flag.placeholder.function]
+        lowered = literals(not_(flag.next)) | literals(not_(flag.placeholder))
+        now = {condition: truth for condition, truth in lowered.items()}
+        progress = True
+        while progress:
+            progress = False
+            for item in list(waiting):
+                step = self._resolve(assuming(item.next, now), {})
+                step = assuming(step, literals(not_(raised(self.k))))
+                form = self._form(item, step)
+                if form is not None:
+                    self.forms[item.placeholder.function] = _while_lowered(raised, form, item.fresh)
+                    waiting.remove(item)
+                    progress = True
+        return waiting
+
+    # ---------------------------------------------------------------------------------------------- forms
+    def _form(self, item: Recurrence, step: Term) -> Form | None:
+        if step is item.placeholder:
+            return lambda time: item.init
+        if not self._pending(step):
+            return self._shifted(item.init, step)
+        if item.placeholder.sort is Sort.BOOL:
+            return None
+        return self._affine(item, step, item.init, 0) or self._affine_after_first(item, step)
+
+    def _shifted(self, init: Term, step: Term) -> Form:
+        """``next`` does not look at carried values: v(k) is ``next`` of the iteration before, or ``init``.
+
+        Where ``next`` at -1 is the very term ``init``, no choice is needed.
+        """
+        plain = substitute(step, {self.k: _MINUS_ONE}) is init
+
+        def form(time: Term) -> Term:
+            later = substitute(step, {self.k: previous_to(time)})
+            return later if plain else ite(eq(time, ZERO), init, later)
+
+        return form
+
+    def _affine(self, item: Recurrence, step: Term, init: Term, start: int) -> Form | None:
+        """``next = wrap(v + d)`` with d the same in every iteration: v(k) = wrap(init + (k - start) * d).
+
+        ``wrap_N(wrap_N(x) + d) = wrap_N(x + d)``, so one wrap of the sum is exact for any number of iterations; without
+        a wrap in ``next`` every v(k) is the sum itself.  ``init`` is the value at time ``start``.
+        """
+        bits = step.payload if step.kind is Kind.WRAP else None
+        inner = step.args[0] if step.kind is Kind.WRAP else step
+        if dict((term, c) for c, term in linear_parts(inner)[1]).get(item.placeholder) != 1:
+            return None
+        distance = add(inner, mul(_MINUS_ONE, item.placeholder))
+        if self._pending(distance) or self.k in distance.free:
+            return None
+
+        def form(time: Term) -> Term:
+            total = add(init, mul(add(time, const(-start)), distance))
+            if bits is None:
+                return total
+            value = wrap(bits, total)
+            # A narrower wrap than the value's own type does not hold for the initial value.
+            return value if fits_signed(init, bits) else ite(eq(time, const(start)), init, value)
+
+        return form
+
+    def _affine_after_first(self, item: Recurrence, step: Term) -> Form | None:
+        """``next`` differs in the first iteration (nvcc's C loops count up only from the second on)."""
+        first = eq(self.k, ZERO)
+        in_first = substitute(assuming(step, {first: TRUE}), {item.placeholder: item.init, self.k: ZERO})
+        if self._pending(in_first):
+            return None
+        later = self._affine(item, assuming(step, {first: FALSE}), in_first, 1)
+        if later is None:
+            return None
+        return lambda time: at_start(time, item.init, later(time))
+
+
+def _while_lowered(raised: Form, form: Form, fresh: Form) -> Form:
+    return lambda time: ite(raised(time), fresh(time), form(time))
+
+
+def placeholder(
+    name: str, sort: Sort, low: int | None, high: int | None, lanes: tuple[Term, ...]
+) -> Term:
+    """What stands for a carried value while its loop is examined."""
+    return apply(Function(name, Scope.ITERATION, low, high, sort), *lanes)
+
+

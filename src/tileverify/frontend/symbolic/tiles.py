@@ -1,0 +1,275 @@
+"""Rules for ops that make tiles and move their elements, and for values that are not followed (floats, reductions).
+
+`assume` is here too: it hands its operand on unchanged and leaves a promise (TV401) behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
+from .integers import constant_element, zero_extended
+from .lanes import CoordinateMap, lane, moved, permuted, reshaped
+from .machine import Machine, Rule, element_bits, pointee, shape_of
+from .pointers import address_of
+from .terms import (
+    ZERO,
+    Term,
+    add,
+    and_,
+    const,
+    eq,
+    floordiv,
+    floormod,
+    ite,
+    le,
+    lt,
+    scale,
+    sub,
+    substitute,
+)
+from .values import Lanewise, Opaque, Pointer, SymbolicValue, TensorView, choose, is_uniform, move
+
+_LOOKUP_LIMIT: Final = 64
+"""A constant tile up to this size that is no arithmetic progression becomes a chain of choices."""
+
+
+def _lanewise(m: Machine, value: Value) -> Lanewise:
+    content = m.value(value)
+    assert isinstance(content, Term | Opaque | Pointer), content
+    return content
+
+
+# ---------------------------------------------------------------------------------------------- making
+def constant(m: Machine, op: Op) -> SymbolicValue:
+    value = op.attributes["value"]
+    assert isinstance(value, Constant)
+    if value.scalar.is_float:
+        return Opaque(uniform=True)
+    bits = value.scalar.bits
+    if value.is_splat:
+        return constant_element(value.element(0), bits)
+    elements = [value.element(i) for i in range(value.count)]
+    if len(set(elements)) == 1:
+        return constant_element(elements[0], bits)
+    linear, stride = ZERO, 1
+    for dim in reversed(range(len(value.type.shape))):
+        linear = add(linear, scale(stride, lane(dim, value.type.shape[dim])))
+        stride *= value.type.shape[dim]
+    step = elements[1] - elements[0]
+    if bits > 1 and all(element == elements[0] + i * step for i, element in enumerate(elements)):
+        return add(const(elements[0]), scale(step, linear))
+    if value.count > _LOOKUP_LIMIT:
+        return m.unknown(op, op.result, uniform=True)
+    chosen = constant_element(elements[-1], bits)
+    for i in reversed(range(value.count - 1)):
+        chosen = ite(eq(linear, const(i)), constant_element(elements[i], bits), chosen)
+    return chosen
+
+
+def iota(m: Machine, op: Op) -> Term:
+    return lane(0, shape_of(op.result)[0])
+
+
+# ---------------------------------------------------------------------------------------------- moving
+def broadcast(m: Machine, op: Op) -> SymbolicValue:
+    """A dimension of size 1 has no lane variable: the term already says what it is in every element."""
+    return m.value(op.value("s"))
+
+
+def reshape(m: Machine, op: Op) -> SymbolicValue:
+    source = op.value("s")
+    return move(_lanewise(m, source), reshaped(shape_of(source), shape_of(op.result)))
+
+
+def permute(m: Machine, op: Op) -> SymbolicValue:
+    source = op.value("s")
+    return move(_lanewise(m, source), permuted(shape_of(source), op.attributes["perm"]))
+
+
+def cat(m: Machine, op: Op) -> SymbolicValue:
+    left, right = op.value("lhs"), op.value("rhs")
+    dim, size = op.attributes["dim"], shape_of(left)[op.attributes["dim"]]
+    position = lane(dim, shape_of(op.result)[dim])
+    shifted = sub(position, const(size))
+    return choose(
+        lt(position, const(size)),
+        move(_lanewise(m, left), _moved_along(left, dim, position)),
+        move(_lanewise(m, right), _moved_along(right, dim, shifted)),
+    )
+
+
+def _moved_along(source: Value, dim: int, coordinate: Term) -> CoordinateMap:
+    shape = shape_of(source)
+    return moved(shape, [coordinate if d == dim else lane(d, size) for d, size in enumerate(shape)])
+
+
+def extract(m: Machine, op: Op) -> SymbolicValue:
+    """Subtile ``index`` of a tile that is cut into subtiles of the result's shape."""
+    source = op.value("s")
+    whole, part = shape_of(source), shape_of(op.result)
+    starts = _subtile_starts(m, op, whole, part)
+    coordinates = [add(start, lane(d, part[d])) for d, start in enumerate(starts)]
+    return move(_lanewise(m, source), moved(whole, coordinates))
+
+
+def insert(m: Machine, op: Op) -> SymbolicValue:
+    source, target = op.value("s"), op.value("dest")
+    whole, part = shape_of(target), shape_of(source)
+    starts = _subtile_starts(m, op, whole, part)
+    offsets = [sub(lane(d, whole[d]), start) for d, start in enumerate(starts)]
+    covered = and_(*(and_(le(ZERO, at), lt(at, const(part[d]))) for d, at in enumerate(offsets)))
+    return choose(covered, move(_lanewise(m, source), moved(part, offsets)), _lanewise(m, target))
+
+
+def _subtile_starts(m: Machine, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
+    """First element of the subtile per dimension; an index beyond the last subtile is undefined (TV302)."""
+    starts = []
+    for d, index in enumerate(op.group("index")):
+        number = zero_extended(m, m.term(index), element_bits(index))
+        count = whole[d] // part[d]
+        m.promise(op, "TV302", lt(number, const(count)), f"subtile index along dimension {d} is less than {count}")
+        starts.append(scale(part[d], number))
+    return starts
+
+
+def select(m: Machine, op: Op) -> SymbolicValue:
+    return choose(m.term(op.value("c")), m.value(op.value("t")), m.value(op.value("f")))
+
+
+# ---------------------------------------------------------------------------------------------- assume
+def assume(m: Machine, op: Op) -> SymbolicValue:
+    operand = op.value("s")
+    content, predicate = m.value(operand), op.attributes["pred"]
+    shape = operand.type.shape if isinstance(operand.type, TileType) else ()
+    unit = 1
+    if isinstance(content, TensorView):
+        number = add(address_of(content.origin), content.base)
+    elif isinstance(content, Pointer):
+        number, unit = add(address_of(content.origin), content.offset), pointee(operand).bytes
+    elif isinstance(content, Term):
+        number = content
+    else:
+        return content
+    for condition, text in _predicates(predicate, number, shape, unit):
+        m.promise(op, "TV401", condition, text, shape)
+    return content
+
+
+def _predicates(predicate: object, number: Term, shape: Sequence[int], unit: int) -> list[tuple[Term, str]]:
+    """What an assumption says of ``number``, which counts ``unit`` per element of a run (bytes for pointers)."""
+    match predicate:
+        case Bounded(lower, upper):
+            found = []
+            if lower is not None:
+                found.append((le(const(lower), number), f"assumed: value is at least {lower}"))
+            if upper is not None:
+                found.append((le(number, const(upper)), f"assumed: value is at most {upper}"))
+            return found
+        case DivBy(divisor, None, _):
+            return [(eq(floormod(number, const(divisor)), ZERO), f"assumed: value is divisible by {divisor}")]
+        case DivBy(divisor, every, along) if every is not None and along is not None:
+            # The first of every run of `every` elements along `along` is divisible, the others count up from it.
+            position = lane(along, shape[along])
+            within = floormod(position, const(every))
+            first = substitute(number, moved_to_start(shape, {along: every}))
+            return [
+                (
+                    eq(floormod(first, const(divisor)), ZERO),
+                    f"assumed: every {every}th value along dimension {along} is divisible by {divisor}",
+                ),
+                (
+                    eq(number, add(first, scale(unit, within))),
+                    f"assumed: runs of {every} values along dimension {along} are consecutive",
+                ),
+            ]
+        case SameElements(groups):
+            first = substitute(number, moved_to_start(shape, dict(enumerate(groups))))
+            return [(eq(number, first), f"assumed: values are equal in groups of {'x'.join(map(str, groups))}")]
+    raise AssertionError(predicate)
+
+
+def moved_to_start(shape: Sequence[int], groups: dict[int, int]) -> CoordinateMap:
+    """Every lane moved to the first of its group along the given dimensions."""
+    return {
+        lane(dim, shape[dim]): scale(size, floordiv(lane(dim, shape[dim]), const(size)))
+        for dim, size in groups.items()
+        if shape[dim] > 1
+    }
+
+
+# ------------------------------------------------------------------------------------- not followed further
+def opaque(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """A result of which only the type is known: floats, comparisons of floats, matrix products, byte packing.
+
+    It is uniform where all operands are: the op computes one function of them.
+    """
+    uniform = not m.loops and all(
+        _uniform(m, value)
+        for operand in op.operands.values()
+        for value in (operand if isinstance(operand, tuple) else (operand,))
+        if value is not None
+    )
+    return tuple(m.unknown(op, result, uniform=uniform, suffix=_index(op, i)) for i, result in enumerate(op.results))
+
+
+def _uniform(m: Machine, value: Value) -> bool:
+    content = m.value(value)
+    return content.uniform if isinstance(content, Opaque) else isinstance(content, Term) and is_uniform(content)
+
+
+def _index(op: Op, i: int) -> str:
+    return f".{i}" if len(op.results) > 1 else ""
+
+
+def combine(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """``reduce`` and ``scan``: order and grouping belong to the compiler, so the result is any value of its type.
+
+    The body still runs once on arbitrary elements, because what it must not do (divide by 0, overflow a flagged op)
+    is an obligation like everywhere else.
+    """
+    body = op.regions[0].blocks[0]
+    for i, argument in enumerate(body.arguments):
+        m.env[argument] = _element_of(m, op, argument, i)
+    m.run(body)
+    return tuple(m.unknown(op, result, suffix=f"{_index(op, i)}") for i, result in enumerate(op.results))
+
+
+def _element_of(m: Machine, op: Op, argument: Value, position: int) -> SymbolicValue:
+    assert isinstance(argument.type, TileType)
+    if isinstance(argument.type.element, PointerType):
+        raise m.unsupported(op, "a reduction of pointers")
+    return m.unknown(op, argument, suffix=f".operand{position}")
+
+
+def bitcast(m: Machine, op: Op) -> SymbolicValue:
+    source = op.value("s")
+    assert isinstance(source.type, TileType)
+    if isinstance(source.type.element, ScalarType) and source.type == op.result.type:
+        return m.value(source)
+    return opaque(m, op)[0]
+
+
+RULES: Final[dict[str, Rule]] = {
+    "constant": constant,
+    "iota": iota,
+    "broadcast": broadcast,
+    "reshape": reshape,
+    "permute": permute,
+    "cat": cat,
+    "extract": extract,
+    "insert": insert,
+    "select": select,
+    "assume": assume,
+    "bitcast": bitcast,
+    "reduce": combine,
+    "scan": combine,
+    **dict.fromkeys(
+        (
+            "absf addf atan2 ceil cmpf cos cosh divf exp exp2 floor fma fpowf fpowi ftof ftoi itof log log2 maxf minf "
+            "mmaf mmaf_scaled mmai mulf negf pack remf rsqrt sin sinh sqrt subf tan tanh unpack"
+        ).split(),
+        opaque,
+    ),
+}

@@ -1,0 +1,184 @@
+"""Which memory an entry may write: a flow-insensitive points-to pass over the whole body.
+
+The contents of an array that no block writes are the same in every block; this pass decides which arrays those are.
+It runs before the symbolic execution and over-approximates it: `Written.check` holds the executor to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ..bytecode.model import (
+    Entry,
+    GatherScatterViewType,
+    Op,
+    PartitionViewType,
+    PointerType,
+    ScalarType,
+    StridedViewType,
+    TensorViewType,
+    TileType,
+    Value,
+)
+from .numbering import Numbering, walk
+from .summary import Access, Origin, OriginKind
+
+ANYTHING: Final = "?"
+"""The name of memory of unknown origin."""
+
+_ADDRESS: Final = {
+    "store_ptr_tko": "ptr",
+    "atomic_rmw_tko": "ptr",
+    "atomic_cas_tko": "ptr",
+    "store_view_tko": "view",
+    "atomic_red_view_tko": "view",
+    "multimem_reduce_view_tko": "view",
+    "multimem_store_view_tko": "view",
+}
+"""Writing ops and their address operand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Keys (see `origin_key`) of memory that some block may write; with ``ANYTHING`` in it, all memory."""
+
+    keys: frozenset[str]
+    groups: tuple[frozenset[str], ...] = ()
+    """Arguments that may overlap: a write to one is a write to all."""
+
+    def may_write(self, origin: Origin) -> bool:
+        """Whether the contents behind ``origin`` may change during the launch."""
+        if ANYTHING in self.keys or origin.kind is OriginKind.UNKNOWN:
+            return True
+        names = {origin_key(origin)}
+        names |= {f"p:{name}" for group in self.groups if origin.name in group for name in group}
+        names |= {f"e:{name}" for group in self.groups if origin.name in group for name in group}
+        return bool(names & self.keys)
+
+    def check(self, origin: Origin, access: Access) -> None:
+        """The executor may not find a write that this pass did not foresee."""
+        if access is not Access.READ:
+            assert self.may_write(origin), f"unforeseen write to {origin.kind.value} {origin.name}"
+
+
+def origin_key(origin: Origin) -> str:
+    """The name of an origin in a `Written`."""
+    match origin.kind:
+        case OriginKind.PARAMETER:
+            return f"p:{origin.name}"
+        case OriginKind.LIST:
+            return f"l:{origin.name}"
+        case OriginKind.LIST_ELEMENT:
+            return f"e:{origin.name}"
+        case OriginKind.GLOBAL:
+            return f"g:{origin.name}"
+        case OriginKind.LOCAL | OriginKind.SHARED_LOCAL:
+            return f"a:{origin.name}"
+        case OriginKind.UNKNOWN:
+            return ANYTHING
+
+
+def find_written(
+    entry: Entry,
+    origins: Iterable[tuple[Value, Origin]],
+    groups: Sequence[frozenset[str]],
+    numbering: Numbering,
+) -> Written:
+    """The memory that ``entry`` may write; ``origins`` are the origins of its pointer parameters."""
+    sources: dict[Value, set[str]] = {value: {origin_key(origin)} for value, origin in origins}
+    flows = list(_flows(entry))
+    ops = list(walk(entry.body))
+    for op in ops:
+        if op.name == "alloca":
+            sources[op.result] = {f"a:{numbering.local_name(op)}"}
+        elif op.name == "get_global":
+            sources[op.result] = {f"g:{op.attributes['name']}"}
+    _spread(flows, sources)
+    # An address that came from nowhere known may be any.
+    for op in ops:
+        if op.name == "int_to_ptr" and not sources.get(op.value("s")):
+            sources[op.result] = {ANYTHING}
+    _spread(flows, sources)
+    keys: set[str] = set()
+    for op in ops:
+        if op.name in _ADDRESS:
+            keys |= sources.get(op.value(_ADDRESS[op.name]), set()) or {ANYTHING}
+    return Written(frozenset(keys), tuple(groups))
+
+
+def _spread(flows: Sequence[tuple[Value, Value, str]], sources: dict[Value, set[str]]) -> None:
+    """Follow ``flows`` until nothing changes."""
+    changed = True
+    while changed:
+        changed = False
+        for target, origin, step in flows:
+            arriving = sources.get(origin, set())
+            if step == "load":
+                # An address that was read from memory: an element of that list, or anything.
+                arriving = {f"e:{key[2:]}" if key.startswith("l:") else ANYTHING for key in arriving}
+            known = sources.setdefault(target, set())
+            if not arriving <= known:
+                known |= arriving
+                changed = True
+
+
+def _flows(entry: Entry) -> Iterable[tuple[Value, Value, str]]:
+    """(target, source, step): ``target`` may be an address derived from ``source``."""
+    for op in walk(entry.body):
+        if op.name in ("load_ptr_tko", "load_view_tko"):
+            yield op.results[0], op.value("ptr" if op.name == "load_ptr_tko" else "view"), "load"
+        elif op.results and not op.regions and (kind := _address_kind(op.results[0])):
+            wanted = ("integer",) if op.name == "int_to_ptr" else ("pointer",) if kind == "pointer" else _ADDRESS_KINDS
+            for operand in op.operands.values():
+                for value in operand if isinstance(operand, tuple) else (operand,):
+                    if value is not None and _address_kind(value) in wanted:
+                        yield op.results[0], value, "same"
+        yield from _region_flows(op)
+
+
+_ADDRESS_KINDS: Final = ("pointer", "integer")
+
+
+def _address_kind(value: Value) -> str:
+    """``pointer`` for pointers and views, ``integer`` for the 64-bit integers an address may be kept in, else empty."""
+    match value.type:
+        case TileType(PointerType()) | TensorViewType() | PartitionViewType() | StridedViewType():
+            return "pointer"
+        case GatherScatterViewType():
+            return "pointer"
+        case TileType(ScalarType(name="i64")):
+            return "integer"
+        case _:
+            return ""
+
+
+def _region_flows(op: Op) -> Iterable[tuple[Value, Value, str]]:
+    """Values that enter and leave the regions of ``op``."""
+    if op.name not in ("if", "for", "loop"):
+        return
+    inits = () if op.name == "if" else op.group("inits")
+    for region in op.regions:
+        for block in region.blocks:
+            carried = block.arguments[len(block.arguments) - len(inits) :]
+            yield from ((argument, init, "same") for argument, init in zip(carried, inits, strict=True))
+            for leaving in _leaving(op, block.ops):
+                values = leaving.group("args")
+                if leaving.name == "continue":
+                    yield from ((argument, value, "same") for argument, value in zip(carried, values, strict=True))
+                if leaving.name != "continue" or op.name == "for":
+                    yield from ((result, value, "same") for result, value in zip(op.results, values, strict=True))
+    if op.name == "for":
+        yield from ((result, init, "same") for result, init in zip(op.results, inits, strict=True))
+
+
+def _leaving(op: Op, ops: Sequence[Op]) -> Iterable[Op]:
+    """The terminators that leave a region of ``op``: its own yields, or continues and breaks, also inside ``if``s."""
+    for inner in ops:
+        if inner.name == ("yield" if op.name == "if" else "continue") or (op.name == "loop" and inner.name == "break"):
+            yield inner
+        elif inner.name == "if" and op.name != "if":
+            for region in inner.regions:
+                for block in region.blocks:
+                    yield from _leaving(op, block.ops)

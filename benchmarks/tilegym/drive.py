@@ -16,9 +16,8 @@ import traceback
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402
-
-import cases  # noqa: E402
+import cases
+import torch
 
 
 def main(parts: list[str]) -> int:

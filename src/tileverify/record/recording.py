@@ -25,11 +25,12 @@ INDEX = "index.json"
 @dataclass(slots=True)
 class Recording:
     """``specialisations`` by file stem, in the order of their first launch, in the form that ``index.json`` has;
-    ``earlier`` are the runs of a recording that this one extends."""
+    ``observed`` counts the launches in the journals, ``earlier`` are the runs of a recording that this one extends."""
 
     specialisations: dict[str, dict[str, Any]] = field(default_factory=dict)
     bytecode: dict[str, Path] = field(default_factory=dict)
     earlier: list[dict[str, Any]] = field(default_factory=list)
+    observed: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
     left_out: int = 0
     imported_cuda_tile: bool = False
@@ -64,6 +65,7 @@ class Recording:
             self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
             self.specialisations.setdefault(stem, _entry(stem, event))
         elif kind == "launch":
+            self.observed += 1
             entry = self.specialisations[stems[event.pop("key")]]
             _add_launch(entry, _launch(entry["parameters"], event), launches)
 
@@ -163,13 +165,10 @@ def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _relocatable(argument: dict[str, Any]) -> dict[str, Any]:
-    """The argument without its address, of which only the alignment (bytes, at most 256) outlives the run."""
-    plain = dict(argument)
+    """The argument without its address, which means nothing once the process is gone."""
+    plain = {key: value for key, value in argument.items() if key != "address"}
     if "items" in plain:
         plain["items"] = [_relocatable(item) for item in plain["items"]]
-    if "address" in plain:
-        address = plain.pop("address")
-        plain["alignment"] = min(256, address & -address) or 256
     return plain
 
 

@@ -75,7 +75,7 @@ def record(
         if append and output.exists():
             recording.read_folder(output, options.launches)
         recording.read_journals(journals, options.launches)
-        if not recording.launches:
+        if not recording.observed:
             raise NoKernelFound(_nothing(command, exit_code, recording))
         recording.write(made, {"command": list(command), "exit_code": exit_code, "no_gpu": no_gpu})
         _publish(made, output, staging / "replaced")

@@ -1,0 +1,43 @@
+"""``tilegym.ops``: state-space models and delta rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import torch
+from tilegym.ops.cutile.chunk_gated_delta_rule import chunk_gated_delta_rule
+from tilegym.ops.cutile.mamba2 import mamba2_chunk_backward, mamba2_chunk_forward
+from tilegym.ops.cutile.recurrent_gated_delta_rule import recurrent_gated_delta_rule
+
+from . import Call, case, normal
+
+FLOAT = torch.float32
+
+
+@case
+def state_space() -> Iterator[Call]:
+    for batch, tokens, heads, dim, groups, state in ((2, 256, 8, 64, 2, 128), (1, 1024, 16, 64, 1, 64), (1, 512, 4, 64, 4, 128)):
+        x, b, c = normal(batch, tokens, heads, dim), normal(batch, tokens, groups, state), normal(batch, tokens, groups, state)
+        a, d, dt = -torch.rand(heads, device="cuda"), normal(heads, dtype=FLOAT), torch.rand(batch, tokens, heads, device="cuda")
+        initial = torch.zeros(batch, heads, dim, state, device="cuda")
+        for chunk in (64, 128):
+            yield partial(mamba2_chunk_forward, x, a, b, c, d, dt, initial, chunk)
+            gradients = torch.randn_like(x), torch.zeros_like(initial)
+            yield partial(mamba2_chunk_backward, x, a, b, c, d, dt, initial, *gradients, chunk)
+
+
+@case
+def delta_rules() -> Iterator[Call]:
+    for batch, tokens, heads, value_heads, dim, value_dim in ((2, 256, 4, 8, 128, 128), (1, 100, 2, 2, 64, 128), (4, 1, 8, 16, 128, 128)):
+        query, key = normal(batch, tokens, heads, dim), normal(batch, tokens, heads, dim)
+        value = normal(batch, tokens, value_heads, value_dim)
+        gate, beta = -torch.rand(batch, tokens, value_heads, device="cuda"), torch.rand(batch, tokens, value_heads, device="cuda")
+        state = normal(batch, value_heads, dim, value_dim, dtype=FLOAT)
+        for initial in (None, state):
+            options = {"initial_state": initial, "output_final_state": initial is not None}
+            for normalised in (True, False):
+                options["use_qk_l2norm_in_kernel"] = normalised
+                yield partial(recurrent_gated_delta_rule, query, key, value, gate, beta, **options)
+                if heads == value_heads:
+                    yield partial(chunk_gated_delta_rule, query, key, value, gate, beta, **options)

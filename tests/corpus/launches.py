@@ -1,0 +1,224 @@
+"""Concrete launches within a contract, drawn at random, and what the reference interpreter sees in them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from tileverify.backend.interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
+from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
+from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.expressions import constant_value, evaluate, free_names
+from tileverify.frontend.sources.launch import (
+    Apply,
+    ArrayArgument,
+    Expression,
+    KernelUnit,
+    LaunchSpec,
+    ListArgument,
+    SameArray,
+    ScalarArgument,
+    TupleArgument,
+)
+from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
+
+SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
+LARGEST_CONTENTS = 1 << 14
+"""Elements of an index array that get values of their own."""
+STEPS = 1 << 27
+BLOCKS = 12
+"""Blocks to run of a larger grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the blocks of one launch did: the codes of all faults."""
+
+    launch: ConcreteLaunch
+    codes: frozenset[str]
+
+
+def drawn_launches(spec: LaunchSpec, count: int, seed: int) -> list[ConcreteLaunch]:
+    """``count`` different launches that satisfy the contract, more than one block where it allows that."""
+    source = random.Random(seed)
+    choices = _choices(spec)
+    found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
+    for _ in range(4000):
+        values = {name: source.choice(numbers) for name, numbers in choices.items()}
+        grid = _grid(spec, values, source)
+        if grid is not None:
+            found.setdefault((*values.values(), *grid), (values, grid))
+    drawn = list(found.values())
+    several = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= 64] or drawn
+    return [_launch(spec, values, grid, source) for values, grid in source.sample(several, min(count, len(several)))]
+
+
+def observe(unit: KernelUnit, launch: ConcreteLaunch) -> Observed:
+    """Runs some blocks, each from the initial memory, and compares all pairs of them."""
+    module = decode(unit.bytecode, file=str(unit.file))
+    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    bound = bind_launch(module, entry, unit.parameters, launch)
+    logs = [_run(bound, launch, block) for block in _some_blocks(launch.grid)]
+    loops = loops_around(entry.body)
+    codes = {event.code for log in logs for event in log.events}
+    codes |= {"TV201" for log in logs for _ in unordered(log, loops)}
+    codes |= {"TV202" for log in logs for _ in doubled_lanes(log)}
+    for first, second in combinations(logs, 2):
+        for code in ("TV101", "TV102", "TV103"):
+            if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False)):
+                codes.add(code)
+    return Observed(launch, frozenset(codes))
+
+
+def _run(bound: BoundLaunch, launch: ConcreteLaunch, block: Block) -> BlockLog:
+    log = run_block(bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(STEPS), apart=True)
+    assert log.stopped is None or log.events, f"block {block} of {launch.grid}: {log.stopped}"
+    return log
+
+
+def _volume(grid: Block) -> int:
+    return grid[0] * grid[1] * grid[2]
+
+
+def _some_blocks(grid: Block) -> Sequence[Block]:
+    """All blocks of a small grid; of a larger one its corners, neighbours, powers of two."""
+    if _volume(grid) <= 2 * BLOCKS:
+        return [(x, y, z) for x in range(grid[0]) for y in range(grid[1]) for z in range(grid[2])]
+    powers = [1 << k for k in range(24)]
+    axes = []
+    for size in grid:
+        near = [0, 1, size - 1, size - 2, *reversed([power for power in powers if power < size]), 2, 3]
+        axes.append(list(dict.fromkeys(place for place in near if 0 <= place < size)))
+    keep = BLOCKS if min(sorted(grid)[1:]) == 1 else 4
+    xs, ys, zs = (sorted(axis[:keep]) for axis in axes)
+    return list(product(xs, ys, zs))
+
+
+# ------------------------------------------------------------------------------------------- drawing values
+def _expressions(spec: LaunchSpec) -> Iterator[Expression]:
+    yield from spec.grid or ()
+    yield from (clause for clause in spec.requires if not isinstance(clause, SameArray))
+    for array in _arrays(spec):
+        yield from array.shape
+        yield from array.strides or ()
+    for argument in spec.arguments:
+        if isinstance(argument, ListArgument):
+            yield argument.length
+        if isinstance(argument, ScalarArgument) and argument.value is not None:
+            yield argument.value
+
+
+def _arrays(spec: LaunchSpec) -> Iterator[ArrayArgument]:
+    yield from spec.arrays()
+    yield from (argument.element for argument in spec.arguments if isinstance(argument, ListArgument))
+
+
+def _scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:
+    for argument in spec.arguments:
+        items = argument.items if isinstance(argument, TupleArgument) else (argument,)
+        yield from (item for item in items if isinstance(item, ScalarArgument) and item.dtype[0] in "iu")
+
+
+def _choices(spec: LaunchSpec) -> dict[str, tuple[int, ...]]:
+    """Values to try for every free name: usual sizes, and the neighbourhood of what the name is compared with."""
+    names = frozenset[str]().union(*(free_names(expression) for expression in _expressions(spec)))
+    names |= {scalar.name for scalar in _scalars(spec) if scalar.value is None}
+    choices = {name: list(SIZES) for name in sorted(names) if "." not in name}
+    for clause in spec.requires:
+        if isinstance(clause, Apply) and len(clause.args) == 2:
+            bound = constant_value(clause.args[1])
+            if bound is not None:
+                for name in free_names(clause.args[0]) & choices.keys():
+                    choices[name] += [bound, bound + 1, bound + 70, bound + 2050]
+    return {name: tuple(values) for name, values in choices.items()}
+
+
+def _grid(spec: LaunchSpec, values: Mapping[str, int], source: random.Random) -> Block | None:
+    """The grid that ``values`` give, or ``None`` if the contract does not allow them."""
+    clauses = [clause for clause in spec.requires if not isinstance(clause, SameArray)]
+    if not all(evaluate(clause, values) for clause in clauses):
+        return None
+    ranges = [(fact.low, fact.high) for fact in spec.data if fact.low is not None and fact.high is not None]
+    if any(evaluate(low, values) >= evaluate(high, values) for low, high in ranges):
+        return None
+    if spec.grid is None:
+        return (source.randint(1, 3), 1, 1)
+    x, y, z = (evaluate(axis, values) for axis in spec.grid)
+    return (x, y, z) if all(1 <= axis < 1 << 24 for axis in (x, y, z)) else None
+
+
+def _launch(spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random) -> ConcreteLaunch:
+    places = _allocations(spec)
+    arrays = {array.name: _array(array, spec, values, source, places.get(array.name)) for array in spec.arrays()}
+    lists = {}
+    for argument in spec.arguments:
+        if isinstance(argument, ListArgument):
+            count = min(evaluate(argument.length, values), 5)
+            lists[argument.name] = tuple(_array(argument.element, spec, values, source, None) for _ in range(count))
+    scalars = {
+        scalar.name: values[scalar.name] if scalar.value is None else evaluate(scalar.value, values)
+        for scalar in _scalars(spec)
+    }
+    return ConcreteLaunch(grid, arrays, scalars, lists)
+
+
+def _allocations(spec: LaunchSpec) -> dict[str, tuple[str, int]]:
+    """Arrays that share memory: allocation and offset in elements.  Groups without ``is`` are shifted by one."""
+    places: dict[str, tuple[str, int]] = {}
+    for group in (*spec.alias, *spec.overlap):
+        first, *others = sorted(group, reverse=True)
+        for place, name in enumerate((first, *others)):
+            places[name] = (f"{first}'s memory", place)
+    for clause in spec.requires:
+        if isinstance(clause, SameArray):
+            places[clause.first] = places[clause.second] = (f"{clause.first}'s memory", 0)
+    return places
+
+
+def _array(
+    array: ArrayArgument,
+    spec: LaunchSpec,
+    values: Mapping[str, int],
+    source: random.Random,
+    place: tuple[str, int] | None,
+) -> ConcreteArray:
+    shape = tuple(evaluate(size, values) for size in array.shape)
+    if array.strides is not None:
+        strides = tuple(evaluate(stride, values) for stride in array.strides)
+    else:
+        strides = tuple(_product(shape[dim + 1 :]) for dim in range(len(shape)))
+    contents = _contents(array, spec, values, source, _product(shape)) if array.dtype[0] in "iu" else {}
+    allocation, offset = place or ("", 0)
+    return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
+
+
+def _product(sizes: Sequence[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _contents(
+    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int
+) -> dict[int, int]:
+    """Values of an index array that make its facts true; where none says so, they are distinct half of the time."""
+    if not 0 < count <= LARGEST_CONTENTS:
+        return {}
+    low, high, distinct = -2, count, False
+    for fact in spec.data:
+        if fact.array != array.name:
+            continue
+        distinct |= fact.kind in ("injective", "permutation")
+        if fact.kind == "permutation":
+            low, high = 0, count
+        elif fact.kind == "injective":
+            low, high = -2, count + 10
+        elif fact.kind == "range" and fact.low is not None and fact.high is not None:
+            low, high = evaluate(fact.low, values), evaluate(fact.high, values)
+    distinct |= source.random() < 0.5 and high - low >= count
+    drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    return dict(enumerate(drawn))

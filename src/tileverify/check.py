@@ -27,7 +27,7 @@ from .results import Finding, KernelResult, Report, SourceSite, Times, Verdict
 if TYPE_CHECKING:
     from .frontend.bytecode.model import Entry, Module
     from .frontend.sources.discover import SourceFailure
-    from .frontend.sources.launch import KernelUnit
+    from .frontend.sources.launch import KernelUnit, LaunchSpec
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -122,7 +122,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     module = decode(unit.bytecode, file=compiled.file)
     entry = entry_of(module, unit)
     decode_ms = clock.lap()
-    groups = (*unit.launch.alias, *unit.launch.overlap)
+    groups = overlap_groups(unit.launch)
     summary = summarize(module, entry, unit.parameters, may_overlap=groups)
     execute_ms = clock.lap()
     spent = (decode_ms + execute_ms) / 1000
@@ -152,6 +152,14 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if cache:
         cache.store(unit, key, result)
     return replace(result, findings=_displayed(result.findings, unit))
+
+
+def overlap_groups(launch: LaunchSpec) -> tuple[frozenset[str], ...]:
+    """Arguments that may share memory: named groups, and pairs that the contract says are one array."""
+    from .frontend.sources.launch import SameArray
+
+    same = (frozenset((r.first, r.second)) for r in launch.requires if isinstance(r, SameArray))
+    return (*launch.alias, *launch.overlap, *same)
 
 
 # ------------------------------------------------------------------------------------------ many kernels
@@ -243,10 +251,14 @@ def display_path(path: str | Path) -> str:
 
 def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
     """Findings with short paths; the unit's own file is spelled as the user spelled it, links and all."""
-    names = {str(unit.file.resolve()): display_path(unit.file)}
+    folder, own = unit.file.parent, unit.file.resolve()
 
     def name(file: str) -> str:
-        return names.get(file) or display_path(file)
+        if Path(file) == own:
+            return display_path(unit.file)
+        beside = folder / file
+        # A producer may have noted its sources relative to where the bytecode lies.
+        return display_path(beside if not Path(file).exists() and beside.exists() else file)
 
     def short(site: SourceSite) -> SourceSite:
         chain = tuple((name(file), line, column) for file, line, column in site.call_chain)

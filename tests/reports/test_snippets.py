@@ -29,15 +29,20 @@ def marked(path: Path, line: int | None, column: int | None, access: str = "load
         ("helper(ct.load(a, 0))", 0, "load", "helper(ct.load(a, 0))"),
         ("y = i // d", 4, "divide", "i // d"),
         ("y = ct.load(a, 0)", None, "load", "y = ct.load(a, 0)"),
-        ("    # no code here", 6, "load", "no"),
+        ("    # no code here", 6, "load", "no code here"),
+        ("def kernel(a): pass", 0, "assume", "def kernel(a): pass"),
         ("y = 1", 99, "load", "y = 1"),
-        ("ct.load(a, (i,", 0, "load", "ct.load(a, (i,"),
     ],
 )
 def test_span_of_python_expression(tmp_path: Path, line: str, column: int | None, access: str, expected: str) -> None:
     source = tmp_path / "k.py"
     source.write_text(f"first\n{line}\n")
     assert marked(source, 2, column, access) == expected
+
+
+def test_span_in_a_file_with_a_syntax_error(tmp_path: Path) -> None:
+    (tmp_path / "k.py").write_text("ct.load(a, f(i)) = = 1\n")
+    assert marked(tmp_path / "k.py", 1, 0) == "ct.load(a, f(i))"
 
 
 @pytest.mark.parametrize(

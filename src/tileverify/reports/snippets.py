@@ -116,6 +116,8 @@ def _span(source: _Source, site: SourceSite) -> tuple[int, int, int]:
         return whole
     start = _characters(line, site.column)
     node = _expression(source.expressions.get((site.line, site.column), []), site.access)
+    if node is None and source.expressions:
+        return start, site.line, whole[2]
     if node is None:
         return start, site.line, start + _length_of_call(line[start:])
     last = node.end_lineno or node.lineno

@@ -8,17 +8,16 @@ from __future__ import annotations
 import enum
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from ..codes import CODES
-from ..results import Finding, KernelResult, Report, SourceSite, Times, Verdict, Witness
+from ..results import KernelResult, Report, Times, Verdict
+from .findings import finding_lines
 from .plain import printable
-from .snippets import Snippet, Snippets
+from .snippets import Snippets
 
 _STYLES: Final = {
     Verdict.PROVED: "green",
@@ -91,7 +90,7 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets) -> Iterato
     yield head
     yield from _contract(result, detail)
     for finding in result.findings:
-        yield from (Text("  ").append_text(line) for line in _finding(finding, result.verdict, snippets))
+        yield from (Text("  ").append_text(line) for line in finding_lines(finding, style, snippets))
         yield Text()
 
 
@@ -147,152 +146,6 @@ def _phases(times: Times) -> str:
         ("prove", times.prove),
     )
     return ", ".join(f"{name} {_duration(spent)}" for name, spent in phases)
-
-
-# ------------------------------------------------------------------------------------------- a finding
-def _finding(finding: Finding, verdict: Verdict, snippets: Snippets) -> Iterator[Text]:
-    undecided = finding.code.startswith("TV9")
-    word, style = ("undecided", "yellow") if undecided else ("error", _STYLES[verdict])
-    code = CODES.get(finding.code)
-    head = Text.assemble(
-        (f"{word}[{finding.code}]", f"bold {style}"), (": ", "bold"), (printable(finding.message), "bold")
-    )
-    yield head
-    if finding.obligation and (asked := CODES.get(finding.obligation)):
-        yield Text.assemble("  about ", (asked.code, "bold"), f": {asked.title}")
-    places = [(site, label, snippets.at(site)) for site, label in _merged(finding)]
-    gutter = 1 + max((len(str(snippet.lines[-1][0])) for _, _, snippet in places if snippet), default=1)
-    for site, label, snippet in places:
-        yield from _site(site, label, snippet, gutter, style)
-    bar = " " * gutter + "= "
-    if finding.witness is not None:
-        yield from (Text(bar, "blue").append(printable(line)) for line in _witness(finding.witness))
-    for hint in finding.hints:
-        note = f"   [{hint.id}, {hint.applicability}]"
-        yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
-    if code is not None and verdict is not Verdict.ERROR:
-        yield Text(f"more: tileverify explain {finding.code}", "dim")
-
-
-def _merged(finding: Finding) -> list[tuple[SourceSite, str]]:
-    """The sites with the labels of their carets; neighbours at one place become one snippet."""
-    merged: list[tuple[SourceSite, list[tuple[str, str]]]] = []
-    for number, site in enumerate(finding.sites):
-        label = (_block(number, finding.witness), _action(site, finding.witness))
-        if merged and _place(site) == _place(merged[-1][0]):
-            merged[-1][1].append(label)
-        else:
-            merged.append((site, [label]))
-    return [(site, _label(labels)) for site, labels in merged]
-
-
-def _block(number: int, witness: Witness | None) -> str:
-    if witness is None or number > 1:
-        return ""
-    if witness.block_b is None or witness.block_a == witness.block_b:
-        return f"block {witness.block_a}"
-    return f"block A {witness.block_a}" if number == 0 else f"block B {witness.block_b}"
-
-
-def _action(site: SourceSite, witness: Witness | None) -> str:
-    if not site.array:
-        return ""
-    return f"{site.access} {site.array if witness is None else witness.element}".strip()
-
-
-def _label(labels: list[tuple[str, str]]) -> str:
-    """``block A (0, 0, 0) and block B (1, 0, 0) both store out[3]``; one block that does it twice is named once."""
-    labels = list(dict.fromkeys(labels))
-    blocks = [block for block, _ in labels if block]
-    actions = list(dict.fromkeys(action for _, action in labels if action))
-    if len(blocks) == 2 and len(actions) == 1:
-        return f"{' and '.join(blocks)} both {actions[0]}"
-    return " and ".join(": ".join(part for part in label if part) for label in labels if any(label))
-
-
-def _site(site: SourceSite, label: str, snippet: Snippet | None, gutter: int, style: str) -> Iterator[Text]:
-    label = printable(label)
-    pad = " " * gutter
-    if site.file is None and site.line is None:
-        if label:
-            yield Text.assemble((f"{pad[:-1]}--> ", "blue"), label, " (no source location in the bytecode)")
-        return
-    yield Text.assemble((f"{pad[:-1]}--> ", "blue"), _position(site.file, site.line, site.column), _within(site))
-    for file, line, column in site.call_chain:
-        if (file, line, column) != _place(site):
-            yield Text.assemble((f"{pad}    ", "blue"), "called from ", _position(file, line, column))
-    if snippet is None:
-        if label:
-            yield Text.assemble((f"{pad}= ", "blue"), label)
-    else:
-        yield Text(f"{pad}|", "blue")
-        for number, text in snippet.lines:
-            yield Text.assemble((f"{number:>{gutter - 1}} | ", "blue"), text)
-            if number == snippet.marked:
-                carets = " " * snippet.start + "^" * snippet.width
-                yield Text.assemble((f"{pad}| ", "blue"), (f"{carets} {label}", style))
-        yield Text(f"{pad}|", "blue")
-    if site.expression:
-        yield Text.assemble((f"{pad}= ", "blue"), f"index    {printable(site.expression)}")
-
-
-def _place(site: SourceSite) -> tuple[str | None, int | None, int | None]:
-    return site.file, site.line, site.column
-
-
-def _within(site: SourceSite) -> str:
-    return f" in {printable(site.function)}" if site.function else ""
-
-
-def _position(file: str | None, line: int | None, column: int | None) -> str:
-    """``file:line:column`` with the column counted from 1, as editors do."""
-    parts = [file or "<unknown>", *([str(line)] if line is not None else [])]
-    if line is not None and column is not None:
-        parts.append(str(column + 1))
-    return printable(":".join(parts))
-
-
-# ------------------------------------------------------------------------------------------- a witness
-def _witness(witness: Witness) -> Iterator[str]:
-    if witness.element:
-        yield f"element  {witness.element}"
-    yield f"launch   {'   '.join(_launch(witness))}"
-    for name, contents in witness.data.items():
-        yield f"data     {name} = [{', '.join(map(str, contents))}]"
-    yield from _table(witness)
-    if witness.confirmed_by:
-        yield f"confirmed by {witness.confirmed_by}"
-
-
-def _launch(witness: Witness) -> Iterator[str]:
-    yield f"grid = {witness.grid}"
-    for values in (witness.sizes, witness.scalars, witness.strides):
-        if values:
-            yield _assignments(values)
-
-
-def _assignments(values: Mapping[str, int]) -> str:
-    return "   ".join(f"{name} = {value}" for name, value in values.items())
-
-
-def _table(witness: Witness) -> Iterator[str]:
-    """What differs between the two sides, one column a side; one column where there is one side only."""
-    rows: list[tuple[str, ...]]
-    if witness.block_b is None:
-        rows = [("", "block"), ("block", str(witness.block_a))]
-        rows += [(name, _value(first)) for name, first, _ in witness.variables]
-    else:
-        heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
-        rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
-        rows += [(name, _value(first), _value(second)) for name, first, second in witness.variables]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
-        yield "   ".join(cells).rstrip()
-
-
-def _value(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 # --------------------------------------------------------------------------------------------- words

@@ -1,0 +1,209 @@
+"""A finding for people: message, source with carets, what differs between the two sides, hints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from ..codes import CODES, Family
+from ..results import Finding, SourceSite, Witness
+from .plain import printable
+from .snippets import Snippet, Snippets
+
+_LABEL_COLUMN: Final = 100
+"""A label that would end behind it gets a line of its own."""
+
+_ACCESSES: Final = frozenset(("load", "store", "atomic"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One source position with what happens there; two sites of a finding may share one."""
+
+    site: SourceSite
+    label: str
+    snippet: Snippet | None
+
+
+def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[Text]:
+    """The lines of ``finding``; ``style`` is that of the kernel's verdict."""
+    code = CODES.get(finding.code)
+    undecided = code is not None and code.family is Family.UNDECIDED
+    style = "yellow" if undecided else style
+    word = "undecided" if undecided else "error"
+    yield Text.assemble(
+        (f"{word}[{printable(finding.code)}]", f"bold {style}"), (f": {printable(finding.message)}", "bold")
+    )
+    if finding.obligation and (asked := CODES.get(finding.obligation)):
+        yield Text.assemble("  about ", (asked.code, "bold"), f": {asked.title}")
+    places = _places(finding, snippets)
+    gutter = 1 + max((len(str(place.snippet.lines[-1][0])) for place in places if place.snippet), default=1)
+    for group in _by_file(places):
+        yield from _group(group, gutter, style)
+    if finding.witness is not None:
+        yield from (_fact(line, gutter) for line in _witness(finding.witness))
+    for hint in finding.hints:
+        note = f"   [{hint.id}, {hint.applicability}]"
+        yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
+    if code is not None and code.family is not Family.ERROR:
+        yield Text(f"more: tileverify explain {code.code}", "dim")
+
+
+def _fact(text: str, gutter: int) -> Text:
+    return Text.assemble((" " * gutter + "= ", "blue"), printable(text))
+
+
+# ---------------------------------------------------------------------------------------------- places
+def _places(finding: Finding, snippets: Snippets) -> list[_Place]:
+    labels: dict[tuple[str | None, int | None, int | None], list[tuple[str, str]]] = defaultdict(list)
+    sites = {}
+    for number, site in enumerate(finding.sites):
+        labels[_key(site)].append((_block(number, finding.witness), _action(site, finding.witness)))
+        sites.setdefault(_key(site), site)
+    return [_Place(site, _label(labels[key]), snippets.at(site)) for key, site in sites.items()]
+
+
+def _key(site: SourceSite) -> tuple[str | None, int | None, int | None]:
+    return site.file, site.line, site.column
+
+
+def _block(number: int, witness: Witness | None) -> str:
+    if witness is None or number > 1:
+        return ""
+    if witness.block_b is None or witness.block_a == witness.block_b:
+        return f"block {witness.block_a}"
+    return f"block A {witness.block_a}" if number == 0 else f"block B {witness.block_b}"
+
+
+def _action(site: SourceSite, witness: Witness | None) -> str:
+    if not site.array:
+        return ""
+    target = witness.element if witness and site.access in _ACCESSES else site.array
+    return f"{site.access} {target}".strip()
+
+
+def _label(labels: list[tuple[str, str]]) -> str:
+    """``block A (0, 0, 0) and block B (1, 0, 0) both store out[3]``; one block that does it twice is named once."""
+    labels = list(dict.fromkeys(labels))
+    blocks = [block for block, _ in labels if block]
+    actions = list(dict.fromkeys(action for _, action in labels if action))
+    if len(blocks) == 2 and len(actions) == 1:
+        return printable(f"{' and '.join(blocks)} both {actions[0]}")
+    return printable(" and ".join(": ".join(part for part in label if part) for label in labels if any(label)))
+
+
+# --------------------------------------------------------------------------------------------- snippets
+def _by_file(places: list[_Place]) -> list[list[_Place]]:
+    """Places in one file share a snippet; a place without source stands alone."""
+    groups: dict[object, list[_Place]] = {}
+    for number, place in enumerate(places):
+        groups.setdefault(place.site.file if place.snippet else number, []).append(place)
+    return list(groups.values())
+
+
+def _group(places: list[_Place], gutter: int, style: str) -> Iterator[Text]:
+    pad = " " * gutter
+    for place in places:
+        yield from _heading(place, pad)
+    snippets = [place.snippet for place in places if place.snippet]
+    if snippets:
+        yield Text(f"{pad}|", "blue")
+        lines = dict(sorted(line for snippet in snippets for line in snippet.lines))
+        previous = None
+        for number, text in lines.items():
+            if previous is not None and number != previous + 1:
+                yield Text(f"{'...':>{gutter}}", "blue")
+            previous = number
+            yield Text.assemble((f"{number:>{gutter - 1}} | ", "blue"), text)
+            for place in places:
+                if place.snippet and place.snippet.marked == number:
+                    yield from _carets(place.snippet, place.label, pad, style)
+        yield Text(f"{pad}|", "blue")
+    for place in places:
+        if place.snippet is None and place.label and place.site.file is not None:
+            yield _fact(place.label, gutter)
+        if place.site.expression and place.site.access in _ACCESSES:
+            yield _fact(f"index    {place.site.access} {place.site.expression}", gutter)
+        elif place.site.expression:
+            yield _fact(place.site.expression, gutter)
+
+
+def _heading(place: _Place, pad: str) -> Iterator[Text]:
+    site = place.site
+    arrow = (f"{pad[:-1]}--> ", "blue")
+    if site.file is None and site.line is None:
+        yield Text.assemble(arrow, f"{place.label} (no source location in the bytecode)".strip())
+        return
+    within = f" in {printable(site.function)}" if site.function else ""
+    yield Text.assemble(arrow, _position(*_key(site)), within)
+    for frame in site.call_chain:
+        if frame != _key(site):
+            yield Text.assemble((f"{pad}    ", "blue"), "called from ", _position(*frame))
+
+
+def _carets(snippet: Snippet, label: str, pad: str, style: str) -> Iterator[Text]:
+    indent = " " * snippet.start
+    carets = "^" * snippet.width
+    if label and snippet.start + snippet.width + 1 + cell_len(label) <= _LABEL_COLUMN:
+        yield Text.assemble((f"{pad}| ", "blue"), (f"{indent}{carets} {label}", style))
+        return
+    yield Text.assemble((f"{pad}| ", "blue"), (f"{indent}{carets}", style))
+    if label:
+        yield Text.assemble((f"{pad}| ", "blue"), (f"{indent}{label}", style))
+
+
+def _position(file: str | None, line: int | None, column: int | None) -> str:
+    """``file:line:column`` with the column counted from 1, as editors do."""
+    parts = [file or "<unknown>", *([str(line)] if line is not None else [])]
+    if line is not None and column is not None:
+        parts.append(str(column + 1))
+    return printable(":".join(parts))
+
+
+# -------------------------------------------------------------------------------------------- a witness
+def _witness(witness: Witness) -> Iterator[str]:
+    if witness.element:
+        yield f"element  {witness.element}"
+    yield f"launch   {'   '.join(_launch(witness))}"
+    for name, contents in witness.data.items():
+        yield f"data     {name} = [{', '.join(map(str, contents))}]"
+    yield from _table(witness)
+    if witness.confirmed_by:
+        yield f"confirmed by {witness.confirmed_by}"
+
+
+def _launch(witness: Witness) -> Iterator[str]:
+    yield f"grid = {witness.grid}"
+    for values in (witness.sizes, witness.scalars, witness.strides):
+        if values:
+            yield _assignments(values)
+
+
+def _assignments(values: Mapping[str, int]) -> str:
+    return "   ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _table(witness: Witness) -> Iterator[str]:
+    """What differs between the two sides, one column a side; one column where there is one side only."""
+    rows: list[tuple[str, ...]]
+    if witness.block_b is None:
+        rows = [("block", str(witness.block_a))]
+        rows += [(name, _value(first)) for name, first, _ in witness.variables]
+    else:
+        heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
+        rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
+        rows += [(name, _value(first), _value(second)) for name, first, second in witness.variables]
+    rows = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        yield "   ".join(cells).rstrip()
+
+
+def _value(value: int | None) -> str:
+    return "-" if value is None else str(value)

@@ -197,8 +197,14 @@ def _pick(
         if event is None:
             return _conflict_confirmation(image, conflict, first, second, claim, text)
         spoiled = f"{event.code} comes first: {event.message} at {event.offset:#x}"
-    stops = [f"block {log.block}: {log.stopped}" for log in (first, second) if log.stopped is not None]
-    raise NotConfirmed(spoiled or "; ".join(dict.fromkeys(stops)) or f"no {claim.code} shows")
+    raise NotConfirmed(spoiled or _excuse(first, second) or f"no {claim.code} shows")
+
+
+def _excuse(*logs: BlockLog) -> str:
+    """What kept the runs from being complete."""
+    reasons = [f"block {log.block}: {log.stopped}" for log in logs if log.stopped is not None]
+    reasons += [f"block {log.block}: {log.left_out[0]}" for log in logs if log.left_out]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _before(log: BlockLog, time: int) -> UndefinedBehaviour | None:
@@ -228,7 +234,7 @@ def _confirm_event(image: MemoryImage, log: BlockLog, claim: Claim) -> Confirmat
     """The claimed event, at the claimed op if it shows there, unless other undefined behaviour comes first."""
     events = [event for event in log.events if event.code == claim.code]
     if not events:
-        raise NotConfirmed(str(log.stopped) if log.stopped is not None else f"no {claim.code} shows")
+        raise NotConfirmed(_excuse(log) or f"no {claim.code} shows")
     event = next((event for event in events if event.offset == claim.offset_a), events[0])
     for earlier in log.events:
         if earlier.time < event.time and earlier.code != event.code and earlier.offset != event.offset:

@@ -8,6 +8,7 @@ from .access_log import BlockLog, DynamicAccess
 from .arguments import BoundLaunch, bind_launch
 from .control import run_block
 from .faults import BudgetSpent, InterpreterStop, LaunchMismatch, NotModelled, UndefinedBehaviour, UnspecifiedUse
+from .grid import GridRun, run_grid
 from .machine import Budget, GridPoint, Program
 from .memory import Memory, MemoryImage
 
@@ -18,6 +19,7 @@ __all__ = [
     "BudgetSpent",
     "DynamicAccess",
     "GridPoint",
+    "GridRun",
     "InterpreterStop",
     "LaunchMismatch",
     "Memory",
@@ -28,4 +30,5 @@ __all__ = [
     "UnspecifiedUse",
     "bind_launch",
     "run_block",
+    "run_grid",
 ]

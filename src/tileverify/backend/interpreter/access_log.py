@@ -114,12 +114,14 @@ class BlockLog:
     """Accesses and events of one block, in the order the interpreter met them (which orders nothing).
 
     ``stopped``: why the run ended before the block did; what it logged until then happened all the same.
+    ``left_out``: accesses, or lanes of them, that are not in the log because an open value decides about them.
     """
 
     block: tuple[int, int, int]
     accesses: list[DynamicAccess] = field(default_factory=list)
     events: list[UndefinedBehaviour] = field(default_factory=list)
     stopped: InterpreterStop | None = None
+    left_out: list[str] = field(default_factory=list)
     time: int = 0
 
     def tick(self) -> int:

@@ -32,6 +32,7 @@ from .values import (
     TileView,
     Token,
     carrier,
+    joint_taint,
     taint_bits,
 )
 
@@ -76,38 +77,40 @@ def addressable(op: Op, element: ScalarType) -> ScalarType:
     return element
 
 
-def live_lanes(run: BlockRun, op: Op, shape: tuple[int, ...]) -> Array | None:
-    """The mask operand, ``None`` without one; a mask that is not specified on every lane ends the run."""
-    mask = run.optional_tile(op, "mask")
-    if mask is None:
-        return None
-    run.demand(op, taint_bits(mask.taint), "mask")
-    return np.broadcast_to(mask.data, shape)
+def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[Reach], Array | None]:
+    """Where the live lanes of a pointer access go, one `Reach` per origin.
 
-
-def pointer_reach(run: BlockRun, op: Op, width: int) -> list[Reach]:
-    """Where the live lanes of a pointer access go, one `Reach` per origin."""
-    pointer = run.tile(op, "ptr")
+    Lanes whose mask or address is open are left out; the second result is their taint (``None`` if there are none).
+    """
+    pointer, mask = run.tile(op, "ptr"), run.optional_tile(op, "mask")
     shape = pointer.data.shape
-    live = live_lanes(run, op, shape)
-    live = np.ones(shape, np.bool_) if live is None else live.copy()
+    assert pointer.origin is not None
+    live = np.ones(shape, np.bool_) if mask is None else np.array(np.broadcast_to(mask.data, shape))
+    left_out = None
+    if mask is not None and taint_bits(mask.taint):
+        left_out = np.array(np.broadcast_to(mask.taint, shape))  # type: ignore[arg-type]
+        run.leave_out(op, taint_bits(left_out), "mask", np.unique(pointer.origin).tolist())
+        live &= left_out == 0
     if pointer.taint is not None:
         taint = np.where(live, pointer.taint, np.uint8(0))
-        run.demand(op, taint_bits(taint) & ~OVERFLOWED, "address")
-        overflowed = (taint & OVERFLOWED) != 0
+        unclear = taint & np.uint8(0xFF & ~OVERFLOWED)
+        if unclear.any():
+            run.leave_out(op, taint_bits(unclear), "address", np.unique(pointer.origin).tolist())
+            left_out = unclear if left_out is None else left_out | unclear
+            live &= unclear == 0
+        overflowed = live & (taint & OVERFLOWED != 0)
         if overflowed.any():
             run.undefined(op, "TV402", "a live lane's address computation overflows")
             live &= ~overflowed
     if not live.any():
-        return []
-    assert pointer.origin is not None
+        return [], left_out
     if pointer.origin.ndim == 0:
         groups = [(int(pointer.origin), live)]
     else:
         numbers = np.broadcast_to(pointer.origin, shape)
         groups = [(int(number), live & (numbers == number)) for number in np.unique(numbers[live])]
     found = (_settle(run, op, origin, lanes, pointer.data[lanes], width) for origin, lanes in groups)
-    return [reach for reach in found if reach is not None]
+    return [reach for reach in found if reach is not None], left_out
 
 
 def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> Reach | None:
@@ -139,14 +142,18 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
 
 
 # ----------------------------------------------------------------------------------------- view accesses
-def _view_index(run: BlockRun, op: Op, view: TileView) -> list[tuple[int, Array]]:
-    """Per view dimension: where its tile starts, and its lanes relative to that (unsigned, in elements)."""
+def _view_index(run: BlockRun, op: Op, view: TileView) -> tuple[list[tuple[int, Array]], int]:
+    """Per view dimension: where its tile starts, and its lanes relative to that (unsigned, in elements).
+
+    The second result is the taint of what the view and its index depend on.
+    """
+    taint = view.tensor.taint
     kind = view.type
     starts: list[tuple[int, Array]] = []
     for axis, value in enumerate(op.group("index")):
         tile = run.values[value]
         assert isinstance(tile, Tile)
-        run.demand(op, taint_bits(tile.taint), "index")
+        taint |= taint_bits(tile.taint)
         lanes = np.arange(kind.tile[axis], dtype=np.int64)
         if isinstance(kind, GatherScatterViewType) and axis == kind.sparse_dim:
             rows = tile.data.astype(np.uint64)
@@ -157,7 +164,7 @@ def _view_index(run: BlockRun, op: Op, view: TileView) -> list[tuple[int, Array]
         else:
             step = kind.tile[axis] if isinstance(kind, PartitionViewType) else kind.traversal[axis]
             starts.append((int(tile.data) * step, lanes))
-    return starts
+    return starts, taint
 
 
 def _check_view(run: BlockRun, op: Op, view: TileView, starts: list[tuple[int, Array]]) -> bool:
@@ -191,15 +198,20 @@ def _dim_map(view: TileView) -> tuple[int, ...]:
     return tuple(range(len(kind.tile))) if isinstance(kind, GatherScatterViewType) else tuple(kind.dim_map)
 
 
-def view_reach(run: BlockRun, op: Op) -> list[Reach]:
-    """Where the lanes of a view access go: the part of the tile that lies inside the tensor."""
+def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
+    """Where the lanes of a view access go: the part of the tile that lies inside the tensor.
+
+    An access with an open index is left out; the second result is then its (0-d) taint.
+    """
     view = run.tile_view(op, "view")
     tensor = view.tensor
     addressable(op, tensor.element)
-    run.demand(op, tensor.taint, "view")
-    starts = _view_index(run, op, view)
+    starts, taint = _view_index(run, op, view)
+    if taint:
+        run.leave_out(op, taint, "index", [tensor.origin])
+        return [], np.asarray(taint, np.uint8)
     if not _check_view(run, op, view, starts):
-        return []
+        return [], None
     width, base = tensor.element.bytes, tensor.base
     region: list[Array | slice] = []
     axes: list[Array] = []
@@ -207,14 +219,14 @@ def view_reach(run: BlockRun, op: Op) -> list[Reach]:
         room = tensor.shape[k] - start
         live = lanes < min(max(room, 0), (1 << 63) - 1)
         if not live.any():
-            return []
+            return [], None
         region.append(slice(None) if live.all() else np.flatnonzero(live))
         kept, stride = lanes[live], tensor.strides[k] * width
         if (start + int(kept.max())) * stride >= 1 << 62:
             raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
         base += start * stride
         axes.append(kept * np.int64(stride))
-    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes)), _mesh(region), width)
+    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes)), _mesh(region), width), None
 
 
 def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
@@ -287,6 +299,11 @@ def log_all(
     return Token(waits)
 
 
+def opened(tile: Tile, left_out: Array | None) -> Tile:
+    """``tile`` with the taint of lanes that may or may not have been read."""
+    return tile if left_out is None else Tile(tile.data, joint_taint(tile, Tile(tile.data, left_out)))
+
+
 def padded(shape: tuple[int, ...], element: ScalarType, padding: str | None) -> Tile:
     """A tile of the view's padding value; without one its lanes are unspecified."""
     if padding is None:
@@ -297,19 +314,19 @@ def padded(shape: tuple[int, ...], element: ScalarType, padding: str | None) -> 
 def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
-    reaches = pointer_reach(run, op, element.bytes)
+    reaches, left_out = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
     pad = run.optional_tile(op, "pad")
     if pad is None:
         start = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
     else:
         start = Tile(np.array(np.broadcast_to(pad.data, shape)), pad.taint)
-    return read_lanes(run, reaches, start, element), token
+    return read_lanes(run, reaches, opened(start, left_out), element), token
 
 
 def _store_pointer(run: BlockRun, op: Op) -> Token:
     element = element_of(op, "ptr")
-    reaches = pointer_reach(run, op, element.bytes)
+    reaches, _ = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
     write_lanes(run, reaches, run.tile(op, "val"), element)
     return token
@@ -318,15 +335,15 @@ def _store_pointer(run: BlockRun, op: Op) -> Token:
 def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     view = run.tile_view(op, "view")
     element = addressable(op, view.tensor.element)
-    reaches = view_reach(run, op)
+    reaches, left_out = view_reach(run, op)
     token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
     start = padded(tile_type(op.results[0]).shape, element, view.type.padding)
-    return read_lanes(run, reaches, start, element), token
+    return read_lanes(run, reaches, opened(start, left_out), element), token
 
 
 def _store_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
-    reaches = view_reach(run, op)
+    reaches, _ = view_reach(run, op)
     token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
     write_lanes(run, reaches, run.tile(op, "tile"), element)
     return token

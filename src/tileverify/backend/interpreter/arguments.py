@@ -80,7 +80,10 @@ def _place_arrays(image: MemoryImage, launch: ConcreteLaunch, data: Mapping[str,
             Extent(a.byte_offset, _element_bytes(a), extent_bytes(a) // _element_bytes(a), a.fill, a.contents)
             for _, a in members
         )
-        number = image.add_allocation(allocation, size, extents, data.get(allocation))
+        whole = data.get(allocation)
+        if whole is not None and whole.size != size:
+            raise LaunchMismatch(f"{allocation} takes {size} bytes, {whole.size} are given")
+        number = image.add_allocation(allocation, size, extents, whole)
         base = image.allocations[number].base
         for name, array in members:
             place, width = base + array.byte_offset, _element_bytes(array)

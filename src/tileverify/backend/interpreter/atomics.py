@@ -13,7 +13,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
 from .access_log import PointFootprint
-from .accesses import Reach, addressable, element_of, log_all, pointer_reach, view_reach
+from .accesses import Reach, addressable, element_of, log_all, opened, pointer_reach, view_reach
 from .faults import NotModelled
 from .formats import from_bits, round_to, to_bits
 from .tiles import tile_type
@@ -142,9 +142,9 @@ def _into(result: Tile, reach: Reach, old: Array, taint: Array, element: ScalarT
 def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
-    reaches = pointer_reach(run, op, element.bytes)
+    reaches, left_out = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
-    result = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
+    result = opened(Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8)), left_out)
     for reach in reaches:
         old, taint = _read_modify_write(run, op, reach, element, run.tile(op, "arg"), shape)
         _into(result, reach, old, taint, element)
@@ -154,7 +154,7 @@ def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
 def _red_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     value = run.tile(op, "value")
-    reaches = view_reach(run, op)
+    reaches, _ = view_reach(run, op)
     token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
     for reach in reaches:
         _read_modify_write(run, op, reach, element, value, value.data.shape)
@@ -170,8 +170,10 @@ def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
         np.array(np.broadcast_to(expected.data, shape)),
         np.array(np.broadcast_to(0 if expected.taint is None else expected.taint, shape), np.uint8),
     )
+    reaches, left_out = pointer_reach(run, op, element.bytes)
+    result = opened(result, left_out)
     waits = run.waits(op)
-    for reach in pointer_reach(run, op, element.bytes):
+    for reach in reaches:
         compare, compare_marks = _lanes(expected, reach, shape)
         new, new_marks = _lanes(value, reach, shape)
         wanted, raw = to_bits(compare, element), to_bits(new, element)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...frontend.bytecode.model import Entry, Module, Op, Value
 from .access_log import BlockLog
-from .faults import BudgetSpent, UndefinedBehaviour, UnspecifiedUse
+from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UnspecifiedUse
 from .memory import Memory
-from .values import OVERFLOWED, Array, RuntimeValue, TensorView, Tile, TileView, Token, describe_taint, taint_bits
+from .values import (
+    UNKNOWN_ORIGIN,
+    Array,
+    RuntimeValue,
+    TensorView,
+    Tile,
+    TileView,
+    Token,
+    describe_taint,
+    taint_bits,
+)
 
 GridPoint: TypeAlias = tuple[int, int, int]
 Result: TypeAlias = "RuntimeValue | tuple[RuntimeValue, ...]"
@@ -102,13 +112,22 @@ class BlockRun:
     # --------------------------------------------------------------------------------- specified use
     def scalar(self, op: Op, tile: Tile, use: str) -> int:
         """The unsigned reading of a 0-d integer tile that steers control or an address."""
-        self.demand(op, taint_bits(tile.taint), use)
+        taint = taint_bits(tile.taint)
+        if taint:
+            raise UnspecifiedUse(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
         return int(tile.data)
 
-    def demand(self, op: Op, taint: int, use: str) -> None:
-        """Stop unless ``taint`` is clean: ``use`` (an index, a mask, ...) may not depend on open values."""
-        if taint & ~OVERFLOWED or (taint and use != "address"):
-            raise UnspecifiedUse(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
+    def leave_out(self, op: Op, taint: int, use: str, origins: Iterable[int]) -> None:
+        """Note that an access did not happen, in whole or on some lanes, because its ``use`` operand is open.
+
+        What it may have written in ``origins`` is open from then on.
+        """
+        self.log.left_out.append(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
+        if op.declaration.effect != "read":
+            for origin in origins:
+                if origin == UNKNOWN_ORIGIN:
+                    raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
+                self.memory.leave_open(self.memory.image.origins[origin].allocation)
 
     def require(self, op: Op, holds: Array, taint: Array | None, code: str, message: str) -> None:
         """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""

@@ -191,6 +191,7 @@ class Memory:
         self._pages: dict[tuple[int, int], Array] = {}
         self._taint: dict[tuple[int, int], Array] = {}
         self._tainted: set[int] = set()
+        self._open: set[int] = set()
         self._resident = 0
 
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
@@ -217,6 +218,8 @@ class Memory:
 
     def taint(self, allocation: int, offsets: Array, width: int) -> Array | None:
         """The taint of each element, ``None`` where nothing of the allocation is tainted."""
+        if allocation in self._open:
+            return np.full(offsets.shape, UNSPECIFIED, np.uint8)
         if allocation not in self._tainted:
             return None
         taint = np.zeros(offsets.size, np.uint8)
@@ -239,6 +242,10 @@ class Memory:
                 self._charge(source.page_bytes)
                 page = self._taint[allocation, number] = np.zeros(source.page_bytes, np.uint8)
             page.reshape(-1, width)[places // width] = marks[lanes][..., None]
+
+    def leave_open(self, allocation: int) -> None:
+        """Somewhere in the allocation something may have been written: from now on all of it is unspecified."""
+        self._open.add(allocation)
 
     def allocate_local(self, name: str, size: int) -> int:
         """Memory that no other block knows of; its contents are unspecified until they are written."""

@@ -56,7 +56,8 @@ def _halving(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
 
 
 def _pairing(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
-    """Lane 2i with lane 2i + 1, the left one as right operand."""
+    """Another order: after a rotation by one lane, lane 2i + 1 with lane 2i."""
+    tiles = tuple(tile.rearranged(lambda lanes: np.roll(lanes, 1, axis)) for tile in tiles)
     while tiles[0].data.shape[axis] > 1:
         tiles = combine(_slice(tiles, slice(1, None, 2), axis), _slice(tiles, slice(0, None, 2), axis))
     return tiles

@@ -1,0 +1,103 @@
+"""Kernels with a fault each, and their faultless twins."""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+
+
+@ct.kernel
+def everyone_writes(x, out, t: ConstInt):
+    """Every block stores to tile 0."""
+    ct.store(out, (0,), ct.load(x, (ct.bid(0),), (t,)))
+
+
+@ct.kernel
+def own_tile(x, out, t: ConstInt):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (t,)))
+
+
+@ct.kernel
+def neighbour(x, t: ConstInt):
+    """In place, but from the tile of the next block."""
+    ct.store(x, (ct.bid(0),), ct.load(x, (ct.bid(0) + 1,), (t,)) + 1.0)
+
+
+@ct.kernel
+def rows_without_second_axis(out, t: ConstInt):
+    ct.store(out, (ct.bid(0), 0), ct.full((1, t), 1.0, ct.float32))
+
+
+@ct.kernel
+def scattered(idx, out, t: ConstInt):
+    rows = ct.load(idx, (ct.bid(0),), (t,), padding_mode=ct.PaddingMode.ZERO)
+    ct.scatter(out, (rows,), ct.full((t,), 1.0, ct.float32))
+
+
+@ct.kernel
+def counts_and_reads(x, counts, out, t: ConstInt):
+    """Atomic additions beside a plain load of the counters."""
+    values = ct.load(x, (ct.bid(0),), (t,))
+    ct.atomic_add(counts, (values,), 1)
+    ct.store(out, (ct.bid(0),), ct.load(counts, (0,), (t,)))
+
+
+@ct.kernel
+def counts(x, counts, t: ConstInt):
+    ct.atomic_add(counts, (ct.load(x, (ct.bid(0),), (t,)),), 1)
+
+
+@ct.kernel
+def ticket(counter, out):
+    """Each block takes a number and writes there: no two blocks get the same one."""
+    number = ct.atomic_add(counter, (0,), 1)
+    ct.scatter(out, (number,), 1.0)
+
+
+@ct.kernel
+def last_block(parts, counter, out):
+    """Publish a part, count, and let the last one add up."""
+    ct.store(parts, (ct.bid(0),), ct.full((1,), 1.0, ct.float32))
+    before = ct.atomic_add(counter, (0,), 1)
+    if before == ct.num_blocks(0) - 1:
+        ct.store(out, (0,), ct.load(parts, (0,), (2,)))
+
+
+@ct.kernel
+def last_block_relaxed(parts, counter, out):
+    """The same, but the count orders nothing."""
+    ct.store(parts, (ct.bid(0),), ct.full((1,), 1.0, ct.float32))
+    before = ct.atomic_add(counter, (0,), 1, memory_order=ct.MemoryOrder.RELAXED)
+    if before == ct.num_blocks(0) - 1:
+        ct.store(out, (0,), ct.load(parts, (0,), (2,)))
+
+
+@ct.kernel
+def from_list(xs, out, t: ConstInt):
+    for i in range(len(xs)):
+        tile = ct.gather(xs[i], (ct.arange(t, dtype=ct.int32),))
+        ct.store(out, (i,), tile)
+
+
+@ct.kernel
+def unchecked(x, idx, out, t: ConstInt):
+    rows = ct.load(idx, (ct.bid(0),), (t,))
+    ct.store(out, (ct.bid(0),), ct.gather(x, (rows,), check_bounds=False))
+
+
+@ct.kernel
+def divides(out, n: int):
+    ct.store(out, (ct.bid(0) // n,), ct.full((1,), 1.0, ct.float32))
+
+
+@ct.kernel
+def spins(flag, out):
+    while ct.atomic_cas(flag, (0,), 1, 2) != 1:
+        pass
+    ct.store(out, (0,), ct.full((1,), 1.0, ct.float32))
+
+
+@ct.kernel
+def wide_grid(out, width: int):
+    """The offset of the tile wraps for large products."""
+    lanes = ct.bid(0) * width + ct.arange(16, dtype=ct.int32)
+    ct.scatter(out, (lanes,), ct.full((16,), 1.0, ct.float32))

@@ -1,0 +1,189 @@
+"""Integer ops: results worked out by hand, and the undefined behaviour they record."""
+
+from __future__ import annotations
+
+import pytest
+
+from tileverify.frontend.bytecode.builder import I1, I8, I16, I32, I64, BodyBuilder, tile
+from tileverify.frontend.bytecode.model import ScalarType, Value
+
+from .helpers import lanes, run_ops
+
+MIN32, MAX32, MIN64 = -(1 << 31), (1 << 31) - 1, -(1 << 63)
+
+Case = tuple[str, ScalarType, dict[str, str], int, int, int]
+
+# op, type, attributes, lhs, rhs, result (each modulo 2^N)
+CASES: list[Case] = [
+    ("addi", I32, {}, MAX32, 1, MIN32),
+    ("addi", I8, {}, 200, 100, 44),
+    ("addi", I64, {}, -1, 1, 0),
+    ("addi", I1, {}, 1, 1, 0),
+    ("subi", I32, {}, 0, 1, -1),
+    ("subi", I32, {}, MIN32, 1, MAX32),
+    ("muli", I32, {}, 65536, 65536, 0),
+    ("muli", I32, {}, 46341, 46341, 46341 * 46341 - (1 << 32)),
+    ("muli", I64, {}, 1 << 62, 4, 0),
+    ("muli", I16, {}, -3, 5, -15),
+    ("mulhii", I32, {}, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE),
+    ("mulhii", I64, {}, -1, -1, -2),
+    ("mulhii", I64, {}, 1 << 63, 6, 3),
+    ("mulhii", I8, {}, 16, 17, 1),
+    ("shli", I32, {}, 1, 31, MIN32),
+    ("shli", I32, {}, 3, 31, MIN32),
+    ("shli", I64, {}, 1, 63, MIN64),
+    ("shri", I32, {"sgn": "signed"}, -8, 1, -4),
+    ("shri", I32, {"sgn": "signed"}, -1, 31, -1),
+    ("shri", I32, {"sgn": "unsigned"}, -8, 1, 0x7FFFFFFC),
+    ("shri", I64, {"sgn": "signed"}, MIN64, 63, -1),
+    ("andi", I32, {}, 12, 10, 8),
+    ("ori", I32, {}, 12, 10, 14),
+    ("xori", I32, {}, -1, 10, -11),
+    ("xori", I1, {}, 1, 1, 0),
+    ("maxi", I32, {"sgn": "signed"}, -1, 3, 3),
+    ("maxi", I32, {"sgn": "unsigned"}, -1, 3, -1),
+    ("mini", I32, {"sgn": "signed"}, -1, 3, -1),
+    ("mini", I32, {"sgn": "unsigned"}, -1, 3, 3),
+    ("divi", I32, {"sgn": "signed", "rnd": "zero"}, -7, 2, -3),
+    ("divi", I32, {"sgn": "signed", "rnd": "negative_inf"}, -7, 2, -4),
+    ("divi", I32, {"sgn": "signed", "rnd": "positive_inf"}, -7, 2, -3),
+    ("divi", I32, {"sgn": "signed", "rnd": "zero"}, 7, -2, -3),
+    ("divi", I32, {"sgn": "signed", "rnd": "negative_inf"}, 7, -2, -4),
+    ("divi", I32, {"sgn": "signed", "rnd": "positive_inf"}, 7, -2, -3),
+    ("divi", I32, {"sgn": "signed", "rnd": "positive_inf"}, 7, 2, 4),
+    ("divi", I32, {"sgn": "signed", "rnd": "positive_inf"}, -7, -2, 4),
+    ("divi", I32, {"sgn": "signed", "rnd": "negative_inf"}, -8, 2, -4),
+    ("divi", I32, {"sgn": "unsigned", "rnd": "zero"}, -7, 2, 0x7FFFFFFC),
+    ("divi", I32, {"sgn": "unsigned", "rnd": "positive_inf"}, -1, 2, MIN32),
+    ("divi", I64, {"sgn": "signed", "rnd": "negative_inf"}, MIN64, 3, -3074457345618258603),
+    ("divi", I32, {"sgn": "signed", "rnd": "zero"}, MIN32, 1, MIN32),
+    ("remi", I32, {"sgn": "signed"}, -7, 2, -1),
+    ("remi", I32, {"sgn": "signed"}, 7, -2, 1),
+    ("remi", I32, {"sgn": "unsigned"}, -7, 4, 1),
+    ("remi", I64, {"sgn": "signed"}, MIN64, 10, -8),
+]
+
+
+def _binary(case: Case) -> tuple[list[int], list[str]]:
+    name, element, attributes, lhs, rhs, _ = case
+
+    def build(f: BodyBuilder) -> Value:
+        kind = tile(element, 2)
+        value: Value = f.op(name, lhs=f.constant(kind, lhs), rhs=f.constant(kind, rhs), **attributes)
+        return value
+
+    run, (result,) = run_ops(build)
+    return [int(lane) for lane in result.data], [event.code for event in run.log.events]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}-{c[1].name}-{'-'.join(c[2].values())}-{c[3]}-{c[4]}")
+def test_binary(case: Case) -> None:
+    expected = case[5] & ((1 << case[1].bits) - 1)
+    assert _binary(case) == ([expected, expected], [])
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "attributes", "lhs", "rhs"),
+    [
+        ("addi", I32, {"ovf": "nsw"}, MAX32, 1),
+        ("addi", I32, {"ovf": "nuw"}, -1, 1),
+        ("addi", I64, {"ovf": "nw"}, MIN64, -1),
+        ("subi", I32, {"ovf": "nsw"}, MIN32, 1),
+        ("subi", I32, {"ovf": "nuw"}, 0, 1),
+        ("muli", I32, {"ovf": "nsw"}, 65536, 32768),
+        ("muli", I32, {"ovf": "nuw"}, 65536, 65536),
+        ("muli", I64, {"ovf": "nsw"}, 1 << 62, 2),
+        ("muli", I64, {"ovf": "nsw"}, -1, MIN64),
+        ("muli", I64, {"ovf": "nuw"}, 1 << 63, 2),
+        ("shli", I32, {"ovf": "nsw"}, 1, 31),
+        ("shli", I32, {"ovf": "nuw"}, 3, 31),
+        ("shli", I32, {}, 1, 32),
+        ("shri", I32, {}, 1, -1),
+        ("divi", I32, {"sgn": "signed"}, 1, 0),
+        ("divi", I32, {"sgn": "unsigned"}, 1, 0),
+        ("divi", I32, {"sgn": "signed"}, MIN32, -1),
+        ("remi", I64, {"sgn": "signed"}, MIN64, -1),
+        ("remi", I64, {"sgn": "unsigned"}, 5, 0),
+    ],
+)
+def test_undefined(name: str, element: ScalarType, attributes: dict[str, str], lhs: int, rhs: int) -> None:
+    assert "TV402" in _binary((name, element, attributes, lhs, rhs, 0))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "attributes", "lhs", "rhs"),
+    [
+        ("addi", I32, {"ovf": "nsw"}, -1, 1),
+        ("addi", I32, {"ovf": "nuw"}, MAX32, 1),
+        ("subi", I32, {"ovf": "nuw"}, -1, 1),
+        ("muli", I32, {"ovf": "nsw"}, -65536, 32768),
+        ("muli", I32, {"ovf": "nuw"}, 65536, 65535),
+        ("muli", I64, {"ovf": "nsw"}, -(1 << 31), 1 << 32),
+        ("muli", I64, {"ovf": "nsw"}, -3, 7),
+        ("shli", I32, {"ovf": "nsw"}, -1, 31),
+        ("shli", I32, {"ovf": "nuw"}, 1, 31),
+        ("divi", I32, {"sgn": "unsigned"}, MIN32, -1),
+    ],
+)
+def test_defined(name: str, element: ScalarType, attributes: dict[str, str], lhs: int, rhs: int) -> None:
+    assert _binary((name, element, attributes, lhs, rhs, 0))[1] == []
+
+
+@pytest.mark.parametrize(
+    ("predicate", "signed", "unsigned"),
+    [
+        ("equal", [0, 1], [0, 1]),
+        ("not_equal", [1, 0], [1, 0]),
+        ("less_than", [1, 0], [0, 0]),
+        ("less_than_or_equal", [1, 1], [0, 1]),
+        ("greater_than", [0, 0], [1, 0]),
+        ("greater_than_or_equal", [0, 1], [1, 1]),
+    ],
+)
+def test_comparison(predicate: str, signed: list[int], unsigned: list[int]) -> None:
+    left, right = (-1, 5), (3, 5)
+    for sign, expected in (("signed", signed), ("unsigned", unsigned)):
+
+        def build(f: BodyBuilder, sign: str = sign) -> Value:
+            lhs, rhs = f.constant(tile(I32, 2), *left), f.constant(tile(I32, 2), *right)
+            value: Value = f.op("cmpi", lhs=lhs, rhs=rhs, pred=predicate, sgn=sign)
+            return value
+
+        assert lanes(build) == [bool(lane) for lane in expected]
+
+
+def test_unary() -> None:
+    assert lanes(lambda f: f.op("negi", s=f.constant(tile(I32, 2), 5, MIN32))) == [(1 << 32) - 5, 1 << 31]
+    assert lanes(lambda f: f.op("absi", s=f.constant(tile(I32, 2), -5, MIN32))) == [5, 1 << 31]
+    run, _ = run_ops(lambda f: f.op("negi", s=f.constant(tile(I32, 2), 5, MIN32), ovf="nsw"))
+    assert [event.code for event in run.log.events] == ["TV402"]
+
+
+def test_widths() -> None:
+    def extend(source: ScalarType, target: ScalarType, sign: str, value: int) -> list[int]:
+        return lanes(lambda f: f.op("exti", s=f.constant(tile(source, 1), value), sgn=sign, results=[tile(target, 1)]))
+
+    assert extend(I8, I32, "signed", -1) == [0xFFFFFFFF]
+    assert extend(I8, I32, "unsigned", -1) == [0xFF]
+    assert extend(I1, I8, "unsigned", 1) == [1]
+    assert extend(I1, I32, "signed", 1) == [0xFFFFFFFF]
+    assert extend(I32, I64, "signed", MIN32) == [0xFFFFFFFF80000000]
+
+    def truncate(value: int, promise: str, target: ScalarType = I8) -> tuple[int, int]:
+        run, (result,) = run_ops(
+            lambda f: f.op("trunci", s=f.constant(tile(I32, 1), value), ovf=promise, results=[tile(target, 1)])
+        )
+        return int(result.data[0]), len(run.log.events)
+
+    assert truncate(0x1FF, "none") == (0xFF, 0)
+    assert truncate(-1, "nsw") == (0xFF, 0)
+    assert truncate(0xFF, "nsw") == (0xFF, 1)
+    assert truncate(0xFF, "nuw") == (0xFF, 0)
+    assert truncate(-1, "nuw") == (0xFF, 1)
+    assert truncate(2, "none", I1) == (0, 0)
+
+
+def test_scalars_are_0d_tiles() -> None:
+    run, (result,) = run_ops(lambda f: f.op("muli", lhs=f.constant(tile(I32), 65537), rhs=f.constant(tile(I32), 65537)))
+    assert (result.data.shape, int(result.data)) == ((), 131073)
+    assert run.log.events == []

@@ -1,0 +1,204 @@
+"""Claims about cuTile kernels: faults are confirmed where they are, and nowhere else."""
+
+from __future__ import annotations
+
+from tileverify.backend.replay import replay
+from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation
+
+from .helpers import array, compiled, decoded, launch, replayer
+
+A, B = (0, 0, 0), (1, 0, 0)
+ALL_CODES = ("TV101", "TV102", "TV103", "TV201", "TV202", "TV301", "TV302", "TV303", "TV401", "TV402")
+
+
+def claim(code: str, a: tuple[int, int, int] = A, b: tuple[int, int, int] = B) -> Claim:
+    return Claim(code, a, b if code < "TV2" else None)
+
+
+def confirmed(kernel: str, concrete: ConcreteLaunch, wanted: Claim) -> Confirmation:
+    found = replayer("racy", kernel)(concrete, wanted)
+    assert found is not None
+    return found
+
+
+def codes_shown(kernel: str, concrete: ConcreteLaunch) -> list[str]:
+    check = replayer("racy", kernel)
+    return [code for code in ALL_CODES if check(concrete, claim(code)) is not None]
+
+
+# --------------------------------------------------------------------------------------- between blocks
+def test_write_write_race() -> None:
+    concrete = launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64))
+    found = confirmed("everyone_writes", concrete, claim("TV101", (1, 0, 0), (3, 0, 0)))
+    assert (found.array, found.element, found.byte) == ("out", "out[0]", 0)
+    assert found.second is not None
+    assert (found.first.block, found.second.block) == ((1, 0, 0), (3, 0, 0))
+    assert found.first.access == found.second.access == "store"
+    assert found.first.offset == found.second.offset > 0
+    assert codes_shown("everyone_writes", concrete) == ["TV101"]
+
+
+def test_disjoint_tiles_do_not_race() -> None:
+    assert codes_shown("own_tile", launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64))) == []
+
+
+def test_read_write_race_and_its_direction() -> None:
+    concrete = launch((3, 1, 1), x=array("f32", 64))
+    found = confirmed("neighbour", concrete, claim("TV102"))
+    assert found.second is not None
+    assert found.element == "x[16]"
+    assert (found.first.access, found.second.access) == ("load", "store")
+    swapped = confirmed("neighbour", concrete, claim("TV102", B, A))
+    assert swapped.second is not None
+    assert (swapped.first.access, swapped.second.access) == ("store", "load")
+    assert codes_shown("neighbour", concrete) == ["TV102"]
+    assert replayer("racy", "neighbour")(concrete, claim("TV102", A, (2, 0, 0))) is None
+
+
+def test_overlapping_arguments() -> None:
+    concrete = launch(
+        (2, 1, 1), x=array("f32", 64, allocation="m"), out=array("f32", 64, allocation="m", byte_offset=64)
+    )
+    found = confirmed("own_tile", concrete, claim("TV102"))
+    assert (found.array, found.element, found.byte) == ("out", "out[0]", 64)
+    whole = launch((2, 1, 1), x=array("f32", 64, allocation="m"), out=array("f32", 64, allocation="m"))
+    assert replayer("racy", "own_tile")(whole, claim("TV102")) is None
+
+
+def test_rows_closer_than_their_width() -> None:
+    concrete = launch((3, 1, 1), out=array("f32", 3, 10, strides=(4, 1)))
+    found = confirmed("rows_without_second_axis", concrete, claim("TV101"))
+    assert found.byte == 16
+    apart = launch((3, 1, 1), out=array("f32", 3, 10, strides=(10, 1)))
+    assert codes_shown("rows_without_second_axis", apart) == []
+
+
+def test_scatter_by_index_contents() -> None:
+    contents = {i: i for i in range(32)}
+    clash = launch((2, 1, 1), idx=array("i32", 32, contents=contents | {20: 3}), out=array("f32", 64))
+    found = confirmed("scattered", clash, claim("TV101"))
+    assert found.element == "out[3]"
+    clean = launch((2, 1, 1), idx=array("i32", 32, contents=contents), out=array("f32", 64))
+    assert codes_shown("scattered", clean) == []
+
+
+def test_plain_load_beside_atomics() -> None:
+    concrete = launch((2, 1, 1), x=array("i32", 32), counts=array("i32", 16), out=array("i32", 32))
+    found = confirmed("counts_and_reads", concrete, claim("TV103"))
+    assert found.array == "counts"
+    assert codes_shown("counts_and_reads", concrete) == ["TV103"]
+    assert codes_shown("counts", launch((2, 1, 1), x=array("i32", 32), counts=array("i32", 16))) == []
+
+
+def test_tickets_are_distinct() -> None:
+    """Both blocks see 0 when run apart; that is no execution, and no order of the two makes them meet."""
+    assert codes_shown("ticket", launch((2, 1, 1), counter=array("i32", 1), out=array("f32", 4))) == []
+
+
+def test_release_and_acquire_order_the_last_block() -> None:
+    concrete = launch((2, 1, 1), parts=array("f32", 2), counter=array("i32", 1), out=array("f32", 2))
+    assert codes_shown("last_block", concrete) == []
+    relaxed = confirmed("last_block_relaxed", concrete, claim("TV102"))
+    assert relaxed.array == "parts"
+    assert relaxed.replayed_by.endswith("before block_b")
+    crowd = launch((3, 1, 1), parts=array("f32", 3), counter=array("i32", 1, fill=1), out=array("f32", 2))
+    assert codes_shown("last_block", crowd) == []
+
+
+# ------------------------------------------------------------------------------------------ in one block
+def test_two_lanes_on_one_element() -> None:
+    concrete = launch((1, 1, 1), idx=array("i32", 16, contents={i: i // 2 for i in range(16)}), out=array("f32", 16))
+    found = confirmed("scattered", concrete, claim("TV202"))
+    assert found.second is None
+    assert found.element == "out[0]"
+    assert codes_shown("scattered", concrete) == ["TV202"]
+
+
+def test_view_index_outside_its_index_space() -> None:
+    concrete = launch((3, 1, 1), x=array("f32", 32), out=array("f32", 32))
+    found = confirmed("own_tile", concrete, claim("TV301", (2, 0, 0)))
+    assert (found.array, found.element, found.first.access) == ("x", "x[32]", "load")
+    assert replayer("racy", "own_tile")(concrete, claim("TV301", B)) is None
+
+
+def test_pointer_outside_its_allocation() -> None:
+    concrete = launch(
+        (1, 1, 1), x=array("f32", 10), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16)
+    )
+    found = confirmed("unchecked", concrete, claim("TV302"))
+    assert (found.array, found.element, found.byte) == ("x", "x+0x28", 40)
+    inside = launch((1, 1, 1), x=array("f32", 11), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16))
+    assert codes_shown("unchecked", inside) == []
+    before = launch((1, 1, 1), x=array("f32", 11), idx=array("i32", 16, contents={5: -1}), out=array("f32", 16))
+    assert confirmed("unchecked", before, claim("TV302")).element == "x-0x4"
+
+
+def test_division_by_a_launch_scalar() -> None:
+    zero = launch((2, 1, 1), {"n": 0}, out=array("f32", 8))
+    assert confirmed("divides", zero, claim("TV402")).first.access == "divi"
+    assert codes_shown("divides", launch((2, 1, 1), {"n": 1}, out=array("f32", 8))) == []
+    assert codes_shown("divides", launch((2, 1, 1), {"n": 5}, out=array("f32", 8))) == ["TV101"]
+
+
+def test_wrapped_index_meets_another_block() -> None:
+    """4 * 2^30 wraps to 0 in 32 bits: blocks 0 and 4 meet, and a nominally huge array costs nothing."""
+    concrete = launch((5, 1, 1), {"width": 1 << 30}, out=array("f32", 1 << 31 - 1))
+    assert replayer("racy", "wide_grid")(concrete, claim("TV101", A, B)) is None
+    assert confirmed("wide_grid", concrete, claim("TV101", A, (4, 0, 0))).element == "out[0]"
+
+
+# ----------------------------------------------------------------------------------------------- the rest
+def test_list_descriptors() -> None:
+    module, entry = decoded("racy", "from_list")
+    parameters = compiled("racy", "from_list").parameters
+    concrete = ConcreteLaunch(
+        (2, 1, 1), {"out": array("f32", 48)}, {}, {"xs": (array("f32", 16), array("f32", 7), array("f32", 0))}
+    )
+    found = replay(module, entry, parameters, concrete, claim("TV101"))
+    assert found is not None
+    assert found.element == "out[0]"
+    twice = (array("f32", 16, allocation="m"),) * 2
+    aliased = ConcreteLaunch((1, 1, 1), {"out": array("f32", 32)}, {}, {"xs": twice})
+    for code in ("TV201", "TV202", "TV302", "TV401"):
+        assert replay(module, entry, parameters, aliased, claim(code)) is None
+    onto_itself = ConcreteLaunch((1, 1, 1), {"out": array("f32", 32, allocation="m")}, {}, {"xs": twice})
+    assert replay(module, entry, parameters, onto_itself, claim("TV201")) is not None
+
+
+def test_reasons() -> None:
+    check = replayer("racy", "spins", budget=1 << 22)
+    concrete = launch((2, 1, 1), flag=array("i32", 1), out=array("f32", 1))
+    assert check(concrete, claim("TV101")) is None
+    assert "budget" in str(check.last_reason)
+    check = replayer("racy", "own_tile")
+    arrays = {"x": array("f32", 32), "out": array("f32", 32)}
+    for concrete, wanted, reason in (
+        (launch((2, 1, 1), **arrays), claim("TV999"), "TV999 is not something that a run can show"),
+        (launch((2, 1, 1), **arrays), claim("TV101", A, A), "two different blocks"),
+        (launch((2, 1, 1), **arrays), claim("TV101", A, (2, 0, 0)), "no block (2, 0, 0)"),
+        (launch((0, 1, 1), **arrays), claim("TV301"), "no block"),
+        (launch((2, 1, 1), x=array("f32", 32)), claim("TV101"), "no array or list out"),
+        (launch((2, 1, 1), x=array("f32", 1 << 32), out=arrays["out"]), claim("TV101"), "does not fit"),
+        (launch((2, 1, 1), **arrays), claim("TV101"), "no TV101 shows"),
+    ):
+        assert check(concrete, wanted) is None
+        assert reason in str(check.last_reason)
+
+
+def test_undefined_behaviour_before_a_race_spoils_it() -> None:
+    """A grid beyond the tiles: the race that follows belongs to a launch that is already wrong."""
+    concrete = launch((4, 1, 1), x=array("f32", 32), out=array("f32", 64))
+    check = replayer("racy", "everyone_writes")
+    assert check(concrete, claim("TV101", (2, 0, 0), (3, 0, 0))) is None
+    assert "TV301 comes first" in str(check.last_reason)
+    assert check(concrete, claim("TV101")) is not None
+
+
+def test_the_claimed_ops_are_preferred() -> None:
+    _, entry = decoded("racy", "neighbour")
+    load, store = (next(op for op in entry.body.ops if op.name == name) for name in ("load_view_tko", "store_view_tko"))
+    concrete = launch((3, 1, 1), x=array("f32", 64))
+    found = replayer("racy", "neighbour")(concrete, Claim("TV102", A, B, load.offset, store.offset))
+    assert found is not None
+    assert found.second is not None
+    assert (found.first.offset, found.second.offset) == (load.offset, store.offset)

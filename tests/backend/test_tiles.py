@@ -1,0 +1,237 @@
+"""Tile ops: what they do to lanes, and what becomes of values that the specification leaves open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tileverify.backend.interpreter import UnspecifiedUse
+from tileverify.backend.interpreter.faults import UndefinedStop
+from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
+from tileverify.frontend.bytecode.builder import F32, I1, I8, I16, I32, BodyBuilder, pointer, tile
+from tileverify.frontend.bytecode.model import (
+    Bounded,
+    DivBy,
+    IntegerAttribute,
+    SameElements,
+    Value,
+)
+
+from .helpers import lanes, run_ops
+
+
+def grid(f: BodyBuilder, rows: int, columns: int, start: int = 0) -> Value:
+    return f.constant(tile(I32, rows, columns), *range(start, start + rows * columns))
+
+
+def scalar(f: BodyBuilder, value: int) -> Value:
+    return f.constant(tile(I32), value)
+
+
+def test_moves() -> None:
+    assert lanes(lambda f: f.op("iota", results=[tile(I8, 4)])) == [0, 1, 2, 3]
+    assert lanes(lambda f: f.op("permute", s=grid(f, 2, 4), perm=(1, 0), results=[tile(I32, 4, 2)])) == [
+        [0, 4], [1, 5], [2, 6], [3, 7],
+    ]  # fmt: skip
+    assert lanes(lambda f: f.op("reshape", s=grid(f, 2, 2), results=[tile(I32, 4)])) == [0, 1, 2, 3]
+    assert lanes(
+        lambda f: f.op("broadcast", s=f.constant(tile(I32, 2, 1), 5, 6), results=[tile(I32, 2, 2)])
+    ) == [[5, 5], [6, 6]]
+    assert lanes(
+        lambda f: f.op("cat", lhs=grid(f, 1, 2), rhs=grid(f, 1, 2, 8), dim=1, results=[tile(I32, 1, 4)])
+    ) == [[0, 1, 8, 9]]
+
+
+def test_permute_three_dimensions() -> None:
+    """result.shape[i] = source.shape[perm[i]]."""
+    values = np.arange(2 * 4 * 8).reshape(2, 4, 8)
+    found = lanes(
+        lambda f: f.op(
+            "permute", s=f.constant(tile(I32, 2, 4, 8), *range(64)), perm=(2, 0, 1), results=[tile(I32, 8, 2, 4)]
+        )
+    )
+    assert found == [[[int(values[j, k, i]) for k in range(4)] for j in range(2)] for i in range(8)]
+
+
+def test_subtiles() -> None:
+    def extract(f: BodyBuilder, row: int, column: int) -> Value:
+        index = [scalar(f, row), scalar(f, column)]
+        value: Value = f.op("extract", s=grid(f, 4, 4), index=index, results=[tile(I32, 2, 1)])
+        return value
+
+    assert lanes(lambda f: extract(f, 1, 3)) == [[11], [15]]
+    with pytest.raises(UndefinedStop):
+        lanes(lambda f: extract(f, 2, 0))
+    assert lanes(
+        lambda f: f.op(
+            "insert", s=f.constant(tile(I32, 1, 2), 7, 8), dest=grid(f, 2, 2), index=[scalar(f, 1), scalar(f, 0)]
+        )
+    ) == [[0, 1], [7, 8]]
+
+
+def test_pack_is_little_endian() -> None:
+    assert lanes(
+        lambda f: f.op("pack", s=f.constant(tile(I16, 2), 0x0201, 0x0403), results=[tile(I8, 4)])
+    ) == [1, 2, 3, 4]
+    assert lanes(
+        lambda f: f.op("unpack", s=f.constant(tile(I8, 4), 1, 2, 3, 4), results=[tile(I16, 2)])
+    ) == [0x0201, 0x0403]
+
+
+def test_reduce_and_scan() -> None:
+    zero = [IntegerAttribute(I32, 0)]
+
+    def reduced(f: BodyBuilder, dim: int) -> Value:
+        with f.reduce([grid(f, 2, 4)], dim, zero) as body:
+            f.op("yield", args=[f.op("addi", lhs=body.arguments[0], rhs=body.arguments[1])])
+        return body.results[0]
+
+    assert lanes(lambda f: reduced(f, 0)) == [4, 6, 8, 10]
+    assert lanes(lambda f: reduced(f, 1)) == [6, 22]
+
+    def scanned(f: BodyBuilder, reverse: bool) -> Value:
+        with f.scan([grid(f, 2, 4)], 1, zero, reverse=reverse) as body:
+            f.op("yield", args=[f.op("addi", lhs=body.arguments[0], rhs=body.arguments[1])])
+        return body.results[0]
+
+    assert lanes(lambda f: scanned(f, False)) == [[0, 1, 3, 6], [4, 9, 15, 22]]
+    assert lanes(lambda f: scanned(f, True)) == [[6, 6, 5, 3], [22, 18, 13, 7]]
+
+
+def test_a_reduction_that_depends_on_its_order_is_marked() -> None:
+    def minus(f: BodyBuilder) -> Value:
+        with f.reduce([grid(f, 1, 4)], 1, [IntegerAttribute(I32, 0)]) as body:
+            f.op("yield", args=[f.op("subi", lhs=body.arguments[0], rhs=body.arguments[1])])
+        return body.results[0]
+
+    _, (result,) = run_ops(minus)
+    assert result.taint is not None
+    assert int(result.taint.max()) == APPROXIMATE
+
+
+def test_integer_matrix_product() -> None:
+    def product(f: BodyBuilder, left: str, right: str) -> Value:
+        value: Value = f.op(
+            "mmai",
+            lhs=f.constant(tile(I8, 1, 2), -1, 2),
+            rhs=f.constant(tile(I8, 2, 1), 3, -4),
+            acc=f.constant(tile(I32, 1, 1), 100),
+            sl=left,
+            sr=right,
+        )
+        return value
+
+    assert lanes(lambda f: product(f, "signed", "signed")) == [[100 - 3 - 8]]
+    assert lanes(lambda f: product(f, "unsigned", "signed")) == [[100 + 255 * 3 - 8]]
+    assert lanes(lambda f: product(f, "signed", "unsigned")) == [[100 - 3 + 2 * 252]]
+
+
+# ------------------------------------------------------------------------------------------- promises
+@pytest.mark.parametrize(
+    ("predicate", "values", "kept"),
+    [
+        (Bounded(0, None), (0, 5, 9, 1), True),
+        (Bounded(0, None), (0, 5, -1, 1), False),
+        (Bounded(-4, 4), (-4, 4, 0, 1), True),
+        (Bounded(None, 4), (5, 0, 0, 0), False),
+        (DivBy(16), (0, 16, 32, -16), True),
+        (DivBy(16), (0, 16, 33, -16), False),
+        (DivBy(4, 2, 0), (4, 5, 8, 9), True),
+        (DivBy(4, 2, 0), (4, 6, 8, 9), False),
+        (DivBy(4, 2, 0), (4, 5, 9, 10), False),
+        (DivBy(4, 4, 0), (-4, -3, -2, -1), True),
+        (SameElements((2,)), (3, 3, 7, 7), True),
+        (SameElements((2,)), (3, 3, 7, 8), False),
+    ],
+)
+def test_assume(predicate: object, values: tuple[int, ...], kept: bool) -> None:
+    run, (result,) = run_ops(lambda f: f.op("assume", s=f.constant(tile(I32, 4), *values), pred=predicate))
+    assert [event.code for event in run.log.events] == ([] if kept else ["TV401"])
+    assert result.data.astype(np.int32).tolist() == list(values)
+
+
+# ---------------------------------------------------------------------------------------- open values
+def unknown(f: BodyBuilder, *shape: int) -> Value:
+    """Lanes of fresh local memory: unspecified."""
+    local = f.op("alloca", num_elem=16, align=4, results=[tile(pointer(I32))])
+    value, _ = f.op("load_ptr_tko", ptr=local)
+    if not shape:
+        return value  # type: ignore[no-any-return]
+    value = f.op("reshape", s=value, results=[tile(I32, *([1] * len(shape)))])
+    return f.op("broadcast", s=value, results=[tile(I32, *shape)])  # type: ignore[no-any-return]
+
+
+def marks(tile_: Tile) -> list[int]:
+    taint = np.zeros((), np.uint8) if tile_.taint is None else tile_.taint
+    result: list[int] = np.broadcast_to(taint, tile_.data.shape).tolist()
+    return result
+
+
+def test_open_values_spread_lane_by_lane() -> None:
+    def build(f: BodyBuilder) -> list[Value]:
+        known, open_ = f.constant(tile(I32, 2), 1), unknown(f, 2)
+        mixed = f.op("select", c=f.constant(tile(I1, 2), 1, 0), t=known, f=open_)
+        total = f.op("addi", lhs=mixed, rhs=known)
+        both = f.op("cat", lhs=total, rhs=known, dim=0, results=[tile(I32, 4)])
+        return [mixed, total, both]
+
+    _, (mixed, total, both) = run_ops(build)
+    assert marks(mixed) == marks(total) == [0, UNSPECIFIED]
+    assert marks(both) == [0, UNSPECIFIED, 0, 0]
+
+
+def test_open_values_stop_branches_and_break_no_promise() -> None:
+    def branch(f: BodyBuilder) -> Value:
+        open_ = unknown(f)
+        with f.if_(f.op("cmpi", lhs=open_, rhs=open_, pred="equal")) as made, made.then():
+            f.op("yield", args=[])
+        return open_
+
+    with pytest.raises(UnspecifiedUse, match="reaches the branch of if"):
+        run_ops(branch)
+    run, _ = run_ops(lambda f: f.op("divi", lhs=f.constant(tile(I32), 1), rhs=unknown(f), sgn="signed"))
+    assert run.log.events == []
+    run, _ = run_ops(lambda f: f.op("assume", s=unknown(f, 2), pred=Bounded(5, 6)))
+    assert run.log.events == []
+
+
+def test_an_open_mask_leaves_lanes_out() -> None:
+    """Lane 0 is certain, lane 1 may or may not store: afterwards the whole memory is open."""
+
+    def build(f: BodyBuilder) -> list[Value]:
+        local = f.op("alloca", num_elem=2, align=4, results=[tile(pointer(I32))])
+        places = f.op("reshape", s=local, results=[tile(pointer(I32), 1)])
+        places = f.op("broadcast", s=places, results=[tile(pointer(I32), 2)])
+        places = f.op("offset", ptr=places, off=f.op("iota", results=[tile(I32, 2)]))
+        seven = f.constant(tile(I32, 2), 7)
+        first = f.op("store_ptr_tko", ptr=places, val=seven)
+        before, token = f.op("load_ptr_tko", ptr=places, token=first)
+        choice = f.op("select", c=f.constant(tile(I1, 2), 1, 0), t=seven, f=unknown(f, 2))
+        mask = f.op("cmpi", lhs=choice, rhs=seven, pred="equal")
+        last = f.op("store_ptr_tko", ptr=places, val=seven, mask=mask, token=token)
+        after, _ = f.op("load_ptr_tko", ptr=places, token=last)
+        return [before, after]
+
+    run, (before, after) = run_ops(build)
+    assert marks(before) == [0, 0]
+    assert marks(after) == [UNSPECIFIED, UNSPECIFIED]
+    stored = [access for access in run.log.accesses if access.kind == "store"]
+    assert [access.footprints[0].addresses().size for access in stored] == [2, 1]
+    assert len(run.log.left_out) == 1
+
+
+def test_masked_lanes() -> None:
+    def build(f: BodyBuilder) -> list[Value]:
+        local = f.op("alloca", num_elem=2, align=4, results=[tile(pointer(F32))])
+        places = f.op("reshape", s=local, results=[tile(pointer(F32), 1)])
+        places = f.op("broadcast", s=places, results=[tile(pointer(F32), 2)])
+        one = f.constant(tile(F32, 2), 0x3F800000)
+        token = f.op("store_ptr_tko", ptr=places, val=one)
+        mask = f.constant(tile(I1, 2), 1, 0)
+        bare, _ = f.op("load_ptr_tko", ptr=places, mask=mask, token=token)
+        padded, _ = f.op("load_ptr_tko", ptr=places, mask=mask, pad=f.constant(tile(F32, 2), 0xBF800000), token=token)
+        return [bare, padded]
+
+    _, (bare, padded) = run_ops(build)
+    assert marks(bare) == [0, UNSPECIFIED]
+    assert (padded.data.tolist(), marks(padded)) == ([1.0, -1.0], [0, 0])

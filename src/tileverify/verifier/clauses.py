@@ -1,8 +1,8 @@
 """Clauses that the tool may add to a contract: only over launch-known quantities, and each proved sufficient.
 
-Two kinds so far: a promise to the compiler that speaks of the launch alone (``assume div_by`` on a size), and the
-grid of a launch for which the user gave none (``grid.y == 1`` for an axis that the kernel ignores, ``grid.x <=
-tiles`` for an axis that is a tile index).
+Two kinds so far: an obligation that speaks of the launch alone (``assume div_by`` on a size, an index that is an
+argument), and the grid of a launch for which the user gave none (``grid.y == 1`` for an axis that the kernel
+ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import BID, GRID, Promise, ViewFootprint
+from ..frontend.symbolic.summary import BID, GRID, ViewFootprint
 from ..frontend.symbolic.terms import Scope, Term
 from .obligations import Obligation
 
@@ -24,16 +24,17 @@ class Clause:
     text: str
 
 
-def promise_clause(promise: Promise) -> Clause | None:
-    """A launch-only promise as a clause under its own path condition (never hoisted out of it)."""
-    condition = t.implies(promise.guard, promise.condition)
-    if not launch_only(condition):
-        return None
-    return Clause(condition, t.render(condition))
+def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
+    """An obligation that speaks of the launch alone is itself the clause, path condition included (never hoisted
+    out of it: that would reject launches that are fine)."""
+    if conditions and all(map(launch_only, conditions)):
+        condition = t.not_(t.and_(*conditions))
+        yield Clause(condition, t.render(condition))
 
 
-def grid_clauses(obligation: Obligation) -> Iterator[Clause]:
+def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
     """Candidates for a launch without a grid, weakest first."""
+    del conditions  # the candidates follow from the accesses alone
     site = obligation.first
     if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
 
+OTHER = "'"
+"""Marks the second copy's variables."""
+
 _FRESH = {
     "block": frozenset({Scope.BLOCK, Scope.ITERATION, Scope.LANE}),
     "instance": frozenset({Scope.ITERATION, Scope.LANE}),
@@ -39,10 +42,6 @@ class Copy:
         if term.kind is Kind.APPLY and term.function.scope in fresh:
             return t.apply(replace(term.function, name=term.function.name + self.mark), *term.args)
         return None
-
-
-def base_name(name: str, mark: str) -> str:
-    return name[: -len(mark)] if name.endswith(mark) else name
 
 
 Renaming = Callable[[Term], Term]

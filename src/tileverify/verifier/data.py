@@ -60,5 +60,20 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
                 yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(w, v))
 
 
+def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin]) -> Iterator[Term]:
+    """``a[i] = i``, counted in row-major order: contents that are injective, sorted and in range at once.
+
+    A fault that shows with such contents is the kernel's own, not the data's.
+    """
+    for array, values in loaded_values(conditions).items():
+        for v in values:
+            origin = origins.get(array)
+            linear = t.ZERO
+            for i, argument in enumerate(v.args):
+                extent = origin.shape[i] if origin and len(origin.shape) == len(v.args) else t.ONE
+                linear = t.add(t.mul(linear, extent), argument)
+            yield t.eq(v, linear)
+
+
 def _inside(value: Term, origin: Origin) -> Term:
     return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(value.args, origin.shape, strict=True)))

@@ -24,11 +24,8 @@ from ..frontend.symbolic.summary import (
 )
 from ..frontend.symbolic.terms import Kind, Term
 from .contract import Contract
-from .copies import Copy, Renaming
+from .copies import OTHER, Copy, Renaming
 from .layout import ByteFootprint, IndexFootprint, Place
-
-OTHER = "'"
-"""Marks the second copy's variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +272,8 @@ def _meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter
 
 def overlap_distance(first: str, second: str) -> Term:
     """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way."""
+    if second < first:
+        return t.neg(overlap_distance(second, first))
     return t.var(f"distance({first}, {second})", t.Scope.LAUNCH, -(2**48), 2**48)
 
 

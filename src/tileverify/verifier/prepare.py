@@ -24,9 +24,9 @@ from ..frontend.symbolic.summary import (
 )
 from ..frontend.symbolic.terms import Kind, Term
 from .contract import Contract
-from .copies import Copy
+from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
-from .obligations import OTHER, Prepared
+from .obligations import Prepared
 from .smt import Answer, Decider
 
 

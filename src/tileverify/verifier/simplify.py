@@ -6,19 +6,31 @@ Most race questions die here: the tile index *is* the block id.  From ``bid.x = 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
+from .copies import OTHER
 
 
-def simplify(conditions: Iterable[Term]) -> tuple[Term, ...] | None:
+@dataclass(frozen=True, slots=True)
+class Simplified:
+    """``conditions`` on fewer variables; ``eliminated`` says which variable each missing one is equal to."""
+
+    conditions: tuple[Term, ...]
+    eliminated: Mapping[Term, Term]
+
+
+def simplify(conditions: Iterable[Term]) -> Simplified | None:
     """Equivalent conditions on fewer variables; ``None`` when they contradict each other outright."""
     current = t.and_(*conditions)
+    eliminated: dict[Term, Term] = {}
     while current is not t.FALSE:
         found = next((pair for pair in map(_unifiable, _conjuncts(current)) if pair), None)
         if found is None:
-            return _conjuncts(current)
+            return Simplified(_conjuncts(current), eliminated)
+        eliminated[found[0]] = found[1]
         current = t.substitute(current, {found[0]: found[1]})
     return None
 
@@ -39,6 +51,11 @@ def _unifiable(condition: Term) -> tuple[Term, Term] | None:
     (c, v), (d, w) = parts
     if c + d or v.kind is not Kind.VAR or w.kind is not Kind.VAR or (v.low, v.high) != (w.low, w.high):
         return None
-    if Scope.LAUNCH in (v.symbol.scope, w.symbol.scope):
+    scopes = {v.symbol.scope, w.symbol.scope}
+    if Scope.LAUNCH in scopes:
         return None
-    return (v, w) if len(v.symbol.name) > len(w.symbol.name) else (w, v)
+    replaced, kept = (v, w) if len(v.symbol.name) > len(w.symbol.name) else (w, v)
+    if Scope.BLOCK in scopes and replaced.symbol.name != kept.symbol.name + OTHER:
+        # ``bid.y' = bid.x`` must keep ``bid.y' < grid.y``, which stands among the facts.
+        return None
+    return replaced, kept

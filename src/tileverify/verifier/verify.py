@@ -8,9 +8,10 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
+from typing import TypeAlias
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
 from ..frontend.symbolic import terms as t
@@ -19,14 +20,18 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
-from .clauses import Clause, grid_clauses, promise_clause
+from .clauses import Clause, grid_clauses, launch_clause
 from .contract import Contract, build_contract
-from .data import data_facts
+from .data import data_facts, ordinary_data
 from .obligations import Obligation, between_blocks, bounds, inside_block, one_address, promise
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .simplify import simplify
 from .smt import Answer, Decider, Limits
-from .witness import describe, search
+from .witness import Found, Search, describe
+
+Propose: TypeAlias = Callable[[Obligation, tuple[Term, ...]], Iterable[Clause]]
+
+_RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
@@ -81,6 +86,7 @@ class _Open:
     obligation: Obligation
     conditions: tuple[Term, ...]
     unknown: bool
+    eliminated: Mapping[Term, Term] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,8 +112,10 @@ class _Verification:
             )
         self._prepare()
         open_now = self._decide(self._obligations())
-        if open_now and not self.options.deny_requires:
-            open_now = self._add_clauses(open_now)
+        if not self.options.deny_requires:
+            open_now = self._add_clauses(open_now, launch_clause)
+            if not self.contract.grid_given:
+                open_now = self._add_clauses(open_now, grid_clauses)
         findings = self._explain(open_now)
         if any(f.witness for f in findings):
             return self._outcome(Verdict.REFUTED, findings)
@@ -146,10 +154,11 @@ class _Verification:
     def _decide_one(self, obligation: Obligation) -> _Open | None:
         if obligation.blocked is not None:
             return _Open(obligation, (), unknown=True)
-        conditions = simplify(obligation.conditions)
-        if conditions is None:
+        simple = simplify(obligation.conditions)
+        if simple is None:
             self.structural += 1
             return None
+        conditions = simple.conditions
         conditions = (*conditions, *data_facts(conditions, self.contract, self._origins))
         if self._out_of_time():
             late = ("TV903", "the time limit for this kernel was reached")
@@ -162,35 +171,36 @@ class _Verification:
         if answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
             return None
-        return _Open(obligation, conditions, unknown=answer is Answer.UNKNOWN)
+        return _Open(obligation, conditions, answer is Answer.UNKNOWN, simple.eliminated)
 
     def _out_of_time(self) -> bool:
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self._started > limit
 
     # ----------------------------------------------------------------------------------------- clauses
-    def _add_clauses(self, left: list[_Open]) -> list[_Open]:
+    def _add_clauses(self, left: list[_Open], propose: Propose) -> list[_Open]:
         """Clauses about launch-known quantities that close what is open; sound because each is proved under them."""
         chosen: list[Clause] = []
         for opened in left:
-            chosen.extend(self._closing(opened, chosen))
+            if opened.obligation.blocked is None:
+                chosen.extend(self._closing(opened, list(propose(opened.obligation, opened.conditions)), chosen))
         if not chosen or not self._admits_launches(chosen):
             return left
-        self.clauses = chosen
-        facts = (*launch_facts(self.contract), *(clause.condition for clause in chosen))
+        self.clauses += chosen
+        facts = (*launch_facts(self.contract), *(clause.condition for clause in self.clauses))
         self._decider = Decider(facts, self.options.limits)
         self._cache.clear()
         return [again for again in (self._decide_one(opened.obligation) for opened in left) if again is not None]
 
-    def _closing(self, opened: _Open, chosen: list[Clause]) -> list[Clause]:
+    def _closing(self, opened: _Open, proposed: list[Clause], chosen: list[Clause]) -> list[Clause]:
         """The fewest candidates, weakest first, that prove ``opened`` beside those already chosen; none if none do."""
 
         def closes(clauses: list[Clause]) -> bool:
             conditions = [*opened.conditions, *(c.condition for c in (*chosen, *clauses))]
             return self._decider.decide(conditions, twins=opened.obligation.twins).answer is Answer.UNSATISFIABLE
 
-        candidates = [c for c in self._candidates(opened.obligation) if c not in chosen]
-        if opened.obligation.blocked is not None or not candidates or closes([]):
+        candidates = [c for c in proposed if c not in chosen]
+        if not candidates or closes([]):
             return []
         taken: list[Clause] = []
         for clause in candidates:
@@ -204,14 +214,6 @@ class _Verification:
             if closes(without):
                 taken = without
         return taken
-
-    def _candidates(self, obligation: Obligation) -> Iterator[Clause]:
-        if obligation.promise is not None:
-            clause = promise_clause(obligation.promise)
-            if clause is not None:
-                yield clause
-        elif not self.contract.grid_given:
-            yield from grid_clauses(obligation)
 
     def _admits_launches(self, chosen: list[Clause]) -> bool:
         """A contract that excludes every launch, or every launch of two blocks, would be vacuous."""
@@ -233,22 +235,32 @@ class _Verification:
             key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
             if key in confirmed or len(confirmed) >= MAX_FINDINGS:
                 continue
-            if obligation.blocked is None and not self._out_of_time():
-                found, candidate = search(
-                    obligation, opened.conditions, self.contract, self.launch, self._decider, self.confirm
-                )
-                if found is not None:
-                    confirmed[key] = Finding(
-                        obligation.code,
-                        messages.broken(obligation),
-                        messages.sites(obligation),
-                        describe(found, obligation, self.contract, self._by_number),
-                    )
-                    reasons.pop(key, None)
-                    continue
-                opened.unknown = opened.unknown and not candidate
-            reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+            found = None if obligation.blocked or self._out_of_time() else self._search(opened)
+            if found is None:
+                reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+                continue
+            reasons.pop(key, None)
+            confirmed[key] = Finding(
+                obligation.code,
+                messages.broken(obligation),
+                messages.sites(obligation),
+                describe(found, obligation, self.contract, self._by_number),
+            )
         return (*confirmed.values(), *reasons.values())
+
+    def _search(self, opened: _Open) -> Found | None:
+        """A confirmed witness, for ordinary data if the contents of arrays matter.
+
+        Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
+        """
+        data = tuple(ordinary_data(opened.conditions, self._origins))
+        if data and opened.obligation.code not in _RACES:
+            return None
+        conditions = (*opened.conditions, *data)
+        search = Search(opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._decider)
+        found = search.run(self.confirm)
+        opened.unknown = opened.unknown and not search.candidate
+        return found
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count = len(findings)

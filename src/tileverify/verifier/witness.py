@@ -12,10 +12,10 @@ from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
 from .claim import Block, Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation
 from .contract import INT_BITS, Contract, scalar_variable
-from .copies import Copy
+from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
-from .obligations import OTHER, Obligation, Prepared, overlap_distance
+from .obligations import Obligation, Prepared, overlap_distance
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
 
@@ -35,37 +35,45 @@ class Found:
     model: Model
 
 
-def search(
-    obligation: Obligation,
-    conditions: tuple[Term, ...],
-    contract: Contract,
-    launch: LaunchSpec,
-    decider: Decider,
-    confirm: Confirm,
-) -> tuple[Found | None, bool]:
-    """Look for a small launch that breaks ``obligation`` and that the replay confirms.
+@dataclass
+class Search:
+    """Looks for a small launch that breaks ``obligation`` and that the replay confirms.
 
-    The second result says whether the solver gave any model at all (a candidate that no replay confirmed).
+    ``candidate`` says afterwards whether the solver gave any model at all.
     """
-    candidate = False
-    attempts = 0
-    for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
-        limited = [*conditions, *_small(contract, size_bound, grid_bound)]
-        result = decider.decide(limited, twins=obligation.twins)
-        if result.answer is not Answer.SATISFIABLE or result.model is None:
-            continue
-        candidate = True
-        concrete = _concrete(result.model, contract, launch)
-        claim = _claim(obligation, result.model)
-        if concrete is None:
-            continue
-        confirmation = confirm(concrete, claim)
-        if confirmation is not None:
-            return Found(concrete, claim, confirmation, result.model), True
-        attempts += 1
-        if attempts == MAX_REPLAYS:
-            break
-    return None, candidate
+
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+    eliminated: Mapping[Term, Term]
+    contract: Contract
+    launch: LaunchSpec
+    decider: Decider
+    candidate: bool = False
+
+    def run(self, confirm: Confirm) -> Found | None:
+        attempts = 0
+        for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
+            limited = [*self.conditions, *_small(self.contract, size_bound, grid_bound)]
+            result = self.decider.decide(limited, twins=self.obligation.twins)
+            if result.answer is not Answer.SATISFIABLE or result.model is None:
+                continue
+            self.candidate = True
+            model = self._complete(result.model)
+            concrete = _concrete(model, self.contract, self.launch)
+            claim = _claim(self.obligation, model)
+            confirmation = confirm(concrete, claim)
+            if confirmation is not None:
+                return Found(concrete, claim, confirmation, model)
+            attempts += 1
+            if attempts == MAX_REPLAYS:
+                break
+        return None
+
+    def _complete(self, model: Model) -> Model:
+        """Give the variables that simplification removed the value of those they are equal to."""
+        for variable, equal in reversed(list(self.eliminated.items())):
+            model.variables[variable] = _Environment(model)[equal]
+        return model
 
 
 MAX_REPLAYS = 3
@@ -104,8 +112,8 @@ class _Environment:
         return int(evaluate(term, self))  # type: ignore[arg-type]
 
 
-def _concrete(model: Model, contract: Contract, launch: LaunchSpec) -> ConcreteLaunch | None:
-    """The launch that the model describes; ``None`` if it leaves something open (a list of arrays)."""
+def _concrete(model: Model, contract: Contract, launch: LaunchSpec) -> ConcreteLaunch:
+    """The launch that the model describes."""
     values = contract_values(contract)
     number = _Environment(model)
 
@@ -142,7 +150,7 @@ def _allocation(name: str, contract: Contract, number: _Environment) -> tuple[st
             return _allocation(first, contract, number)
         if contract.may_overlap(first, name):
             distance = overlap_distance(first, name)
-            if distance in number.model.variables:
+            if distance.free & number.model.variables.keys():
                 base, offset = _allocation(first, contract, number)
                 return base, offset + number(distance)
     return name, 0

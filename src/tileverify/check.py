@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .frontend.bytecode.model import Entry, Module
     from .frontend.sources.discover import SourceFailure
     from .frontend.sources.launch import KernelUnit, LaunchSpec
+    from .frontend.symbolic.summary import AccessSummary
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -108,7 +109,6 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from .backend.replay import Replayer
     from .cache import ResultCache
     from .frontend.bytecode import decode
-    from .frontend.symbolic.execute import summarize
     from .verifier.verify import VerifyOptions, verify
 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
@@ -122,8 +122,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     module = decode(unit.bytecode, file=compiled.file)
     entry = entry_of(module, unit)
     decode_ms = clock.lap()
-    groups = overlap_groups(unit.launch)
-    summary = summarize(module, entry, unit.parameters, may_overlap=groups)
+    summary = summary_of(module, unit)
     execute_ms = clock.lap()
     spent = (decode_ms + execute_ms) / 1000
     left = None if options.timeout_s is None else max(options.timeout_s - spent, 0.001)
@@ -154,12 +153,26 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     return replace(result, findings=_displayed(result.findings, unit))
 
 
+def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
+    """The access summary of the unit's entry.  Raises `UnsupportedOperation` for an op without a rule."""
+    from .frontend.symbolic.execute import summarize
+
+    return summarize(module, entry_of(module, unit), unit.parameters, may_overlap=overlap_groups(unit.launch))
+
+
 def overlap_groups(launch: LaunchSpec) -> tuple[frozenset[str], ...]:
-    """Arguments that may share memory: named groups, and pairs that the contract says are one array."""
+    """Arguments that may share memory: named groups, and arguments that the contract says are one array.
+
+    What may overlap one of two names of an array may overlap the other.
+    """
     from .frontend.sources.launch import SameArray
 
-    same = (frozenset((r.first, r.second)) for r in launch.requires if isinstance(r, SameArray))
-    return (*launch.alias, *launch.overlap, *same)
+    same: list[frozenset[str]] = []
+    for pair in (frozenset((r.first, r.second)) for r in launch.requires if isinstance(r, SameArray)):
+        joined = pair.union(*(group for group in same if group & pair))
+        same = [joined, *(group for group in same if not group & pair)]
+    named = (*launch.alias, *launch.overlap)
+    return (*(group.union(*(one for one in same if one & group)) for group in named), *same)
 
 
 # ------------------------------------------------------------------------------------------ many kernels

@@ -145,18 +145,15 @@ def footprint(target: str, spec: Path | None, output: Path | None) -> None:
 
     Array, kind of access, index terms over block id, loop and lane names, guards, tokens and source lines.
     """
-    from .check import entry_of
+    from .check import summary_of
     from .frontend.bytecode import decode
-    from .frontend.symbolic.execute import summarize
     from .frontend.symbolic.text import footprint_text
 
     _writable(output)
     parts = []
     for unit in _units(target, spec):
         module = decode(unit.bytecode, file=str(unit.file))
-        groups = (*unit.launch.alias, *unit.launch.overlap)
-        summary = summarize(module, entry_of(module, unit), unit.parameters, may_overlap=groups)
-        parts.append(f"{_heading(unit)}\n{footprint_text(summary).rstrip()}\n")
+        parts.append(f"{_heading(unit)}\n{footprint_text(summary_of(module, unit)).rstrip()}\n")
     emit("\n".join(parts), output)
 
 

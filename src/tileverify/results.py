@@ -114,7 +114,14 @@ class Report:
     results: tuple[KernelResult, ...]
     tool_version: str
     solver: str
-    trusted: tuple[str, ...] = ("tileiras", "ptxas", "driver", "hardware", "solver", "reading of the Tile IR specification")
+    trusted: tuple[str, ...] = (
+        "tileiras",
+        "ptxas",
+        "driver",
+        "hardware",
+        "solver",
+        "reading of the Tile IR specification",
+    )
 
     @property
     def exit_code(self) -> int:

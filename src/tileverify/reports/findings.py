@@ -61,7 +61,7 @@ def _fact(text: str, gutter: int) -> Text:
 # ---------------------------------------------------------------------------------------------- places
 def _places(finding: Finding, snippets: Snippets) -> list[_Place]:
     labels: dict[tuple[str | None, int | None, int | None], list[tuple[str, str]]] = defaultdict(list)
-    sites = {}
+    sites: dict[tuple[str | None, int | None, int | None], SourceSite] = {}
     for number, site in enumerate(finding.sites):
         labels[_key(site)].append((_block(number, finding.witness), _action(site, finding.witness)))
         sites.setdefault(_key(site), site)

@@ -1,0 +1,505 @@
+"""The command line: exit codes, streams, errors in one sentence, what --help loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+import pytest
+
+from tileverify import check as check_module
+from tileverify import cli
+from tileverify.codes import CODES
+from tileverify.reports.json_report import schema_text
+from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+SHA = "ab" * 32
+
+KERNELS = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(64,)))
+
+
+@ct.kernel
+def halves(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i // 2,), tile=ct.load(x, index=(i,), shape=(64,)))
+"""
+SPEC = """\
+[[launch]]
+kernel = "copy"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", out = "f32[N]" }
+
+[[launch]]
+kernel = "halves"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", out = "f32[N]" }
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def tileverify(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Ran]:
+    """Runs a command line in this process, in an empty folder with a cache of its own."""
+    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("TILEVERIFY_TRACEBACK", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+
+    def run(*arguments: str) -> Ran:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.command(list(arguments), prog_name="tileverify")
+        out, err = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ran(ended.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def kernels(tileverify: Callable[..., Ran]) -> Path:
+    Path("kernels.py").write_text(KERNELS)
+    Path("kernels.tileverify.toml").write_text(SPEC)
+    return Path("kernels.py")
+
+
+def result(verdict: Verdict, code: str = "TV101") -> KernelResult:
+    finding = Finding(code, "message")
+    return KernelResult(
+        "k.py",
+        "k",
+        verdict.value,
+        verdict,
+        holds_for="any" if verdict is Verdict.PROVED else None,
+        findings=() if verdict is Verdict.PROVED else (finding,),
+        obligations=ObligationCount(1, 1, 0),
+        bytecode_sha256=SHA,
+        time_ms=Times(1, 1, 1, 1),
+    )
+
+
+@pytest.fixture
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Replaces the pipeline by one that gives these verdicts."""
+
+    def replace(*wanted: Verdict) -> None:
+        report = Report(tuple(map(result, wanted)), "0", "z3")
+        monkeypatch.setattr(check_module, "check_paths", lambda *arguments, **options: report)
+
+    return replace
+
+
+P, U, R, E = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR
+
+
+# -------------------------------------------------------------------------------------------- exit codes
+@pytest.mark.parametrize(
+    ("wanted", "flags", "code"),
+    [
+        ([P, P], [], 0),
+        ([P, R, U], [], 1),
+        ([P, R, U], ["--allow-undecided"], 1),
+        ([P, E, R], ["--allow-undecided"], 2),
+        ([P, U], [], 3),
+        ([P, U], ["--strict"], 3),
+        ([P, U], ["--allow-undecided"], 0),
+        ([], [], 4),
+        ([], ["--allow-undecided"], 4),
+    ],
+)
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_exit_code_of_check(
+    tileverify: Callable[..., Ran],
+    verdicts: Callable[..., None],
+    wanted: Sequence[Verdict],
+    flags: Sequence[str],
+    code: int,
+    format_: str,
+) -> None:
+    verdicts(*wanted)
+    ran = tileverify("check", "k.py", "--format", format_, *flags)
+    assert ran.code == code
+    if format_ == "json":
+        assert [each["verdict"] for each in json.loads(ran.out)["results"]] == [each.value for each in wanted]
+
+
+def one_sentence(ran: Ran) -> str:
+    """The only thing that an error says: a line on stderr."""
+    assert ran.out == ""
+    assert ran.err.endswith("\n")
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith("error: ")
+    return ran.err.removeprefix("error: ").rstrip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check"], "Missing argument 'PATH...'"),
+        (["check", "k.py", "--colour"], "--colour"),
+        (["check", "k.py", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
+        (["check", "k.py", "-j", "-1"], "-1"),
+        (["check", "k.py", "--timeout", "0"], "0"),
+        (["check", "k.py", "--output", "no/such/folder/out.json"], "there is no folder"),
+        (["check", "k.py", "-q", "-v"], "--quiet and --verbose"),
+        (["check", "missing.py"], "there is no file or folder 'missing.py'"),
+        (["check", ".", "--spec", "missing.toml"], "missing.toml"),
+        (["chekc", "k.py"], "chekc"),
+        (["explain", "TV110"], "did you mean TV10"),
+        (["dis", "missing.tileirbc"], "there is no file or folder"),
+        (["list", "missing.py"], "there is no file or folder"),
+        (["footprint", "missing.py::k"], "there is no file or folder"),
+        (["record"], "COMMAND"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_exit_code_2(
+    tileverify: Callable[..., Ran], arguments: Sequence[str], told: str
+) -> None:
+    ran = tileverify(*arguments)
+    assert ran.code == 2
+    assert told in one_sentence(ran)
+
+
+@pytest.mark.parametrize("command", ["check", "list", "footprint", "dis"])
+def test_no_kernel_is_exit_code_4(tileverify: Callable[..., Ran], command: str) -> None:
+    Path("plain.py").write_text("x = 1\n")
+    ran = tileverify(command, "plain.py")
+    assert ran.code == 4
+    assert "no tile kernel" in ran.err
+    assert ran.out == ""
+
+
+def test_no_kernel_in_json_is_an_empty_report(tileverify: Callable[..., Ran]) -> None:
+    Path("plain.py").write_text("x = 1\n")
+    ran = tileverify("check", "plain.py", "--format", "json")
+    assert ran.code == 4
+    assert json.loads(ran.out)["results"] == []
+
+
+@pytest.mark.parametrize("error", [RuntimeError("odd\x1b[2J"), RecursionError(), SystemExit(0), SystemExit("bye")])
+def test_a_failure_of_the_tool_is_exit_code_2_and_one_sentence(
+    tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(check_module, "check_paths", fail)
+    ran = tileverify("check", "k.py")
+    assert ran.code == 2
+    sentence = one_sentence(ran)
+    assert "please report this" in sentence
+    assert "\x1b" not in sentence
+
+
+@pytest.mark.parametrize("ask", ["option", "environment"])
+def test_traceback_on_demand(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, ask: str) -> None:
+    monkeypatch.setenv("TILEVERIFY_TRACEBACK", "" if ask == "option" else "1")
+    ran = tileverify(*(["--traceback"] if ask == "option" else []), "check", "missing.py")
+    assert ran.code == 2
+    assert "Traceback (most recent call last)" in ran.err
+    assert ran.err.splitlines()[-1].startswith("error: there is no file")
+
+
+# ----------------------------------------------------------------------------------------------- streams
+def test_json_goes_to_stdout_and_talk_to_stderr(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    noisy = "print('noise')\nimport os\nos.write(1, b'raw noise\\n')\n"
+    kernels.write_text(noisy + KERNELS)
+    ran = tileverify("check", "kernels.py", "--format", "json")
+    report = json.loads(ran.out)
+    jsonschema.Draft202012Validator(json.loads(schema_text())).validate(report)
+    assert "noise" in ran.err
+    assert "raw noise" in ran.err
+
+
+def test_output_file_holds_the_report_and_stdout_nothing(
+    tileverify: Callable[..., Ran], verdicts: Callable[..., None]
+) -> None:
+    verdicts(P, R)
+    Path("report.json").write_text("old")
+    ran = tileverify("check", "k.py", "--format", "json", "--output", "report.json")
+    assert ran.code == 1
+    assert ran.out == ""
+    assert "1 refuted" in ran.err
+    assert len(json.loads(Path("report.json").read_text())["results"]) == 2
+    assert [path.name for path in Path().iterdir()] == ["report.json"]
+
+
+def test_an_output_that_cannot_be_written_is_exit_code_2(
+    tileverify: Callable[..., Ran], verdicts: Callable[..., None]
+) -> None:
+    verdicts(P)
+    if Path("/dev/full").exists():
+        ran = tileverify("check", "k.py", "--output", "/dev/full")
+        assert ran.code == 2
+        assert "cannot write '/dev/full'" in one_sentence(ran)
+
+
+@pytest.mark.parametrize(
+    ("flags", "no_color", "coloured"),
+    [([], "", False), (["--color", "always"], "1", True), (["--color", "never"], "", False)],
+)
+def test_colour_in_a_pipe_only_where_asked_for(
+    tileverify: Callable[..., Ran],
+    verdicts: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    flags: Sequence[str],
+    no_color: str,
+    coloured: bool,
+) -> None:
+    verdicts(P, R, U)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    ran = tileverify("check", "k.py", *flags)
+    assert ("\x1b[" in ran.out) is coloured
+
+
+def test_quiet_and_verbose(tileverify: Callable[..., Ran], verdicts: Callable[..., None]) -> None:
+    verdicts(P, U)
+    normal, quiet, verbose = (tileverify("check", "k.py", *flags).out for flags in ([], ["-q"], ["-v"]))
+    assert "proved " in normal
+    assert "trusted:" in normal
+    assert "proved " not in quiet
+    assert "undecided" in quiet
+    assert "trusted:" not in quiet
+    assert SHA in verbose
+    assert SHA not in normal
+
+
+# ---------------------------------------------------------------------------------------- other processes
+def spawn(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), **options.pop("environment", {})}
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["check", "--help"], ["explain", "TV101"], ["schema"]]
+)
+def test_help_loads_nothing_heavy(arguments: Sequence[str]) -> None:
+    process = spawn("-X", "importtime", "-m", "tileverify", *arguments)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in err.splitlines() if "|" in line}
+    assert "tileverify" in loaded
+    assert not loaded & {"z3", "cuda", "numpy", "rich", "asyncio", "multiprocessing"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and signals as POSIX has them")
+@pytest.mark.parametrize("arguments", [["explain"], ["schema"], ["--help"]])
+def test_a_closed_pipe_is_no_success_and_no_traceback(arguments: Sequence[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [sys.executable, "-m", "tileverify", *arguments],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert process.returncode == 141
+    assert process.stderr == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and signals as POSIX has them")
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
+    """The kernel's file says when it is being imported, then sleeps; the whole process group is interrupted."""
+    kernels.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)\n" + KERNELS)
+    process = spawn("-m", "tileverify", "check", "kernels.py", "-j", jobs, start_new_session=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "ready\n"
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert time.monotonic() - started < 20
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+def test_version_and_module_agree() -> None:
+    from tileverify import __version__
+
+    process = spawn("-m", "tileverify", "--version")
+    assert process.communicate(timeout=60)[0] == f"tileverify {__version__}\n"
+
+
+# ----------------------------------------------------------------------------------------------- commands
+def test_explain_lists_all_codes(tileverify: Callable[..., Ran]) -> None:
+    ran = tileverify("explain")
+    assert [line.split()[0] for line in ran.out.splitlines()] == list(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> None:
+    text = " ".join(tileverify("explain", code.lower()).out.split())
+    for part in (code, CODES[code].name, CODES[code].meaning, CODES[code].formula, CODES[code].fix):
+        assert part in text
+    assert tileverify("explain", CODES[code].name).out == tileverify("explain", code).out
+
+
+def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
+    (code,) = json.loads(tileverify("explain", "TV101", "--format", "json").out)
+    assert code["name"] == "race-write-write"
+    assert code["family"] == "race between tile blocks"
+
+
+def test_schema_is_printed(tileverify: Callable[..., Ran]) -> None:
+    assert tileverify("schema").out == schema_text()
+
+
+def test_list_names_kernels_and_launches(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    assert tileverify("list", "kernels.py").out == "kernels.py::copy [0]\nkernels.py::halves [0]\n"
+    first, second = json.loads(tileverify("list", ".", "--format", "json").out)
+    assert first == {"file": "kernels.py", "line": 5, "kernel": "copy", "launch": "0"}
+    assert second["kernel"] == "halves"
+
+
+def test_list_goes_on_after_a_bad_file(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    Path("bad.py").write_text("import cuda.tile as ct\n@ct.kernel\ndef f(:\n")
+    ran = tileverify("list", ".")
+    assert ran.code == 2
+    assert "kernels.py::copy [0]" in ran.out
+    assert re.fullmatch(r"\S*bad\.py:3: .*\n", ran.err)
+
+
+def test_dis_prints_bytecode_of_a_kernel(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    ran = tileverify("dis", "kernels.py::copy")
+    assert ran.code == 0
+    assert ran.out.startswith("// kernels.py::copy [0]\nentry @copy(")
+    assert " loc(" not in ran.out
+    assert " loc(" in tileverify("dis", "kernels.py::copy", "--locations").out
+
+
+def test_dis_of_corrupt_bytecode_is_one_sentence(tileverify: Callable[..., Ran]) -> None:
+    Path("k.tileirbc").write_bytes(b"\x7fTileIR\x00" + b"\xff" * 40)
+    ran = tileverify("dis", "k.tileirbc")
+    assert ran.code == 2
+    assert re.match(r"k\.tileirbc: offset 0x[0-9a-f]+: ", one_sentence(ran))
+
+
+def test_footprint_shows_both_accesses(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    ran = tileverify("footprint", "kernels.py::halves")
+    assert ran.code == 0
+    assert ran.out.startswith("kernels.py::halves [0]\n")
+    for word in ("read x", "write out", "bid.x // 2", "kernels.py:13"):
+        assert word in ran.out
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_record_hands_options_on_and_tells_what_came(
+    tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    from tileverify import record
+
+    def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
+        assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
+        assert options == {"output": Path("there"), "no_gpu": True, "append": False}
+        failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
+        return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,))
+
+    monkeypatch.setattr(record, "record", fake)
+    ran = tileverify("record", "--no-gpu", "-o", "there", "--", "python", "prog.py", "--no-gpu", "-o", "x")
+    assert ran.code == (2 if code else 0)
+    assert ran.out == ""
+    assert "not recorded: f: TileTypeError: no" in ran.err
+    assert "4 launches" in ran.err
+
+
+# ---------------------------------------------------------------------------------------------- whole way
+def test_check_proves_and_refutes(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    ran = tileverify("check", "kernels.py")
+    assert ran.code == 1
+    assert re.search(r"^proved +kernels\.py::copy \[0\]", ran.out, re.MULTILINE)
+    assert re.search(r"^refuted +kernels\.py::halves \[0\]", ran.out, re.MULTILINE)
+    assert "--> kernels.py:13:5" in ran.out
+    assert "block A" in ran.out
+    assert tileverify("check", "kernels.py::copy").code == 0
+    assert tileverify("check", "kernels.py::halves").code == 1
+
+
+def test_the_same_report_in_any_number_of_processes(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    def results(jobs: str) -> list[dict[str, Any]]:
+        found = json.loads(tileverify("check", "kernels.py", "-j", jobs, "--no-cache", "--format", "json").out)
+        return [{key: value for key, value in each.items() if key != "time_ms"} for each in found["results"]]
+
+    assert results("1") == results("2") == results("0")
+
+
+def test_cached_results_are_the_same_but_for_the_mark(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    def run(*flags: str) -> list[dict[str, Any]]:
+        return json.loads(tileverify("check", "kernels.py", "--format", "json", *flags).out)["results"]
+
+    first, second, third = run(), run(), run("--no-cache")
+    assert [each["cached"] for each in (*first, *second, *third)] == [False, False, True, True, False, False]
+    for fresh, cached in zip(first, second, strict=True):
+        assert {**fresh, "cached": True, "time_ms": cached["time_ms"]} == cached
+
+
+def test_a_kernel_with_an_error_does_not_stop_the_others(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    Path("bad.py").write_text(KERNELS.replace("shape=(64,)", "shapes=(64,)"))
+    Path("bad.tileverify.toml").write_text(SPEC)
+    ran = tileverify("check", ".")
+    assert ran.code == 2
+    assert "proved     kernels.py::copy" in ran.out
+    assert "error[TV001]" in ran.out
+    assert "--> bad.py:7:" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        (("f32[N]", "f31[N]"), "TV002", "f31"),
+        ((', out = "f32[N]" }', " }"), "TV002", "out"),
+        ((' = "copy"', ' = "cpoy"'), "TV002", "cpoy"),
+    ],
+)
+def test_a_bad_spec_is_exit_code_2(
+    tileverify: Callable[..., Ran], kernels: Path, change: tuple[str, str], code: str, told: str
+) -> None:
+    Path("kernels.tileverify.toml").write_text(SPEC.replace(*change))
+    ran = tileverify("check", "kernels.py::copy" if code != "TV002" or told != "cpoy" else "kernels.py")
+    assert ran.code == 2
+    assert f"error[{code}]" in ran.out
+    assert told in ran.out
+
+
+def test_corrupt_bytecode_is_an_error_of_that_file(tileverify: Callable[..., Ran], kernels: Path) -> None:
+    Path("k.tileirbc").write_bytes(b"\x7fTileIR\x00" + b"\xff" * 40)
+    ran = tileverify("check", "k.tileirbc", "kernels.py::copy")
+    assert ran.code == 2
+    assert "error[TV003]" in ran.out
+    assert "1 kernel: 1 proved, 0 refuted, 0 undecided, 1 error" in ran.out

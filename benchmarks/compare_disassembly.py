@@ -26,7 +26,6 @@ from tileverify.frontend.bytecode.container import MAGIC  # noqa: E402
 from tileverify.frontend.bytecode.debugwriter import walk  # noqa: E402
 from tileverify.frontend.bytecode.optable import OPERATIONS  # noqa: E402
 
-
 TOO_NEW = "newer than this tileirdisasm"
 
 

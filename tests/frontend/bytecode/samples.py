@@ -14,7 +14,6 @@ from tileverify.frontend.bytecode.builder import (
     I16,
     I32,
     I64,
-    TOKEN,
     BodyBuilder,
     ModuleBuilder,
     constant,
@@ -456,6 +455,3 @@ def samples() -> list[tuple[str, Version]]:
 
 def sample(name: str, version: Version) -> Module:
     return SAMPLES[name][0](version)
-
-
-__all__ = ["SAMPLES", "TOKEN", "sample", "samples"]

@@ -356,7 +356,14 @@ def _infer(declaration: OpDeclaration, operands: Mapping[str, Operand], version:
         view = view_of(operands["view"])
         return (TileType(view.tensor.element, view.tile), TOKEN)
     same = {"select": "t", "offset": "ptr", "mmaf": "acc", "mmai": "acc", "mmaf_scaled": "acc", "insert": "dest"}
-    alike = ("same_float", "same_integer", "integer_division", "float_to_integer_power", "assume")
+    alike = (
+        "same_float",
+        "same_float_approximate",
+        "same_integer",
+        "integer_division",
+        "float_to_integer_power",
+        "assume",
+    )
     if name in same or declaration.typing in alike:
         return (_type_of(operands[same.get(name, declaration.operands[0].name)]),)
     raise EncodeError(f"the results of {name} do not follow from its operands: give them")

@@ -34,6 +34,13 @@ class Section(IntEnum):
 
 
 PRODUCER_SINCE: Final[Version] = (13, 3)
+MAX_SECTION_BYTES: Final[Mapping[Section, int]] = {
+    Section.FUNCTION: 1 << 21,
+    Section.TYPE: 1 << 20,
+    Section.GLOBAL: 1 << 20,
+    Section.DEBUG: 1 << 24,
+}
+"""Far above real files (the largest kernel met has some 30 KiB of ops); they bound the memory a file can demand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ def read_container(data: bytes) -> Container:
         if section in sections:
             malformed(at, f"second {section.name.lower()} section")
         length = reader.varint()
+        if length > MAX_SECTION_BYTES.get(section, MAX_FILE_BYTES):
+            malformed(at, f"the {section.name.lower()} section has {length} bytes, more than accepted")
         alignment = 0
         if head & 0x80:
             alignment = reader.varint()

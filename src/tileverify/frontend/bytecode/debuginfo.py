@@ -43,7 +43,8 @@ class DebugInfo:
         self._bounds = read_table(reader, 4, "debug attributes", base)
         self._locations: dict[int, Location | None] = {0: None}
         self._lengths: dict[int, int] = {0: 0}
-        self._copies_left = 65_536 + 32 * total
+        self._functions: dict[int, str | None] = {0: None}
+        self._copies_left = 65_536 + 8 * total
 
     def layout(self) -> DebugLayout:
         return DebugLayout(self.functions, tuple(self._data[start:end] for start, end in self._bounds))
@@ -103,8 +104,7 @@ class DebugInfo:
     def _position(self, tag: int, record: Reader, start: int) -> Location | None:
         if tag == LOCATION:
             scope = record.varint()
-            at = record.pos
-            file = self._strings.text(record.varint(), at)
+            file = self._text(record)
             line, column = record.varint(), record.varint()
             record.finish("a location")
             return Location(file, line, column, self._function_of(scope, start))
@@ -121,30 +121,31 @@ class DebugInfo:
 
     def _subprogram(self, record: Reader) -> tuple[int, int, str]:
         file_id, line = record.varint(), record.varint()
-        at = record.pos
-        name = self._strings.text(record.varint(), at)
-        at = record.pos
-        self._strings.text(record.varint(), at)
-        record.varint()
-        record.varint()
-        if self._version >= SUBPROGRAM_FLAGS_SINCE:
+        name = self._text(record)
+        self._text(record)
+        for _ in range(3 if self._version >= SUBPROGRAM_FLAGS_SINCE else 2):
             record.varint()
         record.finish("a subprogram")
         return file_id, line, name
 
     def _function_of(self, scope: int, at: int) -> str | None:
         """The name of the subprogram around ``scope``."""
-        for _ in range(MAX_CHAIN):
-            if scope == 0:
-                return None
+        path = []
+        while scope not in self._functions:
+            path.append(scope)
             record = self._record(scope, at)
             tag = record.varint()
             if tag == SUBPROGRAM:
-                return self._subprogram(record)[2]
-            if tag != LEXICAL_BLOCK:
-                return None
-            scope = record.varint()
-        malformed(at, f"scopes nest deeper than {MAX_CHAIN} or refer to themselves")
+                self._functions[scope] = self._subprogram(record)[2]
+            elif tag == LEXICAL_BLOCK:
+                scope = record.varint()
+                if scope in path or len(path) > MAX_CHAIN:
+                    malformed(at, f"scopes nest deeper than {MAX_CHAIN} or refer to themselves")
+            else:
+                self._functions[scope] = None
+        name = self._functions[scope]
+        self._functions.update(dict.fromkeys(path, name))
+        return name
 
     def _file(self, index: int, at: int) -> str:
         """Directory and name of file ``index`` as one path."""
@@ -154,9 +155,11 @@ class DebugInfo:
         start = record.pos
         if record.varint() != FILE:
             malformed(start, f"debug attribute {index} is not a file")
-        name_at = record.pos
-        name = self._strings.text(record.varint(), name_at)
-        directory_at = record.pos
-        directory = self._strings.text(record.varint(), directory_at)
+        name, directory = self._text(record), self._text(record)
         record.finish("a file")
         return name if name.startswith("/") or not directory else f"{directory.rstrip('/')}/{name}"
+
+    def _text(self, record: Reader) -> str:
+        """A string of the record; paths are bytes to the system and need not be UTF-8."""
+        at = record.pos
+        return self._strings.text(record.varint(), at, lossy=True)

@@ -184,9 +184,10 @@ class _Encoder:
         unknown = op.flags - bits.keys()
         if unknown:
             raise EncodeError(f"{op.name} has no flag {', '.join(sorted(unknown))}")
+        for flag in op.declaration.flags:
+            if flag.name in op.flags and flag.since > self._version:
+                raise EncodeError(f"{op.name}: flag {flag.name} needs bytecode version 13.{flag.since[1]}")
         word = sum(bits[name] for name in op.flags)
-        if word & ~mask:
-            raise EncodeError(f"{op.name}: a flag needs a newer bytecode version than {self._version[1]}")
         if mask:
             writer.varint(word)
 

@@ -37,5 +37,3 @@ ENUMS: Final[dict[str, tuple[str, ...]]] = {
 
 PADDING: Final = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 POINTER_ATTRIBUTE: Final = ("none", "unicast", "multicast")
-
-NEAREST_AWAY_SINCE: Final = (13, 4)

@@ -22,6 +22,13 @@ def same_float(op: Op) -> None:
     _all_alike(op)
 
 
+@rule("same_float_approximate")
+def same_float_approximate(op: Op) -> None:
+    same_float(op)
+    if op.attributes["rnd"] not in ("approx", "full"):
+        fail(f"rounding {op.attributes['rnd']} does not exist here")
+
+
 @rule("same_integer")
 def same_integer(op: Op) -> None:
     integer_tile(op.results[0], "the result")

@@ -40,11 +40,19 @@ VIEW_OF: Final[dict[str, type[ViewType]]] = {
 
 
 # --------------------------------------------------------------------------------------------- addresses
-@rule("get_global", "alloca")
-def scalar_pointer(op: Op) -> None:
+@rule("get_global")
+def get_global(op: Op) -> None:
     made, _ = pointer_tile(op.result, "the result")
     if made.shape:
         fail("the result is not one pointer")
+
+
+@rule("alloca")
+def alloca(op: Op) -> None:
+    get_global(op)
+    alignment = op.attributes["align"]
+    if alignment == 0 or alignment & (alignment - 1):
+        fail(f"alignment {alignment} is not a power of two")
 
 
 @rule("offset")
@@ -196,7 +204,7 @@ def _view_access(op: Op, results: int) -> TileType:
         widths.add(scalar_of(type, "an index").bits)
         if type.shape != ((view.tile[axis],) if axis == sparse else ()):
             fail(f"index {axis} has the wrong shape")
-    if len(widths) > 1:
+    if len(widths) > 1 and sparse is None:
         fail("the indices differ in type")
     if len(op.attributes["inbounds"]) not in (0, len(indices)):
         fail("inbounds has not one entry for each index")

@@ -61,8 +61,11 @@ def assume(op: Op) -> None:
             fail("pointers have no bounds")
     elif not type.element.is_integer:
         fail("nothing can be assumed about floats")
-    if isinstance(predicate, SameElements) and len(predicate.groups) != len(type.shape):
-        fail("same_elements needs one group size for each dimension")
+    if isinstance(predicate, SameElements) and (
+        len(predicate.groups) != len(type.shape)
+        or any(group > extent for group, extent in zip(predicate.groups, type.shape, strict=True))
+    ):
+        fail("same_elements needs one group size for each dimension, at most its extent")
     if isinstance(predicate, DivBy) and predicate.along is not None and predicate.along >= len(type.shape):
         fail(f"the tile has no dimension {predicate.along}")
 

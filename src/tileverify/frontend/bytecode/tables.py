@@ -7,6 +7,7 @@ Types refer to each other by index in any order, so they are resolved on demand,
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import Final
 
 from .enums import PADDING, POINTER_ATTRIBUTE
@@ -27,6 +28,8 @@ from .reader import Reader, malformed
 
 DYNAMIC: Final = -(1 << 63)
 MAX_TILE_ELEMENTS: Final = 1 << 24
+MAX_RANK: Final = 64
+MAX_STRING_BYTES: Final = 1 << 16
 
 SCALARS: Final[dict[int, tuple[ScalarType, Version]]] = {
     0: (ScalarType("i1", 1), (13, 1)),
@@ -78,7 +81,7 @@ def read_table(reader: Reader, offset_bytes: int, what: str, base: int | None = 
 
 
 class StringTable:
-    """Strings as bytes; text is decoded on use and must be UTF-8."""
+    """Strings as bytes; text is decoded on use and must be UTF-8, except in paths (``lossy``)."""
 
     def __init__(self, reader: Reader) -> None:
         data = reader.data
@@ -86,16 +89,20 @@ class StringTable:
         self.raw: tuple[bytes, ...] = tuple(data[start:end] for start, end in self._bounds)
         self._text: dict[int, str] = {}
 
-    def text(self, index: int, at: int) -> str:
+    def text(self, index: int, at: int, *, lossy: bool = False) -> str:
         """String ``index``, which a number at file offset ``at`` named."""
         text = self._text.get(index)
         if text is None:
             if index >= len(self.raw):
                 malformed(at, f"string {index} does not exist, the table has {len(self.raw)}")
+            if len(self.raw[index]) > MAX_STRING_BYTES:
+                malformed(self._bounds[index][0], f"string {index} is longer than {MAX_STRING_BYTES} bytes")
             try:
-                text = self._text[index] = self.raw[index].decode()
+                text = self.raw[index].decode(errors="replace" if lossy else "strict")
             except UnicodeDecodeError:
                 malformed(self._bounds[index][0], f"string {index} is not UTF-8")
+            if not lossy:
+                self._text[index] = text
         return text
 
 
@@ -205,7 +212,10 @@ class TypeTable:
         element = self.reference(reader)
         if not isinstance(element, ScalarType | PointerType):
             malformed(at, "the elements of a tile must be scalars or pointers")
-        return TileType(element, self._tile_shape(reader, 8))
+        shape = self._tile_shape(reader, 8)
+        if isinstance(element, ScalarType) and element.packed and prod(shape) % 2:
+            malformed(at, f"a tile of {element.name} needs an even number of elements")
+        return TileType(element, shape)
 
     def _tensor_view(self, reader: Reader) -> Type:
         flags = self._flags(reader, POINTER_ATTRIBUTE_SINCE)
@@ -235,7 +245,7 @@ class TypeTable:
         flags = self._flags(reader, OPTIONAL_PARAMETERS_SINCE)
         at = reader.pos
         tile = self._tile_shape(reader, 4)
-        traversal = reader.fixed_list(4, "traversal strides")
+        traversal = _dimensions(reader, 4)
         if len(traversal) != len(tile) or any(step <= 0 for step in traversal):
             malformed(at, "a strided view needs one positive traversal stride for each tile dimension")
         tensor = self._tensor(reader)
@@ -284,7 +294,7 @@ class TypeTable:
 
     def _tile_shape(self, reader: Reader, width: int) -> tuple[int, ...]:
         at = reader.pos
-        shape = reader.fixed_list(width, "tile dimensions")
+        shape = _dimensions(reader, width)
         elements = 1
         for extent in shape:
             if extent <= 0 or extent & (extent - 1):
@@ -296,16 +306,24 @@ class TypeTable:
 
     def _extents(self, reader: Reader) -> tuple[int | None, ...]:
         at = reader.pos
-        made = tuple(None if n == DYNAMIC else n for n in reader.fixed_list(8, "tensor view dimensions"))
+        made = tuple(None if n == DYNAMIC else n for n in _dimensions(reader, 8))
         if any(extent is not None and extent <= 0 for extent in made):
             malformed(at, "sizes and strides of a tensor view must be positive or dynamic")
         return made
 
     def _dim_map(self, reader: Reader, rank: int, tensor: TensorViewType, at: int) -> tuple[int, ...]:
-        dim_map = reader.fixed_list(4, "dimensions of a map")
+        dim_map = _dimensions(reader, 4)
         if len(dim_map) != rank or sorted(dim_map) != list(range(len(tensor.shape))):
             malformed(at, f"the dimension map {dim_map} is no permutation of the {len(tensor.shape)} tensor dimensions")
         return dim_map
+
+
+def _dimensions(reader: Reader, width: int) -> tuple[int, ...]:
+    at = reader.pos
+    listed = reader.fixed_list(width, "dimensions")
+    if len(listed) > MAX_RANK:
+        malformed(at, f"{len(listed)} dimensions are more than {MAX_RANK}")
+    return listed
 
 
 def _choice(reader: Reader, names: tuple[str, ...], what: str) -> str:

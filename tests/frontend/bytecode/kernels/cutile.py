@@ -1,7 +1,10 @@
 """cuTile Python kernels that reach every op the frontend can emit, with the signatures to export them.
 
-Names are dense on purpose: each kernel exercises one family of ops.
+Each kernel exercises one family of ops and computes nothing useful.
 """
+
+# Kernels are written as their users write them.
+# ruff: noqa: N803, PT009, SIM108
 
 import cuda.tile as ct
 from cuda.tile.compilation import ArrayConstraint, ConstantConstraint, ListConstraint, ScalarConstraint
@@ -308,39 +311,39 @@ def fixed(value):
     return ConstantConstraint(value)
 
 
-I, V, M = ScalarConstraint(I32), array(1), array(2)
+NUMBER, VECTOR, MATRIX = ScalarConstraint(I32), array(1), array(2)
 COUNTERS = array(1, I32)
 
 # kernel -> (parameters, first bytecode version that can express it)
 EXPORTS = {
-    "vector_add": (vector_add, [V, V, V, fixed(128)], (13, 1)),
+    "vector_add": (vector_add, [VECTOR, VECTOR, VECTOR, fixed(128)], (13, 1)),
     "vector_add_aligned": (vector_add, [array(1, aligned=True)] * 3 + [fixed(64)], (13, 1)),
     "vector_add_wide": (vector_add, [array(1, F64, index=I64)] * 3 + [fixed(32)], (13, 1)),
     "matmul": (matmul, [array(2, F16)] * 3 + [fixed(64), fixed(64), fixed(32)], (13, 1)),
     "matmul_aligned": (matmul, [array(2, F16, aligned=True)] * 3 + [fixed(128), fixed(64), fixed(32)], (13, 1)),
     "grouped_matmul": (grouped_matmul, [array(2, F16)] * 3 + [fixed(n) for n in (64, 64, 32, 8)], (13, 1)),
-    "softmax": (softmax, [M, M, fixed(256)], (13, 1)),
-    "elementary": (elementary, [V, V], (13, 1)),
-    "newer_elementary": (newer_elementary, [V, V], (13, 2)),
-    "integers": (integers, [COUNTERS, COUNTERS, I], (13, 1)),
-    "casts": (casts, [V, V], (13, 1)),
-    "shapes": (shapes, [M, M], (13, 1)),
-    "inserting": (inserting, [M, M], (13, 4)),
-    "packing": (packing, [V, V], (13, 3)),
-    "reductions": (reductions, [M, M, COUNTERS], (13, 1)),
+    "softmax": (softmax, [MATRIX, MATRIX, fixed(256)], (13, 1)),
+    "elementary": (elementary, [VECTOR, VECTOR], (13, 1)),
+    "newer_elementary": (newer_elementary, [VECTOR, VECTOR], (13, 2)),
+    "integers": (integers, [COUNTERS, COUNTERS, NUMBER], (13, 1)),
+    "casts": (casts, [VECTOR, VECTOR], (13, 1)),
+    "shapes": (shapes, [MATRIX, MATRIX], (13, 1)),
+    "inserting": (inserting, [MATRIX, MATRIX], (13, 4)),
+    "packing": (packing, [VECTOR, VECTOR], (13, 3)),
+    "reductions": (reductions, [MATRIX, MATRIX, COUNTERS], (13, 1)),
     "double_maximum": (double_maximum, [array(2, F64), array(1, F64)], (13, 1)),
-    "scatter_gather": (scatter_gather, [M, COUNTERS, M, I], (13, 1)),
-    "atomics": (atomics, [COUNTERS, V, V], (13, 1)),
-    "control": (control, [V, V, I], (13, 1)),
-    "persistent": (persistent, [V, V, I], (13, 1)),
-    "transposed_views": (transposed_views, [M, M, fixed(16)], (13, 1)),
-    "slices": (slices, [M, M, I, I], (13, 1)),
-    "tiled_views": (tiled_views, [M, M], (13, 1)),
-    "overlapping_views": (overlapping_views, [M, M], (13, 3)),
-    "printing": (printing, [V, I], (13, 1)),
-    "dependent_launch": (dependent_launch, [V, V], (13, 4)),
-    "lists": (lists, [ListConstraint(V, alias_groups=(), elements_may_alias=True), V, I], (13, 1)),
-    "helpers": (helpers, [V, V], (13, 1)),
+    "scatter_gather": (scatter_gather, [MATRIX, COUNTERS, MATRIX, NUMBER], (13, 1)),
+    "atomics": (atomics, [COUNTERS, VECTOR, VECTOR], (13, 1)),
+    "control": (control, [VECTOR, VECTOR, NUMBER], (13, 1)),
+    "persistent": (persistent, [VECTOR, VECTOR, NUMBER], (13, 1)),
+    "transposed_views": (transposed_views, [MATRIX, MATRIX, fixed(16)], (13, 1)),
+    "slices": (slices, [MATRIX, MATRIX, NUMBER, NUMBER], (13, 1)),
+    "tiled_views": (tiled_views, [MATRIX, MATRIX], (13, 1)),
+    "overlapping_views": (overlapping_views, [MATRIX, MATRIX], (13, 3)),
+    "printing": (printing, [VECTOR, NUMBER], (13, 1)),
+    "dependent_launch": (dependent_launch, [VECTOR, VECTOR], (13, 4)),
+    "lists": (lists, [ListConstraint(VECTOR, alias_groups=(), elements_may_alias=True), VECTOR, NUMBER], (13, 1)),
+    "helpers": (helpers, [VECTOR, VECTOR], (13, 1)),
     "batched_product": (batched_product, [array(3, F16), array(3, F16), array(3)], (13, 1)),
     "integer_product": (integer_product, [array(2, I8), array(2, I8), array(2, I32)], (13, 1)),
     "scaled_product": (
@@ -350,10 +353,10 @@ EXPORTS = {
             array(2, ct.float8_e8m0fnu),
             array(2, ct.float8_e4m3fn),
             array(2, ct.float8_e8m0fnu),
-            M,
+            MATRIX,
         ],
         (13, 3),
     ),
-    "fast_product": (fast_product, [array(2, ct.float8_e4m3fn)] * 2 + [M], (13, 3)),
-    "hinted": (hinted, [V, V], (13, 1)),
+    "fast_product": (fast_product, [array(2, ct.float8_e4m3fn)] * 2 + [MATRIX], (13, 3)),
+    "hinted": (hinted, [VECTOR, VECTOR], (13, 1)),
 }

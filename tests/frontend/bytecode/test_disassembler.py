@@ -1,0 +1,66 @@
+"""Freshly made bytecode against the installed tileirdisasm, op for op."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.frontend.bytecode import decode, encode
+
+from .disassembly import MISSING, Refused, difference, disassemble, find_disassembler, find_tool
+from .producers import KERNELS, Version, compile_cpp, cutile_kernels, export, exports
+from .samples import sample, samples
+
+DISASSEMBLER = find_disassembler()
+NVCC = find_tool("nvcc")
+KERNEL_MODULE = cutile_kernels()
+
+needs_disassembler = pytest.mark.skipif(DISASSEMBLER is None, reason=MISSING)
+needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed (pip install cuda-tile[tileiras])")
+
+
+def compare(data: bytes, folder: Path) -> None:
+    assert DISASSEMBLER is not None
+    file = folder / "module.tileirbc"
+    file.write_bytes(data)
+    try:
+        theirs = disassemble(file, DISASSEMBLER, locations=True)
+    except Refused as refusal:
+        if refusal.too_new:
+            pytest.skip(f"this tileirdisasm is older than bytecode {data[8]}.{data[9]}")
+        raise
+    assert difference(decode(data), theirs, locations=True) == []
+
+
+@pytest.mark.parametrize(("name", "version"), exports(KERNEL_MODULE), ids=str)
+def test_exported_kernel_comes_back_byte_for_byte(name: str, version: Version) -> None:
+    data = export(KERNEL_MODULE, name, version)
+    module = decode(data)
+    assert module.version == version
+    assert [entry.name for entry in module.entries] == [name]
+    assert encode(module) == data
+
+
+@needs_disassembler
+@pytest.mark.parametrize(("name", "version"), exports(KERNEL_MODULE), ids=str)
+def test_exported_kernel_reads_as_tileirdisasm_reads_it(name: str, version: Version, tmp_path: Path) -> None:
+    compare(export(KERNEL_MODULE, name, version), tmp_path)
+
+
+@needs_disassembler
+@pytest.mark.parametrize(("name", "version"), samples(), ids=str)
+def test_hand_made_module_is_accepted_and_reads_the_same(name: str, version: Version, tmp_path: Path) -> None:
+    compare(encode(sample(name, version)), tmp_path)
+
+
+@needs_disassembler
+@needs_nvcc
+@pytest.mark.parametrize("source", sorted(KERNELS.glob("*.cu")), ids=lambda file: file.stem)
+def test_tile_cpp_reads_as_tileirdisasm_reads_it(source: Path, tmp_path: Path) -> None:
+    assert NVCC is not None
+    target = tmp_path / "made.tileirbc"
+    compile_cpp(source, target, NVCC)
+    data = target.read_bytes()
+    assert encode(decode(data)) == data
+    compare(data, tmp_path)

@@ -80,7 +80,7 @@ class Bounds:
                 return stand_in
             if term.kind is Kind.SUM and pattern.kind is Kind.SUM:
                 (divisor, pivot), *_ = linear_parts(pattern)[1]
-                factor = dict((t, c) for c, t in linear_parts(term)[1]).get(pivot, 0)
+                factor = {t: c for c, t in linear_parts(term)[1]}.get(pivot, 0)
                 if factor and factor % divisor == 0:
                     rest = add(term, scale(-(factor // divisor), pattern))
                     constant, summands = linear_parts(rest)

@@ -12,14 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..bytecode.model import Op, ScalarType, TileType
+from ..bytecode.model import Op, ScalarType
 from .integers import constant_element
-from .machine import Machine, scalar_function
+from .machine import Machine, scalar_function, scalar_of
 from .pointers import list_word
 from .summary import Origin, OriginKind, ViewFootprint
-from .written import origin_key
-from .terms import TRUE, ZERO, Kind, Scope, Term, add, and_, apply, const, eq, ite, le, linear_parts, lt, mul, product, scale
+from .terms import (
+    TRUE,
+    ZERO,
+    Kind,
+    Scope,
+    Term,
+    add,
+    and_,
+    apply,
+    const,
+    eq,
+    ite,
+    le,
+    linear_parts,
+    lt,
+    mul,
+    product,
+    scale,
+)
 from .values import Opaque, Pointer, SymbolicValue, TileView
+from .written import origin_key
 
 
 def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> SymbolicValue:
@@ -56,14 +74,13 @@ def of_pointer(m: Machine, op: Op, pointer: Pointer, mask: Term) -> SymbolicValu
 
 
 def _where(condition: Term, value: SymbolicValue, otherwise: SymbolicValue) -> Term:
-    assert isinstance(value, Term) and isinstance(otherwise, Term)
+    assert isinstance(value, Term)
+    assert isinstance(otherwise, Term)
     return ite(condition, value, otherwise)
 
 
 def _element(op: Op) -> ScalarType:
-    type = op.results[0].type
-    assert isinstance(type, TileType) and isinstance(type.element, ScalarType)
-    return type.element
+    return scalar_of(op.results[0])
 
 
 def _stable(m: Machine, op: Op, origin: Origin) -> bool:
@@ -73,7 +90,8 @@ def _stable(m: Machine, op: Op, origin: Origin) -> bool:
 
 def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:
     """The element ``offset`` bytes behind ``origin``, whatever ``live`` says of the lane."""
-    name, leading = origin.name, ()
+    name = origin.name
+    leading: tuple[Term, ...] = ()
     if origin.kind is OriginKind.LIST_ELEMENT:
         assert origin.index is not None
         name, leading = f"{origin.name}[]", (origin.index,)
@@ -145,5 +163,3 @@ def _descriptor(m: Machine, op: Op, place: ViewFootprint) -> Term:
     for number, column in reversed(list(enumerate(columns))):
         value = ite(eq(word, const(number)), apply(list_word(name, column), row), value)
     return value
-
-

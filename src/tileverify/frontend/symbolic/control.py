@@ -106,4 +106,3 @@ RULES: Final[dict[str, Rule]] = {
     "assert": check,
     "print_tko": print_text,
 }
-

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..bytecode.model import Entry, Module
 from ..sources.launch import EntryParameter
 from .machine import Machine
-from .numbering import number
+from .numbering import Numbering, number
 from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
@@ -46,12 +46,10 @@ def summarize(
     return _summary(entry, binding, machine, written)
 
 
-def _execute(module, entry, binding, numbering, written):  # type: ignore[no-untyped-def]
+def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numbering, written: Written) -> Machine:
     machine = Machine(module, entry, RULES, numbering, written)
     machine.env.update(binding.values)
-    machine.elements.update(
-        (f"p:{name}", element) for name, element in binding.pointees.items()
-    )
+    machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
     machine.run(entry.body)
     return machine
 

@@ -73,7 +73,11 @@ def _ring(combine: Callable[[Term, Term], Term], sign: str) -> Rule:
     def rule(m: Machine, op: Op) -> Term:
         a, b, bits = _operands(m, op)
         exact = combine(number(a, bits), number(b, bits))
-        _overflow_promises(m, op, bits, exact, lambda: combine(zero_extended(m, a, bits), zero_extended(m, b, bits)), sign)
+
+        def as_unsigned() -> Term:
+            return combine(zero_extended(m, a, bits), zero_extended(m, b, bits))
+
+        _overflow_promises(m, op, bits, exact, as_unsigned, sign)
         return from_number(m, exact, bits)
 
     return rule

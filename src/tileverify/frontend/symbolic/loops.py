@@ -1,8 +1,8 @@
 """Rules for ``for`` and ``loop``: one generic iteration, numbered from 0.
 
-A body runs twice.  The *rehearsal* runs it on placeholders for the carried values and records nothing; what it hands to
-the next iteration gives closed forms (`recurrences`, `tokens`).  Then the body runs on those forms.  Behind the loop the
-carried values are the forms at the trip count, or at the iteration that broke off.
+A body runs twice.  The *rehearsal* runs it on placeholders for the carried values and records nothing; what it hands
+to the next iteration gives closed forms (`recurrences`, `tokens`).  Then the body runs on those forms.  Behind the loop
+the carried values are the forms at the trip count, or at the iteration that broke off.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..bytecode.model import Block, Op, ScalarType, TileType, Value
+from ..bytecode.model import Block, Op, TileType, Value
 from .integers import zero_extended
 from .lanes import lane_terms
-from .machine import Exit, Exits, Machine, Rule, element_bits, scalar_function
+from .machine import Exit, Exits, Machine, Rule, element_bits, scalar_function, scalar_of
 from .recurrences import Recurrence, Recurrences, placeholder
 from .summary import Loop, Origin
 from .terms import (
@@ -198,7 +198,8 @@ class Body:
                     intervals.append(exit.bounds.interval(value))
                 lows = [low for low, _ in intervals if low is not None]
                 highs = [high for _, high in intervals if high is not None]
-                assert slot.low is not None and slot.high is not None
+                assert slot.low is not None
+                assert slot.high is not None
                 low = max(slot.low, min(lows)) if len(lows) == len(intervals) else slot.low
                 high = min(slot.high, max(highs)) if len(highs) == len(intervals) else slot.high
                 slot = Slot(slot.index, slot.value, slot.init, low, high)
@@ -231,13 +232,15 @@ class Body:
     def _recurrence(self, slot: Slot, now: SymbolicValue, after: SymbolicValue) -> Recurrence:
         name = f"{self.loop.name}.{slot.index}"
         if isinstance(slot.init, Pointer):
-            assert isinstance(now, Pointer) and isinstance(after, Pointer)
+            assert isinstance(now, Pointer)
+            assert isinstance(after, Pointer)
             function = Function(name, Scope.BLOCK)
             parts = now.offset, slot.init.offset, after.offset
         else:
-            assert isinstance(slot.init, Term) and isinstance(now, Term) and isinstance(after, Term)
-            assert isinstance(slot.value.type, TileType) and isinstance(slot.value.type.element, ScalarType)
-            function = scalar_function(name, Scope.BLOCK, slot.value.type.element)
+            assert isinstance(slot.init, Term)
+            assert isinstance(now, Term)
+            assert isinstance(after, Term)
+            function = scalar_function(name, Scope.BLOCK, scalar_of(slot.value))
             parts = now, slot.init, after
         function = self.m.symbol(self.op, function)
         return Recurrence(*parts, slot.lanes, function, self.m.iterations)

@@ -17,7 +17,7 @@ from .bounds import Bounds
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
 from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site
-from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, unsigned, wrap
+from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
 from .tokens import EMPTY, Token, join, own
 from .values import Opaque, Pointer, SymbolicValue, TensorView, TileView
 from .written import Written
@@ -57,7 +57,7 @@ class Machine:
 
     ``path`` is the condition under which the current op runs, ``inside`` the part of it that the body of the innermost
     loop added, ``since`` the part that was added since the innermost branch began, ``bounds`` what the path says about
-    sizes of terms.
+    sizes of terms, ``known`` about boolean terms.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Machine:
         self.inside: Term = TRUE
         self.since: Term = TRUE
         self.bounds = Bounds()
+        self.known: dict[Term, Term] = {}
         self.loops: tuple[Loop, ...] = ()
         self.exits = Exits()
         self.recording = True
@@ -94,16 +95,25 @@ class Machine:
 
     # ------------------------------------------------------------------------------------------- values
     def value(self, value: Value) -> SymbolicValue:
-        return self.env[value]
+        """An operand; a choice that the path has already made is made."""
+        content = self.env[value]
+        if isinstance(content, Term):
+            return self._chosen(content)
+        return Pointer(content.origin, self._chosen(content.offset)) if isinstance(content, Pointer) else content
+
+    def _chosen(self, term: Term) -> Term:
+        while term.kind is Kind.ITE and term.args[0] in self.known:
+            term = term.args[1] if self.known[term.args[0]] is TRUE else term.args[2]
+        return term
 
     def term(self, value: Value) -> Term:
         """An integer or boolean (tile)."""
-        term = self.env[value]
+        term = self.value(value)
         assert isinstance(term, Term), term
         return term
 
     def pointer(self, value: Value) -> Pointer:
-        pointer = self.env[value]
+        pointer = self.value(value)
         assert isinstance(pointer, Pointer), pointer
         return pointer
 
@@ -178,6 +188,7 @@ class Machine:
         self.inside = and_(self.inside, condition)
         self.since = and_(self.since, condition)
         self.bounds = self.bounds.under(condition)
+        self.known = self.known | literals(condition)
 
     def stop(self) -> None:
         """Nothing behind the current op runs."""
@@ -186,7 +197,7 @@ class Machine:
     @contextmanager
     def branch(self, condition: Term) -> Iterator[Branch]:
         """Run something where ``condition`` holds; the path is as before afterwards."""
-        saved = self.path, self.inside, self.since, self.bounds
+        saved = self.path, self.inside, self.since, self.bounds, self.known
         self.narrow(condition)
         self.since = TRUE
         branch = Branch()
@@ -194,7 +205,7 @@ class Machine:
             yield branch
         finally:
             branch.live = self.since
-            self.path, self.inside, self.since, self.bounds = saved
+            self.path, self.inside, self.since, self.bounds, self.known = saved
 
     @contextmanager
     def iteration(self, loop: Loop, guard: Term) -> Iterator[Exits]:
@@ -309,10 +320,16 @@ def scalar_function(name: str, scope: Scope, element: ScalarType, array: str | N
     return Function(name, scope, -half, half - 1, array=array)
 
 
+def scalar_of(value: Value) -> ScalarType:
+    """The element type of a tile of scalars."""
+    assert isinstance(value.type, TileType)
+    assert isinstance(value.type.element, ScalarType)
+    return value.type.element
+
+
 def element_bits(value: Value) -> int:
     """The width of an integer (tile) value."""
-    assert isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType), value.type
-    return value.type.element.bits
+    return scalar_of(value).bits
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -323,5 +340,6 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 def pointee(value: Value) -> ScalarType:
     """What a pointer (tile) value points to."""
-    assert isinstance(value.type, TileType) and isinstance(value.type.element, PointerType), value.type
+    assert isinstance(value.type, TileType)
+    assert isinstance(value.type.element, PointerType)
     return value.type.element.pointee

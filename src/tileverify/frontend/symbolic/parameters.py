@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import SpecError
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
 from ..sources.launch import EntryParameter, Role
+from .machine import scalar_of
 from .summary import Origin, OriginKind
 from .terms import ZERO, Scope, Sort, Term, boolean, const, var
 from .values import Opaque, Pointer, SymbolicValue
@@ -71,8 +72,8 @@ def _element(entry: Entry, value: Value, parameter: EntryParameter) -> ScalarTyp
     if pointer != isinstance(element, PointerType):
         kind = "a pointer" if isinstance(element, PointerType) else f"an {element.name}"
         raise SpecError(
-            f"'{parameter.argument}' of kernel '{entry.name}' is described as a {parameter.role.value}, but the entry's "
-            f"parameter is {kind}: give the arguments in the order of the kernel's parameters"
+            f"'{parameter.argument}' of kernel '{entry.name}' is described as a {parameter.role.value}, but the "
+            f"entry's parameter is {kind}: give the arguments in the order of the kernel's parameters"
         )
     return element
 
@@ -82,9 +83,8 @@ def _dimensions(pairs: Sequence[tuple[Value, EntryParameter]], role: Role) -> di
     found: dict[str, dict[int, Term]] = {}
     for value, parameter in pairs:
         if parameter.role is role:
-            assert isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType)
             assert parameter.dim is not None
-            term = _scalar(parameter, value.type.element)
+            term = _scalar(parameter, scalar_of(value))
             assert isinstance(term, Term)
             found.setdefault(parameter.argument, {})[parameter.dim] = term
     return {name: tuple(term for _, term in sorted(dims.items())) for name, dims in found.items()}

@@ -11,9 +11,9 @@ from typing import Final
 
 from ..bytecode.model import Op
 from .integers import number
+from .lanes import mentions_lanes
 from .machine import Machine, Rule, element_bits, pointee
 from .summary import Origin, OriginKind
-from .lanes import mentions_lanes
 from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
 from .values import Pointer, unknown_origin
 
@@ -112,4 +112,3 @@ RULES: Final[dict[str, Rule]] = {
     "get_global": get_global,
     "alloca": alloca,
 }
-

@@ -1,7 +1,7 @@
 """Closed forms of loop-carried values: ``v(0) = init``, ``v(k + 1) = next(v(k), k)``.
 
-`next` is a term over *placeholders*, one for each carried value, standing for its value when iteration k begins.  A form
-is accepted only if it follows by induction; what has none becomes a fresh function of k that equals ``init`` at 0.
+`next` is a term over *placeholders*, one for each carried value, standing for its value when iteration k begins.  A
+form is accepted only if it follows by induction; what has none becomes a fresh function of k that equals ``init`` at 0.
 
 A form is evaluated at two times: at the iteration variable k, and at the trip count T behind the loop.  T may lie one
 beyond the range of k, so a form is never obtained by substituting T for k in a term that was simplified with k's
@@ -154,14 +154,13 @@ class Recurrences:
     def _solve_before_exit(self, waiting: list[Recurrence], flag: Recurrence) -> list[Recurrence]:
         """Values that have a form as long as ``flag`` is false.
 
-        Let F be the flag and v a value whose ``next`` is g(v, k) wherever ``next F`` is false.  Claim: if F(k) is false,
-        then v(k) is the form of ``v(0) = init, v(k+1) = g(v(k), k)``.  Induction: F never returns to false, so F(k+1)
-        false implies F(k) false, hence v(k) has the form, and as ``next F`` is false in iteration k, v(k+1) = g(v(k), k).
-        Once F is true nothing is claimed: the value is a fresh function.
+        Let F be the flag and v a value whose ``next`` is g(v, k) wherever ``next F`` is false.  Claim: if F(k) is
+        false, then v(k) is the form of ``v(0) = init, v(k+1) = g(v(k), k)``.  Induction: F never returns to false, so
+        F(k+1) false implies F(k) false, hence v(k) has the form, and as ``next F`` is false in iteration k,
+        v(k+1) = g(v(k), k).  Once F is true nothing is claimed: the value is a fresh function.
         """
         raised = self.forms[flag.placeholder.function]
-        lowered = literals(not_(flag.next)) | literals(not_(flag.placeholder))
-        now = {condition: truth for condition, truth in lowered.items()}
+        now = literals(not_(flag.next)) | literals(not_(flag.placeholder))
         progress = True
         while progress:
             progress = False
@@ -206,7 +205,7 @@ class Recurrences:
         """
         bits = step.payload if step.kind is Kind.WRAP else None
         inner = step.args[0] if step.kind is Kind.WRAP else step
-        if dict((term, c) for c, term in linear_parts(inner)[1]).get(item.placeholder) != 1:
+        if {term: c for c, term in linear_parts(inner)[1]}.get(item.placeholder) != 1:
             return None
         distance = add(inner, mul(_MINUS_ONE, item.placeholder))
         if self._pending(distance) or self.k in distance.free:
@@ -238,10 +237,6 @@ def _while_lowered(raised: Form, form: Form, fresh: Form) -> Form:
     return lambda time: ite(raised(time), fresh(time), form(time))
 
 
-def placeholder(
-    name: str, sort: Sort, low: int | None, high: int | None, lanes: tuple[Term, ...]
-) -> Term:
+def placeholder(name: str, sort: Sort, low: int | None, high: int | None, lanes: tuple[Term, ...]) -> Term:
     """What stands for a carried value while its loop is examined."""
     return apply(Function(name, Scope.ITERATION, low, high, sort), *lanes)
-
-

@@ -139,9 +139,9 @@ class Site:
 
     ``guard``: path condition and mask; lanes and iterations for which it is false do not access memory.
     ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
-    ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic gave
-    back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what a
-    compare-and-swap expects.  All three per lane.
+    ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic
+    gave back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what
+    a compare-and-swap expects.  All three per lane.
     """
 
     number: int

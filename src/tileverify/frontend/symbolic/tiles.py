@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
+from ..bytecode.ops_arithmetic import FLOAT_OPS
 from .integers import constant_element, zero_extended
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
 from .machine import Machine, Rule, element_bits, pointee, shape_of
@@ -267,9 +268,16 @@ RULES: Final[dict[str, Rule]] = {
     "scan": combine,
     **dict.fromkeys(
         (
-            "absf addf atan2 ceil cmpf cos cosh divf exp exp2 floor fma fpowf fpowi ftof ftoi itof log log2 maxf minf "
-            "mmaf mmaf_scaled mmai mulf negf pack remf rsqrt sin sinh sqrt subf tan tanh unpack"
-        ).split(),
+            *(declaration.name for declaration in FLOAT_OPS),
+            "ftof",
+            "ftoi",
+            "itof",
+            "mmaf",
+            "mmai",
+            "mmaf_scaled",
+            "pack",
+            "unpack",
+        ),
         opaque,
     ),
 }

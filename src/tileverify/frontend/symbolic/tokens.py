@@ -2,8 +2,9 @@
 
 A token maps a site's number to the condition under which an instance of that site is awaited.  The condition speaks of
 the awaited instance through ``earlier(k)`` for every loop around it, and of the waiting context through its own
-variables.  It is a *must* set: an instance is in it only if it certainly is awaited, so leaving one out is safe (a false
-alarm at worst) and adding one is not.  While a loop's body is examined, the tokens it carries appear as `Carried` keys.
+variables.  It is a *must* set: an instance is in it only if it certainly is awaited, so leaving one out is safe (a
+false alarm at worst) and adding one is not.  While a loop's body is examined, the tokens it carries appear as `Carried`
+keys.
 """
 
 from __future__ import annotations
@@ -190,7 +191,13 @@ class CarriedTokens:
         first = eq(time, ZERO)
         init = self.inits[j]
         if self._accumulates(j):
-            past = {key: self._earlier_than(key, condition, time) for key, condition in added.awaits.items()}
+            seen: dict[tuple[bool, Term], Term] = {}  # most sites are awaited under one and the same condition
+            past: dict[Key, Term] = {}
+            for key, condition in added.awaits.items():
+                inside = key in self.inside
+                if (inside, condition) not in seen:
+                    seen[inside, condition] = self._earlier_than(inside, condition, time)
+                past[key] = seen[inside, condition]
             return join([init, Token({key: term for key, term in past.items() if term is not FALSE})])
         awaits: dict[Key, Term] = {}
         for key in dict.fromkeys([*init.awaits, *added.awaits]):
@@ -201,9 +208,9 @@ class CarriedTokens:
             awaits[key] = after if holds_at_start is before else ite(first, before, after)
         return Token({key: term for key, term in awaits.items() if term is not FALSE})
 
-    def _earlier_than(self, key: Key, condition: Term, time: Term) -> Term:
+    def _earlier_than(self, inside: bool, condition: Term, time: Term) -> Term:
         """Some ``k' < time`` satisfies ``condition``, by one of the two witnesses."""
-        if key in self.inside:
+        if inside:
             instance = earlier(self.iteration)
             same = eq(instance, self.iteration)
             if condition is same or (condition.kind is Kind.AND and same in condition.args):
@@ -246,4 +253,3 @@ def left_by_break(token: Token, iteration: Term, last: Term) -> Token:
 def replace(term: Term, known: Mapping[Term, Term]) -> Term:
     """``term`` with the given subterms replaced."""
     return transform(term, known.get)
-

@@ -1,0 +1,218 @@
+"""Boolean terms, comparisons and choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from .nodes import FALSE, ONE, TABLE, TRUE, ZERO, Kind, Sort, Term, boolean, make
+from .sums import add, fits_signed, floormod, sub, wrap
+
+
+def not_(a: Term) -> Term:
+    if a is TRUE:
+        return FALSE
+    if a is FALSE:
+        return TRUE
+    if a.kind is Kind.NOT:
+        return a.args[0]
+    if a.kind is Kind.LT:
+        return le(a.args[1], a.args[0])
+    if a.kind is Kind.LE:
+        return lt(a.args[1], a.args[0])
+    return make(Kind.NOT, (a,), sort=Sort.BOOL)
+
+
+def _complement(a: Term) -> Term | None:
+    """``not_(a)`` if that term exists already: looking for contradictions should not build terms."""
+    match a.kind:
+        case Kind.NOT:
+            return a.args[0]
+        case Kind.LT:
+            return TABLE.get((Kind.LE, None, (a.args[1], a.args[0])))
+        case Kind.LE:
+            return TABLE.get((Kind.LT, None, (a.args[1], a.args[0])))
+    return TABLE.get((Kind.NOT, None, (a,)))
+
+
+def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:
+    flat: dict[Term, None] = {}
+    for term in terms:
+        for part in term.args if term.kind is kind else (term,):
+            if part is zero:
+                return zero
+            if part is not unit:
+                flat[part] = None
+    if any(_complement(part) in flat for part in flat):
+        return zero
+    if any(part.kind is _DUAL[kind] for part in flat):
+        absorbed = _absorb(kind, flat)
+        if absorbed is not None:
+            return _junction(kind, unit, zero, absorbed)
+    if kind is Kind.OR and any(part.kind is Kind.EQ for part in flat) and (merged := _joined_orders(flat)):
+        return _junction(kind, unit, zero, merged)
+    if not flat:
+        return unit
+    if len(flat) == 1:
+        return next(iter(flat))
+    return make(kind, tuple(sorted(flat)), sort=Sort.BOOL)
+
+
+def _joined_orders(flat: Mapping[Term, None]) -> list[Term] | None:
+    """``a < b or a == b`` is ``a <= b``: the conditions of loop-carried tokens meet this all the time."""
+    for equal in flat:
+        if equal.kind is Kind.EQ:
+            for order in flat:
+                if order.kind in (Kind.LT, Kind.LE):
+                    slack = sub(order.args[1], order.args[0])  # order: slack >= 0, or > 0
+                    for x, y in (equal.args, equal.args[::-1]):
+                        if sub(sub(y, x), slack) is (ZERO if order.kind is Kind.LT else ONE):
+                            return [le(x, y), *(part for part in flat if part is not equal and part is not order)]
+    return None
+
+
+_DUAL: Final = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}
+
+
+def _absorb(kind: Kind, flat: Mapping[Term, None]) -> list[Term] | None:
+    """Absorption, ``x or (x and y) = x``, and unit resolution, ``x or (not x and y) = x or y`` (and their duals).
+
+    ``None`` where nothing changes.
+    """
+    dual, join = (_DUAL[kind], or_ if kind is Kind.AND else and_)
+    kept: list[Term] = []
+    changed = False
+    for part in flat:
+        if part.kind is dual:
+            if any(arg in flat for arg in part.args):
+                changed = True
+                continue
+            rest = [arg for arg in part.args if _complement(arg) not in flat]
+            if len(rest) != len(part.args):
+                changed = True
+                part = join(*rest)
+        kept.append(part)
+    return kept if changed else None
+
+
+def and_(*terms: Term) -> Term:
+    return _junction(Kind.AND, TRUE, FALSE, terms)
+
+
+def or_(*terms: Term) -> Term:
+    return _junction(Kind.OR, FALSE, TRUE, terms)
+
+
+def implies(a: Term, b: Term) -> Term:
+    return or_(not_(a), b)
+
+
+def lt(a: Term, b: Term) -> Term:
+    difference = sub(a, b)
+    if difference.high is not None and difference.high < 0:
+        return TRUE
+    if difference.low is not None and difference.low >= 0:
+        return FALSE
+    # x < y + 1 and x - 1 < y are x <= y, so that one condition has one form.
+    if _constant_of_sum(b) == 1:
+        return le(a, sub(b, ONE))
+    if _constant_of_sum(a) == -1:
+        return le(add(a, ONE), b)
+    return make(Kind.LT, (a, b), sort=Sort.BOOL)
+
+
+def _constant_of_sum(term: Term) -> int:
+    return int(term.payload[0]) if term.kind is Kind.SUM else 0
+
+
+def le(a: Term, b: Term) -> Term:
+    difference = sub(a, b)
+    if difference.high is not None and difference.high <= 0:
+        return TRUE
+    if difference.low is not None and difference.low > 0:
+        return FALSE
+    if _constant_of_sum(b) == -1:
+        return lt(a, add(b, ONE))
+    if _constant_of_sum(a) == 1:
+        return lt(sub(a, ONE), b)
+    return make(Kind.LE, (a, b), sort=Sort.BOOL)
+
+
+def eq(a: Term, b: Term) -> Term:
+    if a is b:
+        return TRUE
+    difference = sub(a, b)
+    if difference.kind is Kind.CONST:
+        return boolean(difference.value == 0)
+    if (difference.low is not None and difference.low > 0) or (difference.high is not None and difference.high < 0):
+        return FALSE
+    # Comparing a 0/1 choice with a constant is the choice itself.
+    for x, y in ((a, b), (b, a)):
+        if y.kind is Kind.CONST and x.kind is Kind.ITE and x.args[1].kind is x.args[2].kind is Kind.CONST:
+            return ite(x.args[0], eq(x.args[1], y), eq(x.args[2], y))
+    return make(Kind.EQ, tuple(sorted((a, b))), sort=Sort.BOOL)
+
+
+def ne(a: Term, b: Term) -> Term:
+    return not_(eq(a, b))
+
+
+def iff(a: Term, b: Term) -> Term:
+    if a is b:
+        return TRUE
+    for x, y in ((a, b), (b, a)):
+        if x is TRUE:
+            return y
+        if x is FALSE:
+            return not_(y)
+    return make(Kind.IFF, tuple(sorted((a, b))), sort=Sort.BOOL)
+
+
+def ite(condition: Term, then: Term, otherwise: Term) -> Term:
+    """``then if condition else otherwise``, of integers or of booleans."""
+    if condition is TRUE or then is otherwise:
+        return then
+    if condition is FALSE:
+        return otherwise
+    if then.kind is Kind.ITE and then.args[0] is condition:
+        return ite(condition, then.args[1], otherwise)
+    if otherwise.kind is Kind.ITE and otherwise.args[0] is condition:
+        return ite(condition, then, otherwise.args[2])
+    if otherwise.kind is Kind.TMOD and (modulo := _python_modulo(condition, then, otherwise)) is not None:
+        return modulo
+    if then.sort is Sort.BOOL and (junction := _choice_as_junction(condition, then, otherwise)) is not None:
+        return junction
+    if condition.kind is Kind.NOT:
+        return ite(condition.args[0], otherwise, then)
+    low = None if then.low is None or otherwise.low is None else min(then.low, otherwise.low)
+    high = None if then.high is None or otherwise.high is None else max(then.high, otherwise.high)
+    return make(Kind.ITE, (condition, then, otherwise), sort=then.sort, low=low, high=high)
+
+
+def _choice_as_junction(condition: Term, then: Term, otherwise: Term) -> Term | None:
+    """A boolean choice with a side that is constant or the condition itself."""
+    if then is TRUE or then is condition:
+        return or_(condition, otherwise)
+    if then is FALSE:
+        return and_(not_(condition), otherwise)
+    if otherwise is TRUE:
+        return or_(not_(condition), then)
+    if otherwise is FALSE or otherwise is condition:
+        return and_(condition, then)
+    return None
+
+
+def _python_modulo(condition: Term, then: Term, remainder: Term) -> Term | None:
+    """``r + b if r != 0 and (r < 0) != (b < 0) else r`` with ``r = truncmod(a, b)`` is ``floormod(a, b)``.
+
+    Proof: ``a = b*q + r`` with ``|r| < |b|`` and q rounded towards zero.  If r is 0 or has the sign of b, then
+    q = floor(a/b).  Otherwise the quotient is negative and not whole, so floor(a/b) = q - 1 and the remainder is
+    ``r + b``; it lies between 0 and b, so a ``wrap`` around it, for a type that holds a and b, is the identity.
+    """
+    a, b = remainder.args
+    negative, opposite = lt(remainder, ZERO), lt(b, ZERO)
+    if condition is not and_(ne(remainder, ZERO), not_(iff(negative, opposite))):
+        return None
+    total = add(remainder, b)
+    wrapped = then.kind is Kind.WRAP and fits_signed(b, then.payload) and then is wrap(then.payload, total)
+    return floormod(a, b) if then is total or wrapped else None

@@ -1,0 +1,206 @@
+"""The nodes of terms: hash-consed, immutable, with a static interval; and the leaves.
+
+Order among arguments follows structural digests, so that the same kernel gives the same terms in every process.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+
+class Sort(enum.Enum):
+    INT = "int"
+    BOOL = "bool"
+
+
+class Scope(enum.Enum):
+    """What a variable or function symbol is shared by.
+
+    ``LAUNCH``: every block of the launch sees one value (parameters, grid, sizes, data nobody writes).
+    ``BLOCK``: one value per tile block (block ids, results of a block's own loads).
+    ``ITERATION``: one value per dynamic instance of a loop body.
+    ``LANE``: one value per element of a tile.
+    """
+
+    LAUNCH = "launch"
+    BLOCK = "block"
+    ITERATION = "iteration"
+    LANE = "lane"
+
+
+class Kind(enum.Enum):
+    # integers
+    CONST = "const"  # payload: int
+    VAR = "var"  # payload: Symbol (also boolean variables)
+    SUM = "sum"  # payload: (constant, coefficients); args: the distinct non-constant summands
+    PRODUCT = "product"  # two or more non-constant factors
+    DIV = "div"  # floor(a / b); meaningless for b = 0: the obligation TV402 excludes it
+    MOD = "mod"  # a - b * floor(a / b)
+    TDIV = "tdiv"  # a / b rounded towards zero
+    TMOD = "tmod"  # a - b * tdiv(a, b): sign of the dividend
+    MIN = "min"
+    MAX = "max"
+    WRAP = "wrap"  # payload: N; the signed iN value congruent to the argument modulo 2**N
+    ITE = "ite"  # integer or boolean
+    APPLY = "apply"  # payload: Function
+    # booleans
+    TRUE = "true"
+    FALSE = "false"
+    NOT = "not"
+    AND = "and"
+    OR = "or"
+    LT = "lt"
+    LE = "le"
+    EQ = "eq"  # of integers
+    IFF = "iff"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable.  ``low``/``high`` are inclusive bounds that every launch guarantees (``None``: open)."""
+
+    name: str
+    scope: Scope
+    low: int | None = None
+    high: int | None = None
+    sort: Sort = Sort.INT
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """An uninterpreted function symbol with the range of its results.
+
+    ``array`` names the parameter whose contents it stands for (``data`` facts speak of it), if any.
+    """
+
+    name: str
+    scope: Scope
+    low: int | None = None
+    high: int | None = None
+    sort: Sort = Sort.INT
+    array: str | None = None
+
+
+class Term:
+    """One node.  Build terms with the functions of this module, never directly."""
+
+    __slots__ = ("__weakref__", "_free", "args", "digest", "high", "kind", "low", "payload", "sort")
+
+    kind: Kind
+    payload: Any
+    args: tuple[Term, ...]
+    sort: Sort
+    digest: bytes
+    low: int | None  # static interval of an integer term, inclusive; None: unbounded
+    high: int | None
+    _free: frozenset[Term] | None
+
+    def __repr__(self) -> str:
+        from .rendering import render
+
+        return render(self)
+
+    def __lt__(self, other: Term) -> bool:
+        return self.digest < other.digest
+
+    @property
+    def free(self) -> frozenset[Term]:
+        """Variables and function applications that occur in this term (applications with their arguments')."""
+        if self._free is None:
+            found: set[Term] = set()
+            for sub in postorder(self):
+                if sub.kind in (Kind.VAR, Kind.APPLY):
+                    found.add(sub)
+            self._free = frozenset(found)
+        return self._free
+
+    @property
+    def value(self) -> int:
+        """The integer of a constant."""
+        assert self.kind is Kind.CONST, self
+        return int(self.payload)
+
+    @property
+    def symbol(self) -> Symbol:
+        assert self.kind is Kind.VAR, self
+        assert isinstance(self.payload, Symbol)
+        return self.payload
+
+    @property
+    def function(self) -> Function:
+        assert self.kind is Kind.APPLY, self
+        assert isinstance(self.payload, Function)
+        return self.payload
+
+
+TABLE: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
+
+
+def make(
+    kind: Kind,
+    args: tuple[Term, ...] = (),
+    payload: Any = None,
+    sort: Sort = Sort.INT,
+    low: int | None = None,
+    high: int | None = None,
+) -> Term:
+    key = (kind, payload, args)
+    term = TABLE.get(key)
+    if term is not None:
+        return term
+    term = Term()
+    term.kind, term.payload, term.args, term.sort = kind, payload, args, sort
+    digest = hashlib.blake2b(f"{kind.value}|{payload!r}|".encode(), digest_size=10)
+    for arg in args:
+        digest.update(arg.digest)
+    term.digest = digest.digest()
+    term.low, term.high, term._free = low, high, None
+    TABLE[key] = term
+    return term
+
+
+TRUE: Final = make(Kind.TRUE, sort=Sort.BOOL)
+FALSE: Final = make(Kind.FALSE, sort=Sort.BOOL)
+
+
+# -------------------------------------------------------------------------------------------- leaves
+def const(value: int) -> Term:
+    value = int(value)
+    return make(Kind.CONST, payload=value, low=value, high=value)
+
+
+def boolean(value: bool) -> Term:
+    return TRUE if value else FALSE
+
+
+def var(name: str, scope: Scope, low: int | None = None, high: int | None = None, sort: Sort = Sort.INT) -> Term:
+    if sort is Sort.INT and low is not None and low == high:
+        return const(low)
+    return make(Kind.VAR, payload=Symbol(name, scope, low, high, sort), sort=sort, low=low, high=high)
+
+
+def apply(function: Function, *args: Term) -> Term:
+    return make(Kind.APPLY, tuple(args), payload=function, sort=function.sort, low=function.low, high=function.high)
+
+
+ZERO: Final = const(0)
+ONE: Final = const(1)
+
+
+def postorder(term: Term) -> Iterable[Term]:
+    """Every distinct subterm, arguments first."""
+    seen: set[Term] = set()
+    stack: list[tuple[Term, bool]] = [(term, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if expanded:
+            yield current
+        elif current not in seen:
+            seen.add(current)
+            stack.append((current, True))
+            stack.extend((arg, False) for arg in current.args if arg not in seen)

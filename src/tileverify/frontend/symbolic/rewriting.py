@@ -1,0 +1,109 @@
+"""Rewriting terms: substitution, and simplification under known conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from .logic import and_, eq, iff, ite, le, lt, not_, or_
+from .nodes import FALSE, TRUE, Kind, Term, apply, boolean, const, postorder
+from .products import product
+from .sums import add, floordiv, floormod, maximum, minimum, scale, truncdiv, truncmod, wrap
+
+
+def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
+    """``term`` with other arguments, normalised again."""
+    match term.kind:
+        case Kind.SUM:
+            constant, coefficients = term.payload
+            return add(const(constant), *(scale(c, a) for c, a in zip(coefficients, args, strict=True)))
+        case Kind.PRODUCT:
+            return product(args)
+        case Kind.WRAP:
+            return wrap(term.payload, args[0])
+        case Kind.APPLY:
+            return apply(term.function, *args)
+        case Kind.AND:
+            return and_(*args)
+        case Kind.OR:
+            return or_(*args)
+        case Kind.CONST | Kind.VAR | Kind.TRUE | Kind.FALSE:
+            return term
+        case _:
+            return _REBUILD[term.kind](*args)
+
+
+_REBUILD: Final[dict[Kind, Callable[..., Term]]] = {
+    Kind.DIV: floordiv,
+    Kind.MOD: floormod,
+    Kind.TDIV: truncdiv,
+    Kind.TMOD: truncmod,
+    Kind.MIN: minimum,
+    Kind.MAX: maximum,
+    Kind.ITE: ite,
+    Kind.NOT: not_,
+    Kind.LT: lt,
+    Kind.LE: le,
+    Kind.EQ: eq,
+    Kind.IFF: iff,
+}
+
+
+def transform(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Term] | None = None) -> Term:
+    """Rewrite bottom-up: ``leaf(t)`` replaces ``t`` (already rewritten arguments) unless it gives ``None``."""
+    done: dict[Term, Term] = {} if memo is None else memo
+    if term in done:
+        return done[term]
+    for sub_term in postorder(term):
+        if sub_term in done:
+            continue
+        args = tuple(done[arg] for arg in sub_term.args)
+        rebuilt = sub_term if args == sub_term.args else rebuild(sub_term, args)
+        replaced = leaf(rebuilt)
+        done[sub_term] = rebuilt if replaced is None else replaced
+    return done[term]
+
+
+def substitute(term: Term, replacements: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
+    """Replace variables or applications (compared before their arguments are rewritten)."""
+    if not replacements or not (term.free & replacements.keys()):
+        return term
+    done: dict[Term, Term] = {} if memo is None else memo
+    for sub_term in postorder(term):
+        if sub_term in done:
+            continue
+        if sub_term in replacements:
+            done[sub_term] = replacements[sub_term]
+        else:
+            args = tuple(done[arg] for arg in sub_term.args)
+            done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
+    return done[term]
+
+
+def literals(condition: Term) -> dict[Term, Term]:
+    """What a true ``condition`` says of boolean terms: each known one with ``TRUE`` or ``FALSE``."""
+    known: dict[Term, Term] = {}
+    stack = [(condition, True)]
+    while stack:
+        term, truth = stack.pop()
+        if term.kind is Kind.NOT:
+            stack.append((term.args[0], not truth))
+        elif term.kind is (Kind.AND if truth else Kind.OR):
+            stack.extend((arg, truth) for arg in term.args)
+        elif term is not TRUE and term is not FALSE:
+            known[term] = boolean(truth)
+            if term.kind in (Kind.LT, Kind.LE):
+                known[not_(term)] = boolean(not truth)
+    return known
+
+
+def assuming(term: Term, known: Mapping[Term, Term]) -> Term:
+    """``term`` simplified where the boolean terms in ``known`` have those values (see `literals`)."""
+    done: dict[Term, Term] = dict(known)
+    if not known:
+        return term
+    for sub_term in postorder(term):
+        if sub_term not in done:
+            args = tuple(done[arg] for arg in sub_term.args)
+            done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
+    return done[term]

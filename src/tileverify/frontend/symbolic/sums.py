@@ -1,0 +1,231 @@
+"""Linear sums, division, minima, wraps: the integer terms that need no case split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .nodes import ZERO, Kind, Term, const, make
+
+
+# ------------------------------------------------------------------------------------ linear integers
+def linear_parts(term: Term) -> tuple[int, tuple[tuple[int, Term], ...]]:
+    """``term`` as ``constant + sum(coefficient * summand)``; the summands are no sums or constants."""
+    if term.kind is Kind.CONST:
+        return term.value, ()
+    if term.kind is Kind.SUM:
+        constant, coefficients = term.payload
+        return constant, tuple(zip(coefficients, term.args, strict=True))
+    return 0, ((1, term),)
+
+
+def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
+    """The inverse of `linear_parts`; zero coefficients are dropped."""
+    items = sorted(((t, c) for t, c in parts.items() if c), key=lambda item: item[0].digest)
+    if not items:
+        return const(constant)
+    if constant == 0 and len(items) == 1 and items[0][1] == 1:
+        return items[0][0]
+    low: int | None = constant
+    high: int | None = constant
+    for t, c in items:
+        first, second = (t.low, t.high) if c > 0 else (t.high, t.low)
+        low = None if low is None or first is None else low + c * first
+        high = None if high is None or second is None else high + c * second
+    return make(
+        Kind.SUM,
+        tuple(t for t, _ in items),
+        payload=(constant, tuple(c for _, c in items)),
+        low=low,
+        high=high,
+    )
+
+
+def add(*terms: Term) -> Term:
+    constant, parts = 0, dict[Term, int]()
+    for term in terms:
+        offset, summands = linear_parts(term)
+        constant += offset
+        for c, t in summands:
+            parts[t] = parts.get(t, 0) + c
+    return from_linear(constant, parts)
+
+
+def scale(factor: int, term: Term) -> Term:
+    constant, summands = linear_parts(term)
+    return from_linear(factor * constant, {t: factor * c for c, t in summands})
+
+
+def neg(term: Term) -> Term:
+    return scale(-1, term)
+
+
+def sub(a: Term, b: Term) -> Term:
+    return add(a, neg(b))
+
+
+# --------------------------------------------------------------------------------------- division
+def floordiv(a: Term, b: Term) -> Term:
+    """``floor(a / b)``."""
+    if b.kind is Kind.CONST and b.value != 0:
+        return _floordiv_const(a, b.value)
+    if a is ZERO:
+        return ZERO
+    low: int | None = None
+    high: int | None = None
+    if _positive_divisor(b):
+        least = max(b.low or 0, 1)
+        if a.low is not None:
+            low = a.low // least if a.low < 0 else 0 if b.high is None else a.low // max(b.high, 1)
+        if a.high is not None:
+            high = a.high // least if a.high >= 0 else -1
+    elif a.low is not None and a.high is not None:
+        bound = max(abs(a.low), abs(a.high))
+        low, high = -bound, bound
+    return make(Kind.DIV, (a, b), low=low, high=high)
+
+
+def _positive_divisor(b: Term) -> bool:
+    """Whether ``b`` is positive wherever the division means anything: a divisor 0 is excluded by TV402."""
+    return b.low is not None and b.low >= 0
+
+
+def _floordiv_const(a: Term, divisor: int) -> Term:
+    if divisor == 1:
+        return a
+    if divisor < 0:
+        return _floordiv_const(neg(a), -divisor)
+    if a.kind is Kind.CONST:
+        return const(a.value // divisor)
+    if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
+        return const(a.low // divisor)
+    # floor((d*q + r) / d) = q + floor(r / d): divisible summands leave the quotient.
+    constant, summands = linear_parts(a)
+    outside = {t: c // divisor for c, t in summands if c % divisor == 0}
+    if outside or constant // divisor:
+        rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
+        return add(from_linear(constant // divisor, outside), _floordiv_const(rest, divisor))
+    # floor(floor(x / p) / q) = floor(x / (p*q)) for positive p, q.
+    if a.kind is Kind.DIV and a.args[1].kind is Kind.CONST and a.args[1].value > 0:
+        return _floordiv_const(a.args[0], a.args[1].value * divisor)
+    low = None if a.low is None else a.low // divisor
+    high = None if a.high is None else a.high // divisor
+    return make(Kind.DIV, (a, const(divisor)), low=low, high=high)
+
+
+def floormod(a: Term, b: Term) -> Term:
+    """``a - b * floor(a / b)``: the sign of the divisor, as Python's ``%``."""
+    if b.kind is Kind.CONST and b.value > 0:
+        divisor = b.value
+        if divisor == 1:
+            return ZERO
+        if a.kind is Kind.CONST:
+            return const(a.value % divisor)
+        if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
+            return add(a, const(-(a.low // divisor) * divisor))
+        # Summands congruent to 0 do not matter modulo the divisor.
+        constant, summands = linear_parts(a)
+        rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
+        if rest is not a:
+            return floormod(rest, b)
+        if a.kind is Kind.MOD and a.args[1].kind is Kind.CONST and a.args[1].value % divisor == 0:
+            return floormod(a.args[0], b)
+        return make(Kind.MOD, (a, b), low=0, high=divisor - 1)
+    if a is ZERO:
+        return ZERO
+    low: int | None = None
+    high: int | None = None
+    if _positive_divisor(b):
+        low, high = 0, None if b.high is None else max(b.high - 1, 0)
+        if a.low is not None and a.low >= 0 and a.high is not None:
+            high = a.high if high is None else min(high, a.high)
+    elif b.low is not None and b.high is not None:
+        bound = max(abs(b.low), abs(b.high)) - 1
+        low, high = -bound, bound
+    return make(Kind.MOD, (a, b), low=low, high=high)
+
+
+def ceildiv(a: Term, b: Term) -> Term:
+    return (
+        neg(floordiv(neg(a), b))
+        if b.kind is not Kind.CONST
+        else floordiv(add(a, const(b.value - 1)), b)
+        if b.value > 0
+        else neg(floordiv(neg(a), b))
+    )
+
+
+def truncdiv(a: Term, b: Term) -> Term:
+    """``a / b`` rounded towards zero (``divi`` with rounding zero)."""
+    if a.low is not None and a.low >= 0 and _positive_divisor(b):
+        return floordiv(a, b)
+    if b.kind is Kind.CONST and b.value != 0 and a.kind is Kind.CONST:
+        quotient = abs(a.value) // abs(b.value)
+        return const(quotient if (a.value >= 0) == (b.value > 0) else -quotient)
+    low = high = None
+    if a.low is not None and a.high is not None:
+        bound = max(abs(a.low), abs(a.high))
+        low, high = -bound, bound
+    return make(Kind.TDIV, (a, b), low=low, high=high)
+
+
+def truncmod(a: Term, b: Term) -> Term:
+    """The remainder with the sign of the dividend (``remi`` signed)."""
+    if a.low is not None and a.low >= 0 and _positive_divisor(b):
+        return floormod(a, b)
+    if a.kind is Kind.CONST and b.kind is Kind.CONST and b.value != 0:
+        magnitude = abs(a.value) % abs(b.value)
+        return const(magnitude if a.value >= 0 else -magnitude)
+    low = None if a.low is None else min(a.low, 0)
+    high = None if a.high is None else max(a.high, 0)
+    if b.low is not None and b.high is not None:
+        bound = max(abs(b.low), abs(b.high)) - 1
+        low = -bound if low is None else max(low, -bound)
+        high = bound if high is None else min(high, bound)
+    return make(Kind.TMOD, (a, b), low=low, high=high)
+
+
+# ------------------------------------------------------------------------------------- min, max, wrap
+def minimum(a: Term, b: Term) -> Term:
+    if a is b or (a.high is not None and b.low is not None and a.high <= b.low):
+        return a
+    if b.high is not None and a.low is not None and b.high <= a.low:
+        return b
+    low = None if a.low is None or b.low is None else min(a.low, b.low)
+    highs = [h for h in (a.high, b.high) if h is not None]
+    return make(Kind.MIN, tuple(sorted((a, b))), low=low, high=min(highs) if highs else None)
+
+
+def maximum(a: Term, b: Term) -> Term:
+    if a is b or (a.low is not None and b.high is not None and a.low >= b.high):
+        return a
+    if b.low is not None and a.high is not None and b.low >= a.high:
+        return b
+    lows = [h for h in (a.low, b.low) if h is not None]
+    high = None if a.high is None or b.high is None else max(a.high, b.high)
+    return make(Kind.MAX, tuple(sorted((a, b))), low=max(lows) if lows else None, high=high)
+
+
+def fits_signed(term: Term, bits: int) -> bool:
+    """Whether the static interval of ``term`` lies inside signed iN."""
+    half = 1 << (bits - 1)
+    return term.low is not None and term.high is not None and -half <= term.low and term.high < half
+
+
+def wrap(bits: int, term: Term) -> Term:
+    """The signed iN value congruent to ``term`` modulo 2**N."""
+    if fits_signed(term, bits):
+        return term
+    half = 1 << (bits - 1)
+    if term.kind is Kind.CONST:
+        return const((term.value + half) % (1 << bits) - half)
+    if term.kind is Kind.WRAP and term.payload >= bits:
+        return wrap(bits, term.args[0])
+    # wrap(a + c*wrap(b)) = wrap(a + c*b): inner wraps of at least this width do not matter.
+    constant, summands = linear_parts(term)
+    if any(t.kind is Kind.WRAP and t.payload >= bits for _, t in summands):
+        inner = add(
+            const(constant),
+            *(scale(c, t.args[0] if t.kind is Kind.WRAP and t.payload >= bits else t) for c, t in summands),
+        )
+        return wrap(bits, inner)
+    return make(Kind.WRAP, (term,), payload=bits, low=-half, high=half - 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from .abi import fitting_parameters
 from .launch import INFERRED, KernelUnit, LaunchSpec
 
 MAGIC = b"\x7fTileIR\0"
+_CUTILE_SYMBOL = re.compile(r"(?P<name>\w+?)_Kt\d+(?:_\w*)?")
+_LENGTH = re.compile(r"\d+")
+_NESTED = re.compile(r"_ZN?(?:K?L?)(?=\d)")
 
 
 def is_bytecode(path: Path) -> bool:
@@ -24,9 +29,14 @@ def is_bytecode(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BytecodeEntry:
-    """One entry of a bytecode module; ``file`` is what reports name, also where the bytecode was compiled from it."""
+    """One entry of a bytecode module; ``file`` is what reports name, also where the bytecode was compiled from it.
+
+    ``name`` is the kernel's name for reports and specs, ``alias`` another that specs and targets may use.
+    """
 
     file: Path
+    name: str
+    alias: str
     symbol: str
     parameter_types: tuple[str, ...]
     bytecode: bytes
@@ -42,21 +52,35 @@ def read_bytecode(path: Path) -> bytes:
         raise SourceError(f"cannot be read ({error.strerror})", str(path)) from None
 
 
-def bytecode_entries(data: bytes, file: Path, *, compile_ms: float = 0.0) -> tuple[BytecodeEntry, ...]:
-    """The entries of a module; :class:`~tileverify.errors.DecodeError` for corrupt bytecode."""
+def bytecode_entries(
+    data: bytes, file: Path, *, plain_names: bool = False, compile_ms: float = 0.0
+) -> tuple[BytecodeEntry, ...]:
+    """The entries of a module; :class:`~tileverify.errors.DecodeError` for corrupt bytecode.
+
+    A kernel is called by its symbol, or with ``plain_names`` by the function's name in it; the other name is the
+    alias.  A plain name that two entries share stands for neither.
+    """
     from ..bytecode import decode
 
-    return tuple(
-        BytecodeEntry(
-            file=file,
-            symbol=entry.name,
-            parameter_types=tuple(_type_text(parameter.type) for parameter in entry.parameters),
-            bytecode=data,
-            line=entry.location.line if entry.location else None,
-            compile_ms=compile_ms,
+    entries = decode(data, file=str(file)).entries
+    shared = Counter(plain_name(entry.name) for entry in entries)
+    found = []
+    for entry in entries:
+        plain = plain_name(entry.name)
+        names = (entry.name, plain if shared[plain] == 1 else entry.name)
+        found.append(
+            BytecodeEntry(
+                file=file,
+                name=names[plain_names],
+                alias=names[not plain_names],
+                symbol=entry.name,
+                parameter_types=tuple(_type_text(parameter.type) for parameter in entry.parameters),
+                bytecode=data,
+                line=entry.location.line if entry.location else None,
+                compile_ms=compile_ms,
+            )
         )
-        for entry in decode(data, file=str(file)).entries
-    )
+    return tuple(found)
 
 
 def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
@@ -64,7 +88,7 @@ def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
     parameters = () if spec.inferred else fitting_parameters(spec, entry.parameter_types, entry.symbol)
     return KernelUnit(
         file=entry.file,
-        kernel=entry.symbol,
+        kernel=entry.name,
         launch=spec,
         bytecode=entry.bytecode,
         symbol=entry.symbol,
@@ -75,10 +99,10 @@ def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
     )
 
 
-def unknown_launch(symbol: str) -> LaunchSpec:
+def unknown_launch(kernel: str) -> LaunchSpec:
     """The spec of an entry that nobody described: nothing is known about its parameters."""
-    note = f"no launch spec for '{symbol}': the meaning of its parameters is unknown"
-    return LaunchSpec(kernel=symbol, name=INFERRED, arguments=(), inferred=True, notes=(note,))
+    note = f"no launch spec for '{kernel}': the meaning of its parameters is unknown"
+    return LaunchSpec(kernel=kernel, name=INFERRED, arguments=(), inferred=True, notes=(note,))
 
 
 def _type_text(type_: Any) -> str:
@@ -86,3 +110,22 @@ def _type_text(type_: Any) -> str:
     element = type_.element
     pointee = getattr(element, "pointee", None)
     return str(element.name) if pointee is None else f"ptr<{pointee.name}>"
+
+
+def plain_name(symbol: str) -> str:
+    """The function's name in a mangled symbol of cuTile or C++ (its last part, without types), or the symbol."""
+    match = _CUTILE_SYMBOL.fullmatch(symbol)
+    if match:
+        return match["name"]
+    start = _NESTED.match(symbol)
+    if start is None:
+        return symbol
+    name, position = symbol, start.end()
+    while digits := _LENGTH.match(symbol, position):
+        end = digits.end() + int(digits[0])
+        if end > len(symbol):
+            return symbol
+        name, position = symbol[digits.end() : end], end
+        if not symbol.startswith("_ZN"):
+            break
+    return name

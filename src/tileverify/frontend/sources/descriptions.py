@@ -23,7 +23,7 @@ _INDEX_WIDTHS = {"i32": 32, "i64": 64}
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """``"; did you mean 'word'?"`` or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean '{near[0]}'?" if near else ""
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import glob
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
-from .bytecode_file import bytecode_entries, entry_unit, is_bytecode, read_bytecode, unknown_launch
+from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode, unknown_launch
 from .gather import SourceSpecs, named_launches
 from .launch import INFERRED, KernelUnit, LaunchSpec
 from .parameters import KernelParameter
@@ -48,9 +48,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A kernel of any kind of source; ``parameters`` is ``None`` where only the spec can tell their meaning."""
+    """A kernel of any kind of source.
+
+    ``alias`` is another name that targets and specs may use; ``parameters`` is ``None`` where only the spec can tell
+    their meaning.
+    """
 
     name: str
+    alias: str
     line: int | None
     parameters: tuple[KernelParameter, ...] | None
     decorated: Callable[[], tuple[RawLaunch, ...]]
@@ -64,8 +69,8 @@ class _Target:
     kernel: str | None = None
     launch: str | None = None
 
-    def wants(self, kernel: str | None, launch: str | None = None) -> bool:
-        return (self.kernel in (None, kernel) or kernel is None) and (self.launch in (None, launch) or launch is None)
+    def wants(self, kernel: _Kernel) -> bool:
+        return self.kernel in (None, kernel.name, kernel.alias)
 
 
 def discover(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[KernelUnit | SourceFailure]:
@@ -110,7 +115,7 @@ def _parse_target(target: str) -> _Target:
 
 
 def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterator[Candidate | SourceFailure]:
-    seen: set[tuple[Path, str | None, str | None]] = set()
+    seen: set[tuple[Path, str | None, str | None, str | None]] = set()
     kernels: set[str] = set()
     nothing: list[NoKernelFound] = []
     complete = all(target.kernel is None for target in targets)
@@ -119,10 +124,9 @@ def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterat
         names: list[str] = []
         for path in _source_files(target.path):
             for found in _file_candidates(path, target, specs, names):
-                launch = found.launch.name if isinstance(found.launch, LaunchSpec) else found.launch
                 count += 1
-                key = (path.resolve(), found.kernel, launch)
-                if key not in seen or (found.kernel is None and isinstance(found, SourceFailure)):
+                key = (path.resolve(), *_identity(found))
+                if key not in seen:
                     seen.add(key)
                     yield found
         kernels.update(names)
@@ -135,6 +139,13 @@ def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterat
         raise nothing[0]
     for each in nothing:
         yield SourceFailure(Path(each.file or ""), None, None, each)
+
+
+def _identity(found: Candidate | SourceFailure) -> tuple[str | None, str | None, str | None]:
+    """What makes two results of one file the same: kernel, launch, and what is wrong."""
+    if isinstance(found, SourceFailure):
+        return found.kernel, found.launch, str(found.error)
+    return found.kernel, found.launch.name if found.launch else None, None
 
 
 def _nothing_found(target: _Target, kernels: Sequence[str]) -> NoKernelFound:
@@ -176,10 +187,10 @@ def _file_candidates(
         elif path.suffix == ".cu":
             kernels = _tile_cpp_kernels(path)
         else:
-            kernels = _bytecode_kernels(path, read_bytecode(path))
+            kernels = _entry_kernels(bytecode_entries(read_bytecode(path), path))
         if not kernels:
             return
-        names.extend(kernel.name for kernel in kernels)
+        names.extend(name for kernel in kernels for name in dict.fromkeys((kernel.name, kernel.alias)))
         known = SourceSpecs.beside(path) if specs is None else specs
         if specs is None and target.kernel is None and not _shares_spec(path):
             for raw, error in known.strangers(names):
@@ -188,20 +199,20 @@ def _file_candidates(
         yield SourceFailure(path, None, None, error)
         return
     for kernel in kernels:
-        if target.wants(kernel.name):
+        if target.wants(kernel):
             yield from _launches(path, kernel, known, target)
 
 
 def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) -> Iterator[Candidate | SourceFailure]:
     try:
-        launches = specs.of_kernel(kernel.name, kernel.decorated())
+        launches = specs.of_kernel((kernel.name, kernel.alias), kernel.decorated())
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
     if not launches and target.launch in (None, INFERRED):
         yield Candidate(path, kernel.name, None, kernel.line, kernel.infer)
     for name, raw, twice in named_launches(launches):
-        if not target.wants(kernel.name, name):
+        if target.launch not in (None, name):
             continue
         try:
             if twice is not None:
@@ -240,6 +251,7 @@ def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
     return [
         _Kernel(
             name=kernel.name,
+            alias=kernel.name,
             line=kernel.line,
             parameters=kernel.parameters,
             decorated=kernel.decorated,
@@ -257,18 +269,20 @@ def _tile_cpp_kernels(path: Path) -> list[_Kernel]:
         return []
     started = time.perf_counter()
     data = compile_tile_cpp(path)
-    return _bytecode_kernels(path, data, compile_ms=(time.perf_counter() - started) * 1000)
+    compile_ms = (time.perf_counter() - started) * 1000
+    return _entry_kernels(bytecode_entries(data, path, plain_names=True, compile_ms=compile_ms))
 
 
-def _bytecode_kernels(path: Path, data: bytes, *, compile_ms: float = 0.0) -> list[_Kernel]:
+def _entry_kernels(entries: Iterable[BytecodeEntry]) -> list[_Kernel]:
     return [
         _Kernel(
-            name=entry.symbol,
+            name=entry.name,
+            alias=entry.alias,
             line=entry.line,
             parameters=None,
             decorated=tuple,
             compile=partial(entry_unit, entry),
-            infer=partial(entry_unit, entry, unknown_launch(entry.symbol)),
+            infer=partial(entry_unit, entry, unknown_launch(entry.name)),
         )
-        for entry in bytecode_entries(data, path, compile_ms=compile_ms)
+        for entry in entries
     ]

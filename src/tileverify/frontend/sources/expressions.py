@@ -227,8 +227,7 @@ def print_expression(expression: Expression | SameArray) -> str:
         return text if _precedence(argument) >= least else f"({text})"
 
     if op == "neg":
-        # A literal under 'neg' keeps its parentheses, or it would be read back as one negative number.
-        return f"-({print_expression(args[0])})" if isinstance(args[0], Number) else f"-{side(args[0], own)}"
+        return f"-{side(args[0], own)}"
     if op == "not":
         return f"not {side(args[0], own)}"
     if op in ("and", "or"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +30,9 @@ class SourceSpecs:
         """The specs of ``--spec FILE``, which stand for all others, decorators included."""
         return cls(read_spec_file(path), given=True)
 
-    def of_kernel(self, kernel: str, decorated: Iterable[RawLaunch] = ()) -> tuple[RawLaunch, ...]:
-        """The launches of one kernel."""
-        own = tuple(raw for raw in self.launches if raw.kernel == kernel)
+    def of_kernel(self, names: Container[str], decorated: Iterable[RawLaunch] = ()) -> tuple[RawLaunch, ...]:
+        """The launches of the kernel with these names."""
+        own = tuple(raw for raw in self.launches if raw.kernel in names)
         return own if self.given else (*own, *decorated)
 
     def strangers(self, kernels: Sequence[str]) -> Iterator[tuple[RawLaunch, SpecError]]:

@@ -33,6 +33,8 @@ from .usage import ParameterUse, parameter_uses
 TILE_SIZES = (128, 64, 32, 16, 8, 256, 4, 2, 1, 512, 1024)
 """Values tried for a constant, the most usual first."""
 MAX_COMPILATIONS = 80
+UNKNOWN = '"..."'
+"""Stands in a skeleton for what nobody can guess."""
 _MAX_RANK = 5
 _DATA_TYPES = ("i32", "f32", "f16", "bool")
 _DATA_TYPE_WORDS = ("dtype", "data type", "cast", "type of", "float", "int32")
@@ -278,5 +280,5 @@ def skeleton(kernel: CutileKernel, uses: Mapping[str, ParameterUse] | None = Non
     lines = ["[[launch]]", f'kernel = "{kernel.name}"', 'grid = ["1"]', "[launch.args]"]
     for parameter in kernel.parameters:
         guess = next(_alternatives(parameter, known[parameter.name], kernel.names()), None)
-        lines.append(f"{parameter.name} = {print_description(guess) if guess else '[]'}")
+        lines.append(f"{parameter.name} = {print_description(guess) if guess else UNKNOWN}")
     return "\n".join(lines)

@@ -34,7 +34,7 @@ def may_overlap_itself(array: ArrayArgument) -> bool:
     ``False`` is a standing fact of the launch: it follows from the description, or the description names a stride
     and so promises it.
     """
-    if array.strides is None:
+    if array.strides is None or any(constant_value(size) == 0 for size in array.shape):
         return False
     said = [
         (stride, size)

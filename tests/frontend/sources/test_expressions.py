@@ -1,0 +1,210 @@
+"""The expression language: what it reads, prints, computes and refuses."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tileverify.errors import SpecError
+from tileverify.frontend.sources.expressions import (
+    Undefined,
+    constant_value,
+    evaluate,
+    free_names,
+    parse_condition,
+    parse_data_fact,
+    parse_size,
+    print_expression,
+    substitute,
+)
+from tileverify.frontend.sources.launch import Apply, DataFact, Expression, Name, Number, SameArray
+
+
+def sizes(depth: int = 4) -> st.SearchStrategy[Expression]:
+    names = st.sampled_from(["M", "n", "grid.x", "a.shape[0]", "pair[1].strides[2]", "params.scale"])
+    leaves = st.integers(-(2**70), 2**70).map(Number) | names.map(Name)
+
+    def grow(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        pairs = st.tuples(inner, inner)
+        divisors = inner.filter(lambda divisor: divisor != Number(0))
+        plain = st.builds(Apply, st.sampled_from(["+", "-", "*", "**", "min", "max"]), pairs)
+        dividing = st.builds(Apply, st.sampled_from(["//", "%", "cdiv"]), st.tuples(inner, divisors))
+        # The parser reads '-3' as one number.
+        negated = inner.filter(lambda each: not isinstance(each, Number)).map(lambda each: Apply("neg", (each,)))
+        return plain | dividing | negated | st.builds(Apply, st.just("min"), st.tuples(inner, inner, inner))
+
+    return st.recursive(leaves, grow, max_leaves=2**depth)
+
+
+def conditions() -> st.SearchStrategy[Expression]:
+    relations = st.builds(Apply, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), st.tuples(sizes(2), sizes(2)))
+
+    def grow(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+        return st.builds(Apply, st.sampled_from(["and", "or"]), several) | inner.map(lambda each: Apply("not", (each,)))
+
+    return st.recursive(relations, grow, max_leaves=6)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("128", Number(128)),
+        ("-3", Number(-3)),
+        (" M ", Name("M")),
+        ("2 * K", Apply("*", (Number(2), Name("K")))),
+        ("cdiv(M, 128)", Apply("cdiv", (Name("M"), Number(128)))),
+        ("min(M, N, 4)", Apply("min", (Name("M"), Name("N"), Number(4)))),
+        ("M // 2 % 3", Apply("%", (Apply("//", (Name("M"), Number(2))), Number(3)))),
+        ("2 ** L", Apply("**", (Number(2), Name("L")))),
+        ("-M", Apply("neg", (Name("M"),))),
+        ("grid.x", Name("grid.x")),
+        ("a.shape[0] + a.strides[1]", Apply("+", (Name("a.shape[0]"), Name("a.strides[1]")))),
+        ("pair[0].shape[1]", Name("pair[0].shape[1]")),
+    ],
+)
+def test_reads_sizes(text: str, expected: Expression) -> None:
+    assert parse_size(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("M >= 1", Apply(">=", (Name("M"), Number(1)))),
+        ("0 <= M < 8", Apply("and", (Apply("<=", (Number(0), Name("M"))), Apply("<", (Name("M"), Number(8)))))),
+        ("not M == N", Apply("not", (Apply("==", (Name("M"), Name("N"))),))),
+        ("x is out", SameArray("x", "out")),
+        ("pair[0] is params.out", SameArray("pair[0]", "params.out")),
+    ],
+)
+def test_reads_conditions(text: str, expected: Expression | SameArray) -> None:
+    assert parse_condition(text) == expected
+
+
+def test_reads_data_facts() -> None:
+    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
+    fact = parse_data_fact("range(idx, 0, N - 1)")
+    assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "empty"),
+        ("M +", "not an expression"),
+        ("M / 2", "'/' is not exact; use '//' or cdiv(a, b)"),
+        ("4 + M / 2", "at column 5"),
+        ("M // 0", "the divisor is 0"),
+        ("cdiv(M, 0)", "the divisor is 0"),
+        ("cdiv(M)", "cdiv takes two integers"),
+        ("min(M)", "min takes two or more integers"),
+        ("ceil(M)", "there is no function 'ceil', only cdiv, min and max; use cdiv(a, b)"),
+        ("math.ceil(M)", "there is no function 'math.ceil'"),
+        ("M if N else K", "only integers, names"),
+        ("1.5", "only integers, names"),
+        ("'M'", "only integers, names"),
+        ("True", "only integers, names"),
+        ("[M for M in N]", "only integers, names"),
+        ("lambda: 1", "only integers, names"),
+        ("M >= 1", "a condition stands where an integer is needed"),
+        ("grid.w", "the grid has the axes grid.x, grid.y and grid.z"),
+        ("a.shape", ".shape needs a dimension, as in .shape[0]"),
+        ("a.shape[M]", ".shape[...] needs a literal dimension"),
+        ("a.shape[-1]", ".shape[...] needs a literal dimension"),
+        ("a.shape[True]", ".shape[...] needs a literal dimension"),
+        ("M << 2", "only integers, names"),
+        ("f(x)(y)", "there is no function"),
+        ("(" * 500 + "M" + ")" * 500, "not an expression"),
+        ("M + " * 2000 + "M", "longer than"),
+    ],
+)
+def test_refuses_other_sizes(text: str, problem: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_size(text)
+    assert problem in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("M", "a fact is a condition such as 'M >= 1', not a number"),
+        ("M + 1", "a fact is a condition"),
+        ("M in N", "only == != < <= > >= compare sizes"),
+        ("x is not out", "only 'x is out'"),
+        ("x is 3", "the name of an array argument is needed here"),
+        ("M >= 1 and N", "a fact is a condition"),
+        ("(M >= 1) >= 1", "a condition stands where an integer is needed"),
+    ],
+)
+def test_refuses_other_conditions(text: str, problem: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_condition(text)
+    assert problem in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("idx", "expected injective(a)"),
+        ("sorted(idx)", "there is no fact 'sorted'"),
+        ("range(idx)", "'range' takes 3 argument(s), 1 given"),
+        ("injective(idx, 3)", "'injective' takes 1 argument(s), 2 given"),
+        ("injective(3)", "the name of an array argument is needed here"),
+        ("range(idx, 0, M > 1)", "a condition stands where"),
+    ],
+)
+def test_refuses_other_data_facts(text: str, problem: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_data_fact(text)
+    assert problem in caught.value.message
+
+
+@given(sizes())
+def test_printed_sizes_read_back_as_they_were(expression: Expression) -> None:
+    assert parse_size(print_expression(expression)) == expression
+
+
+@given(conditions())
+def test_printed_conditions_read_back_as_they_were(expression: Expression) -> None:
+    assert parse_condition(print_expression(expression)) == expression
+
+
+@pytest.mark.parametrize("text", ["M", "cdiv(M, 128)", "(M + 1) * 2", "M - (N - K)", "-(M + 1)", "x is out"])
+def test_canonical_text_stays(text: str) -> None:
+    assert print_expression(parse_condition(text) if " is " in text else parse_size(text)) == text
+
+
+@given(st.integers(-100, 100), st.integers(-100, 100))
+def test_computes_like_exact_arithmetic(m: int, n: int) -> None:
+    environment = {"M": m, "N": n}
+
+    def value(text: str) -> int:
+        return evaluate(parse_size(text), environment)
+
+    assert value("M + N * 2 - 3") == m + n * 2 - 3
+    assert value("min(M, N) + max(M, N)") == m + n
+    if n:
+        assert value("M // N") * n + value("M % N") == m
+        quotient = value("cdiv(M, N)")
+        assert quotient * n >= m if n > 0 else quotient * n <= m
+        assert abs(quotient * n - m) < abs(n)
+    assert evaluate(parse_condition("M < N or M >= N"), environment) == 1
+    assert evaluate(parse_condition("M < N and not M < N"), environment) == 0
+
+
+def test_undefined_values() -> None:
+    for text in ("M // N", "M % N", "cdiv(M, N)", "2 ** (N - 1)", "3 ** (M * 10 ** 9)"):
+        with pytest.raises(Undefined):
+            evaluate(parse_size(text), {"M": 7, "N": 0})
+    with pytest.raises(KeyError):
+        evaluate(Name("K"), {})
+    assert evaluate(parse_condition("N != 0 and M // N > 1"), {"M": 7, "N": 0}) == 0
+
+
+def test_free_names_and_substitution() -> None:
+    expression = parse_size("cdiv(M, tm) + grid.x * a.shape[0]")
+    assert free_names(expression) == {"M", "tm", "grid.x", "a.shape[0]"}
+    assert substitute(expression, {"tm": Number(128)}) == parse_size("cdiv(M, 128) + grid.x * a.shape[0]")
+    assert constant_value(parse_size("2 * 3 - 1")) == 5
+    assert constant_value(expression) is None

@@ -1,0 +1,94 @@
+"""Importing a user's file: its neighbours, its failures, and what stays behind."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tileverify.errors import SourceError
+from tileverify.frontend.sources.importing import import_file
+from tileverify.frontend.sources.python_scan import scan_python
+
+
+def test_neighbours_of_two_folders_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "neighbour_utils.py").write_text(f"WHO = {name!r}\n")
+        (tmp_path / name / "k.py").write_text("import neighbour_utils\nWHO = neighbour_utils.WHO\nprint('hello')\n")
+    before = list(sys.path)
+    assert [import_file(tmp_path / name / "k.py").WHO for name in ("a", "b")] == ["a", "b"]
+    assert sys.path == before
+    assert "neighbour_utils" not in sys.modules
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "hello\nhello\n")
+
+
+def test_relative_imports_of_packages(tmp_path: Path) -> None:
+    for root in ("one", "two"):
+        package = tmp_path / root / "scanned_pkg" / "sub"
+        package.mkdir(parents=True)
+        (package.parent / "__init__.py").write_text("")
+        (package / "__init__.py").write_text("")
+        (package.parent / "common.py").write_text(f"SIZE = {root!r}\n")
+        (package / "k.py").write_text("from ..common import SIZE\n")
+        module = import_file(package / "k.py", package=True)
+        assert vars(module)["SIZE"] == root
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "problem"),
+    [
+        ("x = 1\nx = x / 0\n", 2, "importing it failed: ZeroDivisionError: division by zero"),
+        ("\nimport sys\nsys.exit(3)\n", 3, "the file ends the program when imported (exit status 3)"),
+        ("import no_such_module_anywhere.sub\n", 1, "needs the module 'no_such_module_anywhere'"),
+        ("def f():\n    raise ValueError\n\nf()\n", 2, "importing it failed: ValueError: no message"),
+        ("x = (\n", 1, "syntax error: '(' was never closed"),
+    ],
+)
+def test_failures_carry_the_line_of_the_user(tmp_path: Path, source: str, line: int, problem: str) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(source)
+    before = set(sys.modules)
+    with pytest.raises(SourceError) as caught:
+        import_file(path)
+    assert (caught.value.file, caught.value.line) == (str(path), line)
+    assert problem in caught.value.message
+    assert set(sys.modules) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "kernels", "may"),
+    [
+        ("import cuda.tile as ct\n@ct.kernel\ndef k(x): pass\n", {"k": 3}, True),
+        ("import cuda.tile\n@cuda.tile.kernel(occupancy=2)\ndef k(x): pass\n", {"k": 3}, True),
+        ("from cuda import tile\n@tile.kernel\ndef k(x): pass\n", {"k": 3}, True),
+        ("from cuda.tile import kernel as kern\n@kern\ndef k(x): pass\n", {"k": 3}, True),
+        ("from cuda.tile import *\n@kernel\ndef k(x): pass\n", {"k": 3}, True),
+        ("import cuda.tile as ct\nk = ct.kernel(f)\n", {}, True),
+        ("import cuda.tile as ct\ndef kernel(x): pass\n", {}, False),
+        ("import other as ct\n@ct.kernel\ndef k(x): pass\n", {}, False),
+        ("# a kernel\nraise SystemExit\n", {}, False),
+        ("print('no such thing')\n", {}, False),
+    ],
+)
+def test_the_scan_finds_kernels_without_running_anything(
+    tmp_path: Path, source: str, kernels: dict[str, int], may: bool
+) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(source)
+    scan = scan_python(path)
+    assert scan.kernels == kernels
+    assert scan.may_hold_kernels is may
+
+
+def test_the_scan_refuses_what_is_no_python(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text("kernel = (\n")
+    with pytest.raises(SourceError, match="syntax error") as caught:
+        scan_python(path)
+    assert caught.value.line == 1
+    path.write_bytes(b"kernel = '\xff'\n")
+    with pytest.raises(SourceError):
+        scan_python(path)

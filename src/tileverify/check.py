@@ -250,8 +250,13 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
 
 
 def solver_version() -> str:
-    """``z3 5.4.0``, without loading it."""
-    return f"z3 {metadata.version('z3-solver')}"
+    """Name and version as its package says, without loading it; a solver without a package is asked itself."""
+    try:
+        return f"z3 {metadata.version('z3-solver')}"
+    except metadata.PackageNotFoundError:
+        from .verifier.smt import solver_version as loaded_version
+
+        return loaded_version()
 
 
 def display_path(path: str | Path) -> str:

@@ -29,14 +29,21 @@ find_python() {
     exit 2
 }
 
-# What the environment must have been made from.  The path is part of it: a copied environment runs the original's code.
-fingerprint() { { pwd; cat pyproject.toml; } | cksum; }
+# The stamp says where the environment was made, from what, and with which extras.
+stamped() { [ ! -f "$stamp" ] || sed -n "$1p" "$stamp"; }
+project_sum() { cksum <pyproject.toml; }
 
-is_usable() { qualifies "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1; }
+# A copied environment runs the original's code, so its place must be right if it is known.
+is_usable() {
+    [[ "$(stamped 1)" == "" || "$(stamped 1)" == "$PWD" ]] &&
+        qualifies "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1
+}
 
 create() {
-    say "creating $venv with $1"
-    "$1" -m venv --clear "$venv"
+    local python
+    python=$(find_python)
+    say "creating $venv with $python"
+    "$python" -m venv --clear "$venv"
 }
 
 install() {
@@ -46,9 +53,9 @@ install() {
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --editable "$target"
 }
 
-installed=
-if [ -f "$stamp" ] && [ "$(sed -n 1p "$stamp")" = "$(fingerprint)" ] && "$venv/bin/python" -c '' 2>/dev/null; then
-    installed=$(sed -n 2p "$stamp")
+installed=$(stamped 3)
+if [ -f "$stamp" ] && [ "$(stamped 1)" = "$PWD" ] && [ "$(stamped 2)" = "$(project_sum)" ] &&
+    "$venv/bin/python" -c '' 2>/dev/null; then
     missing=
     for extra in ${extras//,/ }; do
         case ",$installed," in *",$extra,"*) ;; *) missing=$extra ;; esac
@@ -56,12 +63,12 @@ if [ -f "$stamp" ] && [ "$(sed -n 1p "$stamp")" = "$(fingerprint)" ] && "$venv/b
     [ -n "$missing" ] || exit 0
 fi
 
-wanted=$(printf '%s\n' ${installed//,/ } ${extras//,/ } | sort -u | paste -sd, -)
-rm -f "$stamp"
+wanted=$(printf '%s\n' ${installed//,/ } ${extras//,/ } | sort -u | sed '/^$/d' | paste -sd, -)
 if is_usable; then
-    install "$wanted" || { say "repairing $venv"; create "$(find_python)"; install "$wanted"; }
+    rm -f "$stamp"
+    install "$wanted" || { say "repairing $venv"; create; install "$wanted"; }
 else
-    create "$(find_python)"
+    create
     install "$wanted"
 fi
-printf '%s\n%s\n' "$(fingerprint)" "$wanted" >"$stamp"
+printf '%s\n%s\n%s\n' "$PWD" "$(project_sum)" "$wanted" >"$stamp"

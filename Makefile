@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
 PYTEST_ARGS ?=
+RECORDED ?= out/tilegym
 
 .DEFAULT_GOAL := help
 .PHONY: help check test lint format bench fuzz dist clean
@@ -36,9 +37,11 @@ format: ## format and apply safe lint fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: ## measure decoding, execution and proving on the kernels at hand
+bench: ## what the checker makes of the launches recorded in RECORDED
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/python -m benchmarks
+	@[ -d "$(RECORDED)" ] || { echo "make bench: nothing recorded in '$(RECORDED)'; record launches as" \
+	  "benchmarks/tilegym/drive.py says, or name another folder with RECORDED=DIR" >&2; exit 2; }
+	@$(BIN)/python -m benchmarks.tilegym.report $(RECORDED)
 
 fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test

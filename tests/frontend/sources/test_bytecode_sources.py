@@ -10,6 +10,8 @@ import pytest
 from tileverify.errors import DecodeError, SourceError, SpecError
 from tileverify.frontend.sources import tile_cpp
 from tileverify.frontend.sources.bytecode_file import is_bytecode, plain_name
+from tileverify.frontend.sources.descriptions import print_description
+from tileverify.frontend.sources.importing import import_file
 from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
 from .compiling import KERNELS, failed, results, unit
@@ -42,6 +44,57 @@ def test_without_a_spec_nothing_is_known_of_the_parameters(tmp_path: Path) -> No
     assert of.launch.inferred
     assert (of.launch.name, of.launch.arguments, of.parameters) == ("inferred", (), ())
     assert of.notes == ("no launch spec for 'vector_add': the meaning of its parameters is unknown",)
+
+
+def jit_bytecode(folder: Path, *parameters: object) -> Path:
+    """What cuTile makes of a kernel under a symbol of its own, as its JIT does."""
+    from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
+
+    kernel = vars(import_file(KERNELS / "shapes.py"))["scale_rows"]
+    signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
+    path = folder / "jit.tileirbc"
+    with path.open("wb") as file:
+        export_kernel(kernel, [signature], file, output_format="tileir_bytecode", bytecode_version="13.3")
+    return path
+
+
+def array_constraint(ndim: int, **facts: object) -> object:
+    import cuda.tile as ct
+    from cuda.tile.compilation import ArrayConstraint
+
+    plain = {"index_dtype": ct.int32, "stride_lower_bound_incl": 0, "alias_groups": (), "may_alias_internally": False}
+    return ArrayConstraint(ct.float32, ndim, **{**plain, **facts})  # type: ignore[arg-type]
+
+
+def test_a_mangled_symbol_says_what_the_parameters_are(tmp_path: Path) -> None:
+    import cuda.tile as ct
+    from cuda.tile.compilation import ScalarConstraint
+
+    contiguous = array_constraint(2, stride_constant=(None, 1), shape_divisible_by=16, base_addr_divisible_by=16)
+    strided = array_constraint(2, shape_constant=(None, 1), index_dtype=ct.int64)
+    scalars = (ScalarConstraint(ct.float32), ScalarConstraint(ct.int32))
+    path = jit_bytecode(tmp_path, contiguous, strided, *scalars, 64)
+    of = unit(path)
+    assert of.kernel.startswith("scale_rows_Kt2_")
+    assert {argument.name: print_description(argument) for argument in of.launch.arguments} == {
+        "p0": '"f32[p0_0, p0_1]"',
+        "p1": '"f32[p1_0, 1; strides=(p1_stride0, p1_stride1); index=i64]"',
+        "p2": '"f32"',
+        "p3": '"i32"',
+    }
+    assert of.launch.inferred
+    assert [(p.role, p.argument) for p in of.parameters[-2:]] == [(Role.SCALAR, "p2"), (Role.SCALAR, "p3")]
+    assert of.notes[0].startswith('no launch spec: the symbol says p0 = "f32[p0_0, p0_1]"; p1 = ')
+
+
+def test_a_mangled_symbol_with_overlapping_elements_is_left_alone(tmp_path: Path) -> None:
+    import cuda.tile as ct
+    from cuda.tile.compilation import ScalarConstraint
+
+    overlapping = array_constraint(2, stride_constant=(None, 1), may_alias_internally=True)
+    scalars = (ScalarConstraint(ct.float32), ScalarConstraint(ct.int32))
+    of = unit(jit_bytecode(tmp_path, overlapping, overlapping, *scalars, 64))
+    assert (of.launch.arguments, of.parameters) == ((), ())
 
 
 def test_bytecode_is_known_by_its_magic(tmp_path: Path) -> None:

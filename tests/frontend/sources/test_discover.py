@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,27 @@ def k(x):
 """
     path = write(package, source, spec("k"))
     assert unit(path).kernel == "k"
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, fill("a"), spec("a"))
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    listing = Path.iterdir
+
+    def refuse(folder: Path) -> object:
+        if folder == closed:
+            raise PermissionError
+        return listing(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    first, second = results(tmp_path)
+    assert isinstance(first, KernelUnit)
+    assert isinstance(second, SourceFailure)
+    assert str(second.error) == f"{closed}: the folder cannot be read"
+
+
+def test_pipes_are_not_opened(tmp_path: Path) -> None:
+    write(tmp_path, fill("a"), spec("a"))
+    os.mkfifo(tmp_path / "pipe.tileirbc")
+    assert found(tmp_path) == [("k.py", "a", "small")]

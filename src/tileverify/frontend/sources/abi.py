@@ -12,17 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...errors import SpecError
 from .compiled_facts import ArrayFacts
 from .element_types import ELEMENT_TYPES
+from .expressions import constant_value
 from .launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
     EntryParameter,
+    Expression,
     LaunchSpec,
     ListArgument,
     Role,
     ScalarArgument,
     TupleArgument,
 )
+from .layout import strides_of
 from .scope import flatten
 
 _POINTERS = (Role.POINTER, Role.LIST_POINTER)
@@ -33,7 +36,8 @@ def entry_parameters(
 ) -> tuple[EntryParameter, ...]:
     """The entry's parameters in ABI order.
 
-    ``facts`` (by argument name) give the values that the compilation fixed; without them, as for bytecode, none is.
+    ``facts`` (by argument name) give the values that the compilation fixed; without them, as for bytecode, only the
+    ones that the spec itself fixes are: sizes of 1 and unit strides, as cuda.tile's JIT compiles them in.
     ``bare_pointers``: arrays are passed as pointers without sizes and strides.
     """
     known = facts or {}
@@ -46,10 +50,12 @@ def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts], bare_pointe
         case ArrayArgument(shape=shape):
             fixed = facts.get(name)
             yield EntryParameter(Role.POINTER, name)
+            sizes = fixed.shape_constant if fixed else _ones(shape)
+            strides = fixed.stride_constant if fixed else _ones(strides_of(argument))
             for dim in range(0 if bare_pointers else len(shape)):
-                yield EntryParameter(Role.SHAPE, name, dim, fixed.shape_constant[dim] if fixed else None)
+                yield EntryParameter(Role.SHAPE, name, dim, sizes[dim])
             for dim in range(0 if bare_pointers else len(shape)):
-                yield EntryParameter(Role.STRIDE, name, dim, fixed.stride_constant[dim] if fixed else None)
+                yield EntryParameter(Role.STRIDE, name, dim, strides[dim])
         case ScalarArgument():
             yield EntryParameter(Role.SCALAR, name)
         case ListArgument():
@@ -60,6 +66,10 @@ def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts], bare_pointe
                 yield from _parameters(item, facts, bare_pointers)
         case ConstantArgument():
             pass
+
+
+def _ones(values: Sequence[Expression]) -> tuple[int | None, ...]:
+    return tuple(1 if constant_value(value) == 1 else None for value in values)
 
 
 def fitting_parameters(spec: LaunchSpec, types: Sequence[str], symbol: str) -> tuple[EntryParameter, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import SourceError
+from ...errors import SourceError, SpecError
 from .abi import fitting_parameters
-from .launch import INFERRED, KernelUnit, LaunchSpec
+from .launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
+from .symbol_launch import launch_of_symbol
 
 MAGIC = b"\x7fTileIR\0"
 _CUTILE_SYMBOL = re.compile(r"(?P<name>\w+?)_Kt\d+(?:_\w*)?")
@@ -84,8 +86,12 @@ def bytecode_entries(
 
 
 def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
-    """The unit of one entry under a spec; :class:`SpecError` where the arguments do not fill its parameters."""
-    parameters = () if spec.inferred else fitting_parameters(spec, entry.parameter_types, entry.symbol)
+    """The unit of one entry under a spec; :class:`SpecError` where the arguments do not fit its parameters."""
+    parameters = fitting_parameters(spec, entry.parameter_types, entry.symbol)
+    return _unit(entry, spec, parameters)
+
+
+def _unit(entry: BytecodeEntry, spec: LaunchSpec, parameters: tuple[EntryParameter, ...]) -> KernelUnit:
     return KernelUnit(
         file=entry.file,
         kernel=entry.name,
@@ -99,10 +105,15 @@ def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
     )
 
 
-def unknown_launch(kernel: str) -> LaunchSpec:
-    """The spec of an entry that nobody described: nothing is known about its parameters."""
-    note = f"no launch spec for '{kernel}': the meaning of its parameters is unknown"
-    return LaunchSpec(kernel=kernel, name=INFERRED, arguments=(), inferred=True, notes=(note,))
+def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
+    """The unit of an entry that nobody wrote a spec for: what its symbol says, or nothing about its parameters."""
+    known = launch_of_symbol(entry.symbol, entry.name)
+    if known is not None:
+        with contextlib.suppress(SpecError):
+            return entry_unit(entry, known)
+    note = f"no launch spec for '{entry.name}': the meaning of its parameters is unknown"
+    unknown = LaunchSpec(kernel=entry.name, name=INFERRED, arguments=(), inferred=True, notes=(note,))
+    return _unit(entry, unknown, ())
 
 
 def _type_text(type_: Any) -> str:

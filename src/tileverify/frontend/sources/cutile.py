@@ -110,7 +110,7 @@ def export_bytecode(kernel: CutileKernel, spec: LaunchSpec, signature: Any) -> b
         try:
             export_kernel(kernel.kernel, [signature], buffer, output_format="tileir_bytecode", bytecode_version=version)
         except Exception as error:
-            failure = failure or error
+            failure = error
             if type(error).__name__ != "UnsupportedFeatureError":
                 break
         else:
@@ -125,7 +125,8 @@ def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> T
 
     if isinstance(error, TileError):
         place = _user_place(kernel, error.loc)
-        message = " ".join(error.message.split())
+        # Errors within errors bring their own, unknown, place along.
+        message = " ".join(error.message.replace("Unknown location", "").split())
         return SourceError(f"cuTile rejects '{kernel.name}': {message}", *place)
     text = " ".join(str(error).split())
     if isinstance(error, TypeError) and text.startswith("Invalid"):

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
-from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode, unknown_launch
+from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
 from .gather import SourceSpecs, named_launches
 from .launch import INFERRED, KernelUnit, LaunchSpec
 from .parameters import KernelParameter
@@ -105,7 +105,7 @@ def _parse_target(target: str) -> _Target:
     if len(rest) > 2 or not all([path, *rest]):
         raise UsageError(f"'{target}' is not PATH, FILE::KERNEL or FILE::KERNEL::LAUNCH")
     place = Path(path)
-    if not place.exists():
+    if not place.is_file() and not place.is_dir():
         raise UsageError(f"there is no file or folder '{path}'")
     if rest and place.is_dir():
         raise UsageError(f"'{target}': a kernel is named after a file, not after a folder")
@@ -158,18 +158,24 @@ def _nothing_found(target: _Target, kernels: Sequence[str]) -> NoKernelFound:
 
 
 def _source_files(path: Path) -> Iterator[Path]:
+    """The file, or the sources of a folder and then of the folders in it; a folder that cannot be read comes back."""
     if path.is_file():
         yield path
         return
     folders = []
-    for entry in sorted(path.iterdir(), key=lambda each: each.name):
+    try:
+        entries = sorted(path.iterdir(), key=lambda each: each.name)
+    except OSError:
+        yield path
+        return
+    for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir():
             # A link to a folder could lead in a circle.
             if entry.name not in _SKIPPED_FOLDERS and not entry.is_symlink() and not (entry / "pyvenv.cfg").exists():
                 folders.append(entry)
-        elif entry.suffix in (".py", ".cu") or is_bytecode(entry):
+        elif entry.is_file() and (entry.suffix in (".py", ".cu") or is_bytecode(entry)):
             yield entry
     for folder in folders:
         yield from _source_files(folder)
@@ -180,6 +186,8 @@ def _file_candidates(
 ) -> Iterator[Candidate | SourceFailure]:
     """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
     try:
+        if path.is_dir():
+            raise SourceError("the folder cannot be read", str(path))
         if path.suffix == ".py":
             scan = scan_python(path)
             yield from _nested(path, scan, target, names)
@@ -282,7 +290,7 @@ def _entry_kernels(entries: Iterable[BytecodeEntry]) -> list[_Kernel]:
             parameters=None,
             decorated=tuple,
             compile=partial(entry_unit, entry),
-            infer=partial(entry_unit, entry, unknown_launch(entry.name)),
+            infer=partial(inferred_unit, entry),
         )
         for entry in entries
     ]

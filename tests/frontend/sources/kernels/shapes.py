@@ -76,3 +76,8 @@ def counted(counter, out):
 def hinted(x, out, tile: Int):
     t = ct.load(x, (ct.bid(0),), (tile,), latency=4, allow_tma=False)
     ct.store(out, (ct.bid(0),), t, latency=2)
+
+
+@ct.kernel
+def unchecked(x, out, tile: Int):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (tile,), check_bounds=False), check_bounds=False)

@@ -235,7 +235,7 @@ class Constant:
         if self.is_splat:
             index = 0
         if scalar.bits == 1:
-            return int(self.data[0] != 0) if self.is_splat else self.data[index >> 3] >> (index & 7) & 1
+            return self.data[index >> 3] >> (index & 7) & 1
         width = scalar.stored_bytes(1)
         raw = int.from_bytes(self.data[index * width : (index + 1) * width], "little") & ((1 << scalar.bits) - 1)
         return signed(raw, scalar.bits) if scalar.is_integer else raw

@@ -34,8 +34,9 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
     assert result.verdict in label.acceptable, f"{label.reason}\n{[finding.message for finding in result.findings]}"
     if result.verdict is Verdict.REFUTED:
         assert label.code in found, f"{label.reason}\n{found}"
-        assert set(found) <= label.codes, f"{label.reason}\n{found}"
-        assert all(finding.witness and finding.witness.confirmed_by for finding in result.findings)
+        broken = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+        assert {finding.code for finding in broken} <= label.codes, f"{label.reason}\n{found}"
+        assert all(finding.witness and finding.witness.confirmed_by for finding in broken)
     if result.verdict is Verdict.UNDECIDED:
         assert all(code.startswith("TV9") for code in found)
         assert label.needs or label.code in found, f"{label.reason}\n{found}"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tileverify.frontend.sources.compiled_facts import array_facts
+from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
 from tileverify.frontend.sources.descriptions import parse_description
 from tileverify.frontend.sources.divisibility import divisor_of, known_divisors
 from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_size
-from tileverify.frontend.sources.launch import Apply, ArrayArgument, Expression, Name, Number
+from tileverify.frontend.sources.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
 from tileverify.frontend.sources.layout import contiguous_strides, may_overlap_itself
 
 
@@ -67,7 +67,15 @@ def test_a_divisor_divides_every_value(expression: Expression, divisors: dict[st
     ],
 )
 def test_divisors_come_from_plain_facts_only(facts: list[str], expected: dict[str, int]) -> None:
-    assert known_divisors([parse_condition(fact) for fact in facts]) == expected
+    conditions = [parse_condition(fact) for fact in facts]
+    assert known_divisors([fact for fact in conditions if not isinstance(fact, SameArray)]) == expected
+
+
+def test_facts_about_members_are_facts_about_their_sizes() -> None:
+    fact = parse_condition("x.shape[1] % 32 == 0 and x.strides[0] % 4 == 0")
+    described = array("f32[M, N; strides=(ld, 1)]")
+    spec = LaunchSpec("k", "0", (described,), requires=(fact, SameArray("x", "x")))
+    assert spec_divisors(spec) == {"N": 32, "ld": 4}
 
 
 @pytest.mark.parametrize(

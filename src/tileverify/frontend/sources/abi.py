@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...errors import SpecError
 from .compiled_facts import ArrayFacts
 from .element_types import ELEMENT_TYPES
 from .expressions import constant_value
@@ -88,7 +87,7 @@ def fitting_parameters(spec: LaunchSpec, types: Sequence[str], symbol: str) -> t
     if other is None:
         return bare
     told = other if len(bare) == len(types) != len(full) else problem
-    raise SpecError(f"args: {told}", spec.where or None)
+    raise spec.error(f"args: {told}")
 
 
 def check_parameters(parameters: Sequence[EntryParameter], spec: LaunchSpec, types: Sequence[str]) -> str | None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from ...errors import SpecError
 from .divisibility import divisor_of, known_divisors
 from .element_types import ELEMENT_TYPES
-from .expressions import constant_value
-from .launch import ArrayArgument, LaunchSpec
-from .layout import may_overlap_itself, strides_of
+from .expressions import constant_value, substitute
+from .launch import ArrayArgument, LaunchSpec, SameArray
+from .layout import may_overlap_itself, members, strides_of
 from .parameters import KernelParameter
 
 _DIVISOR = 16
@@ -86,4 +86,5 @@ def _axes(name: str, field: str, dims: tuple[int, ...], rank: int) -> set[int]:
 
 def spec_divisors(spec: LaunchSpec) -> dict[str, int]:
     """What the facts of a spec say about the divisors of its names."""
-    return known_divisors(spec.requires)
+    known = members(spec.arrays())
+    return known_divisors(substitute(fact, known) for fact in spec.requires if not isinstance(fact, SameArray))

@@ -85,7 +85,7 @@ def compile_kernel(kernel: CutileKernel, spec: LaunchSpec) -> KernelUnit:
         facts = compiled_array_facts(spec, kernel.parameters)
         signature = kernel_signature(spec, facts, symbol)
     except SpecError as error:
-        raise replace(error, file=spec.where or str(kernel.file)) from None
+        raise spec.error(error.message) from None
     bytecode = export_bytecode(kernel, spec, signature)
     return KernelUnit(
         file=kernel.file,
@@ -130,7 +130,7 @@ def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> T
         return SourceError(f"cuTile rejects '{kernel.name}': {message}", *place)
     text = " ".join(str(error).split())
     if isinstance(error, TypeError) and text.startswith("Invalid"):
-        return SpecError(f"'{kernel.name}' cannot be compiled for this launch: {text}", spec.where or str(kernel.file))
+        return spec.error(f"'{kernel.name}' cannot be compiled for it: {text}")
     summary = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return SourceError(f"cuTile failed on '{kernel.name}': {summary}", str(kernel.file), kernel.line)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import gcd, lcm
 
-from .launch import Apply, Expression, Name, Number, SameArray
+from .launch import Apply, Expression, Name, Number
 
 
-def known_divisors(requires: Iterable[Expression | SameArray]) -> dict[str, int]:
+def known_divisors(requires: Iterable[Expression]) -> dict[str, int]:
     """For each name the least common multiple of what the facts say divides it (0: the name is 0)."""
     divisors: dict[str, int] = {}
     for fact in _conjuncts(requires):
@@ -34,7 +34,7 @@ def _name_and_divisor(fact: Apply) -> tuple[str, int] | None:
     return None
 
 
-def _conjuncts(facts: Iterable[Expression | SameArray]) -> Iterable[Apply]:
+def _conjuncts(facts: Iterable[Expression]) -> Iterable[Apply]:
     for fact in facts:
         if isinstance(fact, Apply) and fact.op == "and":
             yield from _conjuncts(fact.args)

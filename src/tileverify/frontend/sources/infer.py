@@ -149,7 +149,7 @@ class _Search:
             kernel=self.kernel.name,
             name=INFERRED,
             arguments=arguments,
-            where=str(self.kernel.file),
+            file=str(self.kernel.file),
             inferred=True,
             notes=_notes(arguments, self.kernel),
         )

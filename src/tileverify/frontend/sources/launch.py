@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...errors import SpecError
+
 INFERRED = "inferred"
 """The name of the launch that the tool makes up for a kernel without a spec."""
 
@@ -115,8 +117,9 @@ Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleA
 class LaunchSpec:
     """One ``[[launch]]``.  ``grid`` is ``None`` for any grid; missing axes are already filled with 1.
 
-    ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands
-    (file and launch) for messages.  ``inferred``: nobody wrote it; the tool made it up and says so.
+    ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file and
+    launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up and
+    says so in ``notes``.
     """
 
     kernel: str
@@ -132,6 +135,13 @@ class LaunchSpec:
     requires_text: tuple[str, ...] = ()
     grid_text: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    file: str = ""
+    line: int | None = None
+
+    def error(self, problem: str) -> SpecError:
+        """A mistake in this spec, with its file, line and launch."""
+        label = self.where.removeprefix(f"{self.file}: ")
+        return SpecError(f"{label}, {problem}" if label else problem, self.file or None, self.line)
 
     def arrays(self) -> Iterator[ArrayArgument]:
         """All plain array arguments, those inside tuples included (list elements excluded)."""

@@ -7,7 +7,7 @@ A number or an expression says exactly what the stride is, so the elements are a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .expressions import constant_value
 from .launch import Apply, ArrayArgument, Expression, Name, Number
@@ -26,6 +26,15 @@ def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
 def strides_of(array: ArrayArgument) -> tuple[Expression, ...]:
     """The strides of an array in elements, also where the description leaves them out."""
     return contiguous_strides(array.shape) if array.strides is None else array.strides
+
+
+def members(arrays: Iterable[ArrayArgument]) -> dict[str, Expression]:
+    """What ``a.shape[0]`` and ``a.strides[1]`` stand for, by that spelling."""
+    values: dict[str, Expression] = {}
+    for array in arrays:
+        values.update((f"{array.name}.shape[{dim}]", size) for dim, size in enumerate(array.shape))
+        values.update((f"{array.name}.strides[{dim}]", stride) for dim, stride in enumerate(strides_of(array)))
+    return values
 
 
 def may_overlap_itself(array: ArrayArgument) -> bool:

@@ -65,6 +65,8 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
         grid_text=grid_text,
+        file=raw.file,
+        line=raw.line,
     )
 
 

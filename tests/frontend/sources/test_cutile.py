@@ -191,6 +191,17 @@ def wrong(x):
     assert f"{path}:11: launch 1 (\"wrong\"), grids: unknown key 'grids'; did you mean 'grid'?" == str(wrong.error)
 
 
+def test_a_decorator_that_names_another_kernel(tmp_path: Path) -> None:
+    source = """
+import tileverify
+@tileverify.launch(kernel="other", args={"x": "f32[N]"})
+@ct.kernel
+def k(x):
+    pass
+"""
+    assert "kernel: the decorator stands on 'k'; leave the field out" in str(failed(write(tmp_path, source)).error)
+
+
 def test_the_decorator_changes_nothing() -> None:
     import tileverify
 

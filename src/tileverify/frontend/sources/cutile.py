@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
-from .decorator import decorated_launches
+from .decorator import DecoratedLaunch, decorated_launches
 from .importing import import_file
 from .launch import KernelUnit, LaunchSpec
 from .parameters import KernelParameter
@@ -46,11 +46,17 @@ class CutileKernel:
 
     def decorated(self) -> tuple[RawLaunch, ...]:
         """The launches that ``@tileverify.launch`` wrote on the kernel."""
-        specs = decorated_launches(self.kernel, function_of(self.kernel))
         return tuple(
-            raw_launch({"kernel": self.name, **spec.fields}, spec.file or str(self.file), spec.line, position)
-            for position, spec in enumerate(specs)
+            self._decorated(spec, position)
+            for position, spec in enumerate(decorated_launches(self.kernel, function_of(self.kernel)))
         )
+
+    def _decorated(self, spec: DecoratedLaunch, position: int) -> RawLaunch:
+        fields = {"kernel": self.name, **spec.fields}
+        raw = raw_launch(fields, spec.file or str(self.file), spec.line, position)
+        if raw.kernel != self.name:
+            raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
+        return raw
 
 
 def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:

@@ -117,9 +117,9 @@ Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleA
 class LaunchSpec:
     """One ``[[launch]]``.  ``grid`` is ``None`` for any grid; missing axes are already filled with 1.
 
-    ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file and
-    launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up and
-    says so in ``notes``.
+    ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
+    and launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up
+    and says so in ``notes``.
     """
 
     kernel: str

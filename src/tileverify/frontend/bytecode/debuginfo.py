@@ -31,15 +31,13 @@ class DebugInfo:
         count = reader.count("functions with debug information", 4)
         reader.align(4, base)
         at = reader.pos
-        starts = [reader.fixed(4) for _ in range(count)]
+        starts = reader.words(count, 4)
         total = reader.count("debug indices", 8)
         reader.align(8, base)
-        indices = [reader.fixed(8) for _ in range(total)]
-        if starts != sorted(starts) or (starts and (starts[0] != 0 or starts[-1] > total)):
+        indices = reader.words(total, 8)
+        if list(starts) != sorted(starts) or (starts and (starts[0] != 0 or starts[-1] > total)):
             malformed(at, "start indices of the debug section are not ascending or out of range")
-        self.functions = tuple(
-            tuple(indices[start:end]) for start, end in zip(starts, [*starts[1:], total], strict=True)
-        )
+        self.functions = tuple(indices[start:end] for start, end in zip(starts, [*starts[1:], total], strict=True))
         self._bounds = read_table(reader, 4, "debug attributes", base)
         self._locations: dict[int, Location | None] = {0: None}
         self._lengths: dict[int, int] = {0: 0}

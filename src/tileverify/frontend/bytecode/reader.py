@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Final, NoReturn
 
 from ...errors import DecodeError
@@ -102,6 +103,10 @@ class Reader:
     def fixed_list(self, size: int, what: str) -> tuple[int, ...]:
         """A counted list of signed numbers of ``size`` bytes each."""
         return tuple(self.fixed(size, signed=True) for _ in range(self.count(what, size)))
+
+    def words(self, count: int, size: int) -> tuple[int, ...]:
+        """``count`` unsigned numbers of 4 or 8 bytes."""
+        return struct.unpack(f"<{count}{'I' if size == 4 else 'Q'}", self.take(count * size))
 
     def align(self, alignment: int, base: int) -> None:
         """Skip padding up to a multiple of ``alignment`` from ``base``; padding must be 0xCB."""

@@ -65,9 +65,7 @@ def read_table(reader: Reader, offset_bytes: int, what: str, base: int | None = 
     count = reader.count(what, offset_bytes)
     reader.align(offset_bytes, base)
     at = reader.pos
-    if count * offset_bytes > reader.remaining:
-        malformed(at, f"truncated: the offsets of {count} {what} do not fit")
-    offsets = [reader.fixed(offset_bytes) for _ in range(count)]
+    offsets = reader.words(count, offset_bytes)
     blob = reader.pos
     bounds = [*(blob + offset for offset in offsets), reader.end]
     if offsets and offsets[0] != 0:

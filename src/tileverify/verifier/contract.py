@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TypeAlias
 
 from ..errors import SpecError
@@ -31,6 +30,7 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
+from ..frontend.sources.layout import may_overlap_itself
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID, GRID_MAX
 from ..frontend.symbolic.terms import Scope, Term
@@ -153,7 +153,7 @@ class _Builder:
         return Contract(
             values=substitute,
             facts=facts,
-            injective=frozenset(a.name for a in self.arrays.values() if not _says_overlap(a)),
+            injective=frozenset(a.name for a in self.arrays.values() if not may_overlap_itself(a)),
             overlap=tuple(dict.fromkeys((*launch.alias, *launch.overlap, *same))),
             same=tuple(same),
             data=data,
@@ -330,6 +330,28 @@ _COMPARISONS: dict[str, _Binary] = {
 }
 
 
+def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The parameter variables of an array's sizes and strides."""
+    limit = INDEX_MAX[array.index_bits]
+    sizes, strides = (
+        tuple(t.var(f"{array.name}.{part}[{d}]", Scope.LAUNCH, 0, limit) for d in range(len(array.shape)))
+        for part in ("shape", "strides")
+    )
+    return sizes, strides
+
+
+def extent_of(array: ArrayArgument, element_bytes: int) -> Term:
+    """Bytes from an array's first to behind its last element."""
+    return extent(*array_layout(array), element_bytes)
+
+
+def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -> Term:
+    """``element_bytes * (1 + sum((shape - 1) * stride))``, and 0 for an array without elements."""
+    steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(shape, strides, strict=True))
+    empty = t.or_(*(t.eq(n, t.ZERO) for n in shape))
+    return t.ite(empty, t.ZERO, t.scale(element_bytes, t.add(t.ONE, *steps)))
+
+
 # ------------------------------------------------------------------------------------------- helpers
 def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
     for argument in arguments:
@@ -357,30 +379,6 @@ def _free(expression: Expression) -> Iterator[str]:
     elif isinstance(expression, Apply):
         for arg in expression.args:
             yield from _free(arg)
-
-
-def _says_overlap(array: ArrayArgument) -> bool:
-    """Whether the spec itself says that elements share addresses: a stride 0, or numbers that leave no room.
-
-    Rows may not overlap unless said (``interface.md``): symbolic strides are taken as injective, and so is a
-    numeric stride beside a symbolic size, because the contract then bounds the size.
-    """
-    if array.strides is None:
-        return False
-    numeric: list[tuple[int, int | None]] = []
-    for size, stride in zip(array.shape, array.strides, strict=True):
-        extent = size.value if isinstance(size, Number) else None
-        if extent is not None and extent <= 1:
-            continue
-        if isinstance(stride, Number):
-            if stride.value == 0:
-                return True
-            numeric.append((stride.value, extent))
-    numeric.sort()
-    for (inner, extent), (outer, _) in pairwise(numeric):
-        if outer == inner or (extent is not None and outer < inner * (extent - 1) + 1):
-            return True
-    return False
 
 
 def _contract_text(launch: LaunchSpec) -> Iterator[str]:

@@ -59,11 +59,11 @@ def _evaluate(  # noqa: C901  one case per kind of term
         case Kind.TMOD:
             return a[0] - a[1] * _truncated(a[0], a[1])
         case Kind.MIN:
-            return min(a)
+            return min(a[0], a[1])
         case Kind.MAX:
-            return max(a)
+            return max(a[0], a[1])
         case Kind.WRAP:
-            half = 1 << (term.payload - 1)
+            half = 1 << (int(term.payload) - 1)
             return (a[0] + half) % (2 * half) - half
         case Kind.ITE:
             return a[1] if a[0] else a[2]

@@ -7,7 +7,7 @@ model" (conflicts, scopes, token order).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..frontend.symbolic import terms as t
@@ -23,7 +23,7 @@ from ..frontend.symbolic.summary import (
     earlier,
 )
 from ..frontend.symbolic.terms import Kind, Term
-from .contract import Contract
+from .contract import Contract, extent
 from .copies import OTHER, Copy, Renaming
 from .layout import ByteFootprint, IndexFootprint, Place
 
@@ -80,6 +80,18 @@ def bounds(prepared: Prepared) -> Iterator[Obligation]:
     yield from _inside(prepared, place)
 
 
+def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]) -> Iterator[Term]:
+    """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
+    copy = Copy(obligation.level or "lane", OTHER)
+    sides: list[tuple[Site | None, Renaming]] = [(obligation.first, _identity), (obligation.second, copy)]
+    for site, rename in sides if obligation.second is not None else ():
+        footprint = prepared[site.number].site.footprint if site is not None else None
+        if isinstance(footprint, ViewFootprint):
+            for index, space in zip(footprint.index, footprint.index_space, strict=True):
+                if space is not None:
+                    yield rename(t.lt(index, space))
+
+
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
     """TV302: every live lane lies inside its array."""
     site, origin = prepared.site, place.origin
@@ -103,14 +115,12 @@ def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
 
 
 def _extent(origin: Origin) -> Term | None:
-    """Bytes from the first to behind the last element: element_bytes * (1 + sum((shape - 1) * stride)), 0 if empty."""
+    """The size in bytes of what a pointer was derived from, where it is known."""
     if origin.extent is not None:
         return origin.extent
     if not origin.shape:
         return None
-    steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(origin.shape, origin.strides, strict=True))
-    empty = t.or_(*(t.eq(n, t.ZERO) for n in origin.shape))
-    return t.ite(empty, t.ZERO, t.scale(origin.element_bytes, t.add(t.ONE, *steps)))
+    return extent(origin.shape, origin.strides, origin.element_bytes)
 
 
 def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:

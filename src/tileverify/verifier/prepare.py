@@ -17,13 +17,14 @@ from ..frontend.symbolic.summary import (
     GRID,
     AccessSummary,
     Origin,
+    OriginKind,
     PointerFootprint,
     Promise,
     Site,
     ViewFootprint,
 )
 from ..frontend.symbolic.terms import Kind, Term
-from .contract import Contract
+from .contract import Contract, extent_of
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
 from .obligations import Prepared
@@ -47,6 +48,7 @@ class Preparer:
         return t.transform(term, self._values.get, self._memo)
 
     def site(self, site: Site) -> Prepared:
+        site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
         guard = self._discharge_guard(self.term(site.guard))
         fit = self._under(guard)
@@ -57,6 +59,12 @@ class Preparer:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
         return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+
+    def _known(self, origin: Origin) -> Origin:
+        """A raw pointer is as large as the contract's array of that name (CUDA Tile C++ passes no sizes)."""
+        if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
+            return origin
+        return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
 
     def promise(self, promise: Promise) -> Promise:
         guard = self._discharge_guard(self.term(promise.guard))

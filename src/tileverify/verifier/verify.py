@@ -23,7 +23,15 @@ from .claim import Confirm
 from .clauses import Clause, grid_clauses, launch_clause
 from .contract import Contract, build_contract
 from .data import data_facts, ordinary_data
-from .obligations import Obligation, between_blocks, bounds, inside_block, one_address, promise
+from .obligations import (
+    Obligation,
+    between_blocks,
+    bounds,
+    inside_block,
+    one_address,
+    promise,
+    within_index_spaces,
+)
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .simplify import simplify
 from .smt import Answer, Decider, Limits
@@ -108,7 +116,7 @@ class _Verification:
         if self._decider.decide([]).answer is Answer.UNSATISFIABLE:
             return self._outcome(
                 Verdict.ERROR,
-                (Finding("TV502", "the launch contract contradicts itself: no launch satisfies it"),),
+                (Finding("TV004", "the launch contract contradicts itself: no launch satisfies it"),),
             )
         self._prepare()
         open_now = self._decide(self._obligations())
@@ -187,10 +195,18 @@ class _Verification:
         if not chosen or not self._admits_launches(chosen):
             return left
         self.clauses += chosen
+        touched = {leaf for clause in chosen for leaf in clause.condition.free}
         facts = (*launch_facts(self.contract), *(clause.condition for clause in self.clauses))
         self._decider = Decider(facts, self.options.limits)
         self._cache.clear()
-        return [again for again in (self._decide_one(opened.obligation) for opened in left) if again is not None]
+        still: list[_Open] = []
+        for opened in left:
+            # What does not speak of a clause's variables cannot have been decided by it.
+            related = touched & set(GRID) or any(touched & condition.free for condition in opened.conditions)
+            again = self._decide_one(opened.obligation) if related else opened
+            if again is not None:
+                still.append(again)
+        return still
 
     def _closing(self, opened: _Open, proposed: list[Clause], chosen: list[Clause]) -> list[Clause]:
         """The fewest candidates, weakest first, that prove ``opened`` beside those already chosen; none if none do."""
@@ -256,7 +272,8 @@ class _Verification:
         data = tuple(ordinary_data(opened.conditions, self._origins))
         if data and opened.obligation.code not in _RACES:
             return None
-        conditions = (*opened.conditions, *data)
+        sound = within_index_spaces(opened.obligation, self._by_number)
+        conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._decider)
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
@@ -274,7 +291,7 @@ class _Verification:
             obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
             proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
             contract=self.contract.text,
-            notes=self.launch.notes,
+            notes=(*self.launch.notes, *self.summary.notes),
         )
 
     def _holds_for(self) -> str:

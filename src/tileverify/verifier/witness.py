@@ -52,8 +52,12 @@ class Search:
 
     def run(self, confirm: Confirm) -> Found | None:
         attempts = 0
+        asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
             limited = [*self.conditions, *_small(self.contract, size_bound, grid_bound)]
+            if frozenset(limited) in asked:
+                continue  # a contract of numbers has one size
+            asked.add(frozenset(limited))
             result = self.decider.decide(limited, twins=self.obligation.twins)
             if result.answer is not Answer.SATISFIABLE or result.model is None:
                 continue

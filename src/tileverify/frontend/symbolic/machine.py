@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ...errors import UnsupportedOperation
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, Value
 from .bounds import Bounds
+from .inert import inert_assumptions
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
 from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site
@@ -86,6 +87,8 @@ class Machine:
         self.waits: dict[int, Token] = {}
         self.promises: list[Promise] = []
         self.order_ops: dict[str, None] = {}
+        self.notes: dict[str, None] = {}
+        self.inert = inert_assumptions(entry)
         self.names: dict[str, str] = {}
         self.symbols: dict[str, Function] = {}
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop

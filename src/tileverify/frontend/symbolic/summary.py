@@ -205,6 +205,7 @@ class AccessSummary:
     Definitions of trip counts and exit iterations are part of the guards of the sites behind the loop.
     ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
+    ``notes``: what was seen and left out of the obligations on purpose, in words.
     """
 
     entry: str
@@ -215,3 +216,4 @@ class AccessSummary:
     facts: tuple[Term, ...] = ()
     order_ops: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,45 @@
+"""Values that no address depends on: strides of dimensions whose size is 1.
+
+cuTile's frontend puts the constant 1 in for the stride of a dimension of size 1 and then assumes that constant to be
+divisible by 4 or 8, which is false.  Such a stride is only ever multiplied by the coordinate 0, so the promise is
+without effect, and it is not the kernel's author who could keep it.  It is reported as a note, not as TV401.
+"""
+
+from __future__ import annotations
+
+from ..bytecode.model import Entry, Op, TensorViewType, Value
+from .numbering import walk
+
+
+def inert_assumptions(entry: Entry) -> frozenset[Op]:
+    """The ``assume`` ops whose result is used for nothing but strides of dimensions of static size 1."""
+    uses: dict[Value, list[tuple[Op, bool]]] = {}
+    for op in walk(entry.body):
+        harmless = _unit_strides(op)
+        for operand in op.operands.values():
+            for value in operand if isinstance(operand, tuple) else (operand,):
+                if value is not None:
+                    uses.setdefault(value, []).append((op, value in harmless))
+    inert: set[Op] = set()
+
+    def is_inert(value: Value) -> bool:
+        return all(harmless or op in inert for op, harmless in uses.get(value, []))
+
+    # Uses follow definitions, so the last assume of a chain is met first.
+    for op in reversed(list(walk(entry.body))):
+        if op.name == "assume" and uses.get(op.result) and is_inert(op.result):
+            inert.add(op)
+    return frozenset(inert)
+
+
+def _unit_strides(op: Op) -> frozenset[Value]:
+    """The values that ``op`` takes as strides of dimensions of size 1, and as nothing else."""
+    if op.name != "make_tensor_view":
+        return frozenset()
+    view = op.result.type
+    assert isinstance(view, TensorViewType)
+    dynamic = [d for d, stride in enumerate(view.strides) if stride is None]
+    strides = op.group("strides")
+    unit = {value for d, value in zip(dynamic, strides, strict=True) if view.shape[d] == 1}
+    others = {value for d, value in zip(dynamic, strides, strict=True) if view.shape[d] != 1}
+    return frozenset(unit - others - set(op.group("shape")) - {op.value("base")})

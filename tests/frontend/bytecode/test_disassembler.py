@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode
 
 from .disassembly import MISSING, Refused, difference, disassemble, find_disassembler, find_tool
+from .mutation import mutated
 from .producers import KERNELS, Version, compile_cpp, cutile_kernels, export, exports
+from .recorded import FILES
 from .samples import sample, samples
 
 DISASSEMBLER = find_disassembler()
@@ -64,3 +67,30 @@ def test_tile_cpp_reads_as_tileirdisasm_reads_it(source: Path, tmp_path: Path) -
     data = target.read_bytes()
     assert encode(decode(data)) == data
     compare(data, tmp_path)
+
+
+@needs_disassembler
+@pytest.mark.fuzz
+def test_what_both_accept_both_read_alike(fuzz_inputs: int, tmp_path: Path) -> None:
+    """A changed file that is still valid must mean the same to the verifier as to NVIDIA's reader."""
+    assert DISASSEMBLER is not None
+    file = tmp_path / "mutated.tileirbc"
+    sources = [recorded.read_bytes() for recorded in FILES]
+    compared = 0
+    for seed in range(fuzz_inputs // 2):
+        data = mutated(seed, sources)
+        try:
+            module = decode(data)
+        except DecodeError:
+            continue
+        # Names of hints are printed raw, line breaks included.
+        if any(not key.isidentifier() for entry in module.entries for key in entry.hints):
+            continue
+        file.write_bytes(data)
+        try:
+            theirs = disassemble(file, DISASSEMBLER)
+        except Refused:
+            continue
+        assert difference(module, theirs) == [], f"seed {seed}"
+        compared += 1
+    assert compared > 0

@@ -112,6 +112,34 @@ def test_the_compiler_is_told_of_alias_but_not_of_overlap() -> None:
     assert not stores_wait("untold")
 
 
+def test_alias_groups_of_lists_tuples_and_several_groups(tmp_path: Path) -> None:
+    source = """
+@ct.kernel
+def k(xs, pair, out):
+    a, b = pair
+    for g in range(len(xs)):
+        t = ct.load(xs[g], (0,), (16,)) + ct.load(a, (0,), (16,))
+        ct.store(out, (0,), t)
+        ct.store(b, (0,), t)
+"""
+    spec = """
+[[launch]]
+kernel = "k"
+alias = [["xs", "out"], ["pair[0]", "pair[1]", "out"]]
+args = { xs = { list = "f32[N]", length = 3 }, pair = ["f32[N]", "f32[N]"], out = "f32[N]" }
+"""
+    of = unit(write(tmp_path, source, spec))
+    assert of.launch.alias == (frozenset({"xs", "out"}), frozenset({"pair[0]", "pair[1]", "out"}))
+
+
+def test_without_cuda_tile_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.tile", None)
+    error = failed(write(tmp_path, "@ct.kernel\ndef k(x):\n    pass\n")).error
+    assert isinstance(error, SourceError)
+    assert error.message.startswith("cuTile kernels need the package cuda-tile")
+    assert error.message.endswith("install it with: pip install cuda-tile")
+
+
 def test_bytecode_is_13_3_where_it_can_be() -> None:
     newer = {of.kernel for of in LAUNCHES if decode(of.bytecode).version[:2] != (13, 3)}
     assert newer == {"unchecked"}

@@ -15,7 +15,7 @@ import z3
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Function, Kind, Term
 from ..evaluate import Value
-from .encode import Encoder, expand
+from .encode import Encoder, expand, is_opaque_quotient, split_product
 from .lemmas import coefficients_of_products, distribution_lemmas, eager_lemmas, quotient_lemma, violated_lemmas
 
 
@@ -149,39 +149,47 @@ class _Rung:
         self.solver.set("random_seed", 0)
         if not exact_products:
             self.solver.set("arith.nl", False)
+        self._asserted: dict[Term, None] = {}
+        self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []
-        self._present: dict[Term, None] = {}
         self._assert(facts)
 
     def push(self, conditions: Sequence[Term]) -> None:
         self.solver.push()
-        self._marks.append((self.encoder.mark(), len(self._present)))
+        self._marks.append((len(self._asserted), len(self._carriers)))
         self._assert(conditions)
-        if not self.encoder.exact_products and 0 < len(self.encoder.products) <= EAGER_PRODUCTS:
-            products = dict(self.encoder.products)
-            self._assert([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
+        if not self.encoder.exact_products:
+            products = self._products()
+            if 0 < len(products) <= EAGER_PRODUCTS:
+                self._assert([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
 
     def pop(self) -> None:
         self.solver.pop()
-        mark, present = self._marks.pop()
-        self.encoder.undo(mark)
-        for condition in list(self._present)[present:]:
-            del self._present[condition]
+        for table, mark in zip((self._asserted, self._carriers), self._marks.pop(), strict=True):
+            for term in list(table)[mark:]:
+                del table[term]
 
     def _assert(self, conditions: Iterable[Term]) -> None:
         queue = list(conditions)
         while queue:
             condition = queue.pop()
-            if condition in self._present:
+            if condition in self._asserted:
                 continue
-            self._present[condition] = None
-            known = len(self.encoder.quotients)
-            expression = self.encoder(condition)
-            self.solver.add(expression, *self.encoder.take_pending())
-            queue.extend(quotient_lemma(q) for q in list(self.encoder.quotients)[known:])
+            self._asserted[condition] = None
+            expressions = [self.encoder(condition)]
+            for carrier in self.encoder.carriers(condition):
+                if carrier not in self._carriers:
+                    self._carriers[carrier] = None
+                    expressions += self.encoder.facts(carrier)
+                    if carrier.kind is Kind.DIV and is_opaque_quotient(carrier):
+                        queue.append(quotient_lemma(carrier))
+            self.solver.add(*expressions)
+
+    def _products(self) -> dict[Term, tuple[Term, Term]]:
+        return {term: split_product(term) for term in self._carriers if term.kind is Kind.PRODUCT}
 
     def _coefficients(self) -> dict[Term, set[int]]:
-        return coefficients_of_products(self.encoder.memo)
+        return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
 
     def check(self, limit: int) -> Answer:
         self.solver.set("rlimit", limit)
@@ -192,7 +200,8 @@ class _Rung:
 
     def refine(self) -> int:
         """Add the lemmas that the current model breaks; the number added."""
-        if not self.encoder.products:
+        products = self._products()
+        if not products:
             return 0
         model, known = self.solver.model(), dict[Term, int]()
 
@@ -205,23 +214,25 @@ class _Rung:
                     known[term] = int(model.eval(self.encoder(term), model_completion=True).as_long())
             return known[term]
 
-        lemmas = list(dict.fromkeys(violated_lemmas(dict(self.encoder.products), self._coefficients(), value)))
+        lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
         self._assert(lemmas)
         return len(lemmas)
 
     def model(self) -> Model:
         model = self.solver.model()
 
-        def read(expression: z3.ExprRef) -> Value:
-            result = model.eval(expression, model_completion=True)
+        def read(term: Term) -> Value:
+            result = model.eval(self.encoder(term), model_completion=True)
             return bool(z3.is_true(result)) if z3.is_bool(result) else int(result.as_long())
 
-        variables = {term: read(expression) for term, expression in self.encoder.variables.items()}
-        applications = {
-            (term.function, tuple(read(self.encoder(a)) for a in term.args)): read(expression)
-            for term, expression in list(self.encoder.applications.items())
-        }
-        return Model(variables, applications)
+        return Model(
+            {term: read(term) for term in self._carriers if term.kind is Kind.VAR},
+            {
+                (term.function, tuple(read(a) for a in term.args)): read(term)
+                for term in self._carriers
+                if term.kind is Kind.APPLY
+            },
+        )
 
 
 def solver_version() -> str:

@@ -12,7 +12,6 @@ are functions of their arguments, whose meaning enters through the lemmas of `le
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import z3
 
@@ -50,52 +49,58 @@ def _truncated(a: Term, b: Term) -> Term:
 
 
 class Encoder:
-    """Translates terms once each and remembers the range facts of every symbol that it met.
+    """Translates terms, once each for the life of the encoder.
 
     ``exact_products``: translate products and quotients with the solver's own non-linear arithmetic.
+
+    A translation alone says nothing about the range of its symbols: `carriers` names the subterms that carry such
+    facts and `facts` gives them, so that the solver can assert and retract them with the terms.
     """
 
     def __init__(self, *, exact_products: bool = False) -> None:
         self.exact_products = exact_products
-        self.memo: dict[Term, z3.ExprRef] = {}
-        self.products: dict[Term, tuple[Term, Term]] = {}
-        self.quotients: dict[Term, tuple[Term, Term]] = {}
-        self.pending: list[z3.BoolRef] = []
-        self.applications: dict[Term, z3.ExprRef] = {}
-        self.variables: dict[Term, z3.ExprRef] = {}
-        self._functions: dict[tuple[str, int, bool], z3.FuncDeclRef] = {}
-        self._trail: list[tuple[dict[Term, Any], Term]] = []
         self.context = z3.Context()
+        self._memo: dict[Term, z3.ExprRef] = {}
+        self._facts: dict[Term, list[z3.BoolRef]] = {}
+        self._carriers: dict[Term, tuple[Term, ...]] = {}
+        self._sums: dict[Term, tuple[Term, ...]] = {}
+        self._functions: dict[tuple[str, int, bool], z3.FuncDeclRef] = {}
         integer = z3.IntSort(self.context)
         self._mul = z3.Function("mul", integer, integer, integer)
         self._div = z3.Function("div", integer, integer, integer)
 
-    def take_pending(self) -> list[z3.BoolRef]:
-        """Range facts of symbols met since the last call."""
-        facts, self.pending = self.pending, []
-        return facts
-
-    def mark(self) -> int:
-        """A point that `undo` returns to."""
-        return len(self._trail)
-
-    def undo(self, mark: int) -> None:
-        """Forget what was translated since ``mark``: its range facts were popped with the solver's frame."""
-        for table, term in self._trail[mark:]:
-            table.pop(term, None)
-        del self._trail[mark:]
-
-    def _record(self, table: dict[Term, Any], term: Term, value: Any) -> None:
-        table[term] = value
-        self._trail.append((table, term))
-
     def __call__(self, term: Term) -> z3.ExprRef:
-        memo = self.memo
+        memo = self._memo
         if term not in memo:
             for sub in t.postorder(term):
                 if sub not in memo:
-                    self._record(memo, sub, self._encode(sub, [memo[a] for a in sub.args]))
+                    memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
         return memo[term]
+
+    def carriers(self, term: Term) -> tuple[Term, ...]:
+        """The symbols, products and quotients in ``term``."""
+        found = self._carriers.get(term)
+        if found is None:
+            found = tuple(sub for sub in t.postorder(term) if sub.kind in _CARRIERS)
+            self._carriers[term] = found
+        return found
+
+    def sums(self, term: Term) -> tuple[Term, ...]:
+        """The linear sums in ``term`` that a product occurs in."""
+        found = self._sums.get(term)
+        if found is None:
+            found = tuple(
+                sub
+                for sub in t.postorder(term)
+                if sub.kind is Kind.SUM and any(a.kind is Kind.PRODUCT for a in sub.args)
+            )
+            self._sums[term] = found
+        return found
+
+    def facts(self, carrier: Term) -> list[z3.BoolRef]:
+        """What holds of a carrier in every model: its range, and that products commute."""
+        self(carrier)
+        return self._facts.get(carrier, [])
 
     def _encode(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
         match term.kind:
@@ -126,11 +131,9 @@ class Encoder:
 
     def _variable(self, term: Term) -> z3.ExprRef:
         symbol = term.symbol
-        expression = (
-            z3.Bool(symbol.name, self.context) if symbol.sort is Sort.BOOL else z3.Int(symbol.name, self.context)
-        )
-        self._record(self.variables, term, expression)
-        self._range(expression, symbol.low, symbol.high)
+        make = z3.Bool if symbol.sort is Sort.BOOL else z3.Int
+        expression = make(symbol.name, self.context)
+        self._range(term, expression, symbol.low, symbol.high)
         return expression
 
     def _application(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
@@ -147,35 +150,42 @@ class Encoder:
             if key not in self._functions:
                 self._functions[key] = z3.Function(f"{function.name}/{len(args)}", *[integer] * len(args), result)
             expression = self._functions[key](*numbers)
-        self._record(self.applications, term, expression)
-        self._range(expression, function.low, function.high)
+        self._range(term, expression, function.low, function.high)
         return expression
 
-    def _range(self, expression: z3.ExprRef, low: int | None, high: int | None) -> None:
+    def _range(self, term: Term, expression: z3.ExprRef, low: int | None, high: int | None) -> None:
+        facts = self._facts.setdefault(term, [])
         if low is not None:
-            self.pending.append(expression >= low)
+            facts.append(expression >= low)
         if high is not None:
-            self.pending.append(expression <= high)
+            facts.append(expression <= high)
 
     def _product(self, term: Term) -> z3.ExprRef:
         x, y = split_product(term)
-        self._record(self.products, term, (x, y))
         a, b = self(x), self(y)
         if self.exact_products:
             return a * b
         expression = self._mul(a, b)
-        self.pending.append(expression == self._mul(b, a))
-        self._range(expression, term.low, term.high)
+        self._facts[term] = [expression == self._mul(b, a)]
+        self._range(term, expression, term.low, term.high)
         return expression
 
     def _quotient(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
         a, b = args
-        if term.args[1].kind is Kind.CONST and term.args[1].value > 0:
+        if not is_opaque_quotient(term):
             return a / b
-        self._record(self.quotients, term, (term.args[0], term.args[1]))
         expression = self._div(a, b)
-        self._range(expression, term.low, term.high)
+        self._range(term, expression, term.low, term.high)
         return expression
+
+
+_CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV})
+
+
+def is_opaque_quotient(term: Term) -> bool:
+    """A quotient whose divisor is no positive constant: the solver knows it by `lemmas.quotient_lemma` alone."""
+    divisor = term.args[1]
+    return divisor.kind is not Kind.CONST or divisor.value <= 0
 
 
 def split_product(term: Term) -> tuple[Term, Term]:

@@ -8,6 +8,7 @@ Nonlinear Arithmetic", TOCL 2018).  Every schema is valid for all integers, so a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import combinations
 
 from ...frontend.symbolic import terms as t
@@ -16,6 +17,7 @@ from ...frontend.symbolic.terms import Kind, Term
 Valuation = Callable[[Term], int]
 
 
+@lru_cache(maxsize=4096)
 def quotient_lemma(quotient: Term) -> Term:
     """``q = x // d``:  d > 0  ->  0 <= x - d*q < d;   d < 0  ->  d < x - d*q <= 0."""
     x, d = quotient.args
@@ -25,16 +27,13 @@ def quotient_lemma(quotient: Term) -> Term:
     return t.and_(positive, negative)
 
 
-def coefficients_of_products(terms: Iterable[Term]) -> dict[Term, set[int]]:
-    """The coefficients with which each product occurs in linear sums."""
+def coefficients_of_products(sums: Iterable[Term]) -> dict[Term, set[int]]:
+    """The coefficients, 1 beside them, with which each product occurs in linear sums."""
     found: dict[Term, set[int]] = {}
-    for term in terms:
-        if term.kind is Kind.SUM:
-            for c, s in t.linear_parts(term)[1]:
-                if s.kind is Kind.PRODUCT:
-                    found.setdefault(s, {1}).add(abs(c))
-        elif term.kind is Kind.PRODUCT:
-            found.setdefault(term, {1})
+    for term in sums:
+        for c, s in t.linear_parts(term)[1]:
+            if s.kind is Kind.PRODUCT:
+                found.setdefault(s, {1}).add(abs(c))
     return found
 
 
@@ -71,6 +70,7 @@ def _entries(products: Iterable[Term], coefficients: Mapping[Term, set[int]]) ->
                 yield f, c, cofactor, p
 
 
+@lru_cache(maxsize=4096)
 def order_lemma(f: Term, g: Term, smaller: tuple[int, Term, Term], larger: tuple[int, Term, Term]) -> Term:
     """Discrete monotonicity over a common factor: f = g > 0 and a*x < b*y  ->  a*(f*x) + f <= b*(g*y)."""
     (a, x, p), (b, y, q) = smaller, larger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tileverify.backend.interpreter import Budget, BudgetSpent, Memory, NotModelled, bind_launch, run_block
-from tileverify.backend.interpreter.faults import UndefinedStop
+from tileverify.backend.interpreter.faults import EndlessLoop, UndefinedStop
 from tileverify.backend.interpreter.table import RULES
 from tileverify.frontend.bytecode.builder import I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
@@ -90,14 +90,24 @@ def test_early_return() -> None:
 def test_an_endless_loop_spends_its_budget() -> None:
     def build(f: BodyBuilder) -> None:
         f.op("store_ptr_tko", ptr=f.parameters[0], val=f.constant(tile(I8), 1))
-        with f.loop():
-            f.op("continue", args=[])
+        with f.loop([number(f, 0)]) as loop:
+            f.op("continue", args=[f.op("addi", lhs=loop.arguments[0], rhs=number(f, 1))])
 
     module, entry = hand_made([tile(pointer(I8))], build)
     bound = bind_launch(module, entry, pointers("out"), launch((1, 1, 1), out=array("i8", 4)))
     log = run_block(bound.program, bound.arguments, Memory(bound.image), (1, 1, 1), (0, 0, 0), Budget(1 << 20))
     assert isinstance(log.stopped, BudgetSpent)
     assert len(log.accesses) == 1
+
+
+def test_a_loop_that_changes_nothing_is_endless() -> None:
+    def build(f: BodyBuilder) -> Value:
+        with f.loop([number(f, 5)]) as loop:
+            f.op("continue", args=[f.op("addi", lhs=loop.arguments[0], rhs=number(f, 0))])
+        return number(f, 0)
+
+    with pytest.raises(EndlessLoop, match="waits for another block"):
+        run_ops(build)
 
 
 def test_every_op_has_a_rule_or_is_known_to_have_none() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from tileverify.frontend.bytecode.builder import I1, I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import ScalarType, Value
@@ -187,3 +192,93 @@ def test_scalars_are_0d_tiles() -> None:
     run, (result,) = run_ops(lambda f: f.op("muli", lhs=f.constant(tile(I32), 65537), rhs=f.constant(tile(I32), 65537)))
     assert (result.data.shape, int(result.data)) == ((), 131073)
     assert run.log.events == []
+
+
+# --------------------------------------------------------------------- every op against unbounded integers
+def _round(quotient: Fraction, rounding: str) -> int:
+    return {"zero": math.trunc, "negative_inf": math.floor, "positive_inf": math.ceil}[rounding](quotient)
+
+
+def _reading(raw: int, bits: int, sign: str) -> int:
+    return raw - (1 << bits) if sign == "signed" and raw >> (bits - 1) else raw
+
+
+def _mathematical(name: str, sign: str, rounding: str, a: int, b: int, bits: int) -> int:
+    """The result before it is taken modulo 2^N; ``a`` and ``b`` are raw."""
+    x, y = _reading(a, bits, sign), _reading(b, bits, sign)
+    match name:
+        case "addi":
+            return x + y
+        case "subi":
+            return x - y
+        case "muli":
+            return x * y
+        case "mulhii":
+            return (a * b) >> bits
+        case "divi":
+            return _round(Fraction(x, y), rounding)
+        case "remi":
+            return x - y * _round(Fraction(x, y), "zero")
+        case "maxi":
+            return max(x, y)
+        case "mini":
+            return min(x, y)
+        case "shli":
+            return a << (b % bits)
+        case "shri":
+            return x >> (b % bits)
+    raise AssertionError(name)
+
+
+SIGNED_OPS = ("divi", "remi", "maxi", "mini", "shri")
+WRAPPING_OPS = ("addi", "subi", "muli")
+WORDS = st.one_of(
+    st.integers(0, (1 << 64) - 1), st.sampled_from([0, 1, 2, 3, 7, -1, -2, -3]), st.sampled_from([MIN32, MAX32, MIN64])
+)
+
+
+@given(
+    name=st.sampled_from([*SIGNED_OPS, *WRAPPING_OPS, "mulhii", "shli"]),
+    element=st.sampled_from([I8, I16, I32, I64]),
+    sign=st.sampled_from(["signed", "unsigned"]),
+    rounding=st.sampled_from(["zero", "negative_inf", "positive_inf"]),
+    lhs=WORDS,
+    rhs=WORDS,
+)
+@settings(max_examples=400, deadline=None)
+def test_against_unbounded_integers(
+    name: str, element: ScalarType, sign: str, rounding: str, lhs: int, rhs: int
+) -> None:
+    bits = element.bits
+    modulus = 1 << bits
+    a, b = lhs % modulus, rhs % modulus
+    if name in ("divi", "remi"):
+        assume(b != 0 and not (sign == "signed" and a == modulus // 2 and b == modulus - 1))
+        assume(name == "remi" or sign == "signed" or rounding != "negative_inf")
+    if name in ("shli", "shri"):
+        b %= bits
+    attributes = {"sgn": sign} if name in SIGNED_OPS else {}
+    if name == "divi":
+        attributes["rnd"] = rounding
+    result, events = _binary((name, element, attributes, a, b, 0))
+    assert result == [_mathematical(name, sign, rounding, a, b, bits) % modulus] * 2
+    assert events == []
+
+
+@given(
+    name=st.sampled_from([*WRAPPING_OPS, "shli"]), element=st.sampled_from([I8, I16, I32, I64]), lhs=WORDS, rhs=WORDS
+)
+@settings(max_examples=400, deadline=None)
+def test_promises_are_broken_exactly_where_the_result_does_not_fit(
+    name: str, element: ScalarType, lhs: int, rhs: int
+) -> None:
+    bits = element.bits
+    modulus = 1 << bits
+    a, b = lhs % modulus, rhs % modulus
+    if name == "shli":
+        b %= bits
+    for promise, sign in (("nsw", "signed"), ("nuw", "unsigned")):
+        exact = _reading(a, bits, sign) << b if name == "shli" else _mathematical(name, sign, "", a, b, bits)
+        low, high = (-modulus // 2, modulus // 2 - 1) if sign == "signed" else (0, modulus - 1)
+        _, events = _binary((name, element, {"ovf": promise}, a, b, 0))
+        assert events == ([] if low <= exact <= high else ["TV402"])

@@ -36,8 +36,8 @@ from .interpreter.conflicts import (
     unordered,
 )
 
-DEFAULT_BUDGET: Final = 1 << 31
-"""Steps (see `interpreter.machine`): a few seconds of NumPy."""
+DEFAULT_BUDGET: Final = 1 << 29
+"""Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
 
 BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
 INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
@@ -96,7 +96,7 @@ class Replayer:
         log = _run(bound, launch, Memory(bound.image), claim.block_a, budget)
         if claim.code in EVENTS:
             return _confirm_event(bound.image, log, claim)
-        found = unordered(log, self._loops) if claim.code == "TV201" else doubled_lanes(log)
+        found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
         return _pick(bound.image, found, log, log, claim, f"{NAME}, one block from the initial memory")
 
     def _between_blocks(
@@ -106,7 +106,7 @@ class Replayer:
         reasons: list[str] = []
         for schedule in self._schedules(bound, launch, claim.block_a, claim.block_b, budget):
             try:
-                return self._find_race(bound.image, schedule, claim)
+                return self._find_race(bound.image, schedule, claim, budget)
             except NotConfirmed as failure:
                 reasons.append(str(failure))
         raise NotConfirmed("; ".join(dict.fromkeys(reasons)))
@@ -123,7 +123,7 @@ class Replayer:
             first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))
             yield Schedule(first, second, True, f"{NAME}, {text}")
 
-    def _find_race(self, image: MemoryImage, schedule: Schedule, claim: Claim) -> Confirmation:
+    def _find_race(self, image: MemoryImage, schedule: Schedule, claim: Claim, budget: Budget) -> Confirmation:
         first, second = schedule.first, schedule.second
         pairs = synchronisations(first, second) if schedule.ordered else []
 
@@ -133,8 +133,8 @@ class Replayer:
         offsets = (claim.offset_a, claim.offset_b)
         if first.block != claim.block_a:
             offsets = (claim.offset_b, claim.offset_a)
-        named = races(claim.code, _at(first, offsets[0]), _at(second, offsets[1]), ordered)
-        everywhere = races(claim.code, first.accesses, second.accesses, ordered)
+        named = races(claim.code, _at(first, offsets[0]), _at(second, offsets[1]), ordered, budget)
+        everywhere = races(claim.code, first.accesses, second.accesses, ordered, budget)
 
         def candidates() -> Iterator[Conflict]:
             yield from named

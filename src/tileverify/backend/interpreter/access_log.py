@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import Protocol
+from functools import cached_property, reduce
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -12,19 +12,34 @@ from ...frontend.bytecode.model import Op
 from .faults import BudgetSpent, InterpreterStop, UndefinedBehaviour
 from .values import Array
 
-MAX_ACCESSES = 1 << 14
+MAX_ACCESSES: Final = 1 << 14
 
 
 class Footprint(Protocol):
-    """The elements one access touches, as byte addresses of their first bytes."""
+    """The elements one access touches; ``low`` is its first byte, ``end`` the one behind its last."""
+
+    @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        ...
 
     @property
     def low(self) -> int: ...
+
     @property
-    def high(self) -> int: ...
+    def end(self) -> int: ...
+
+    @property
+    def runs(self) -> Runs:
+        """The touched bytes as disjoint intervals in ascending order: their starts and their ends."""
+        ...
+
     def addresses(self) -> Array:
         """One int64 address per element, in lane order."""
         ...
+
+
+Runs: TypeAlias = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -33,17 +48,30 @@ class BoxFootprint:
 
     base: int
     axes: tuple[Array, ...]
+    width: int
 
-    @property
+    @cached_property
     def low(self) -> int:
         return self.base + sum(int(axis.min()) for axis in self.axes)
 
-    @property
-    def high(self) -> int:
-        return self.base + sum(int(axis.max()) for axis in self.axes)
+    @cached_property
+    def end(self) -> int:
+        return self.base + sum(int(axis.max()) for axis in self.axes) + self.width
 
     def addresses(self) -> Array:
-        grid = reduce(np.add.outer, self.axes, np.zeros((), np.int64))
+        return self._sums(self.axes)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """An axis of adjacent elements is one run, so that a tile of a matrix costs its rows only."""
+        for number, axis in enumerate(self.axes):
+            if len(axis) > 1 and (np.diff(axis) == self.width).all():
+                starts = self._sums(self.axes[:number] + self.axes[number + 1 :]) + axis[0]
+                return _merged(starts, len(axis) * self.width)
+        return _merged(self.addresses(), self.width)
+
+    def _sums(self, axes: tuple[Array, ...]) -> Array:
+        grid = reduce(np.add.outer, axes, np.zeros((), np.int64))
         return np.asarray(grid).reshape(-1) + self.base
 
 
@@ -52,17 +80,29 @@ class PointFootprint:
     """Elements at ``points`` (a flat int64 array that is not empty)."""
 
     points: Array
+    width: int
 
-    @property
+    @cached_property
     def low(self) -> int:
         return int(self.points.min())
 
-    @property
-    def high(self) -> int:
-        return int(self.points.max())
+    @cached_property
+    def end(self) -> int:
+        return int(self.points.max()) + self.width
 
     def addresses(self) -> Array:
         return self.points
+
+    @cached_property
+    def runs(self) -> Runs:
+        return _merged(self.points, self.width)
+
+
+def _merged(starts: Array, length: int) -> Runs:
+    """The union of the intervals of ``length`` bytes at ``starts``."""
+    starts = np.sort(starts)
+    apart = np.flatnonzero(starts[1:] > starts[:-1] + length)
+    return starts[np.concatenate(([0], apart + 1))], starts[np.concatenate((apart, [len(starts) - 1]))] + length
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +118,6 @@ class DynamicAccess:
     ordering: str
     scope: str | None
     origin: int
-    element_bytes: int
     reads: Footprint | None
     writes: Footprint | None
     waits: int
@@ -100,9 +139,9 @@ class DynamicAccess:
         return min(f.low for f in self.footprints)
 
     @property
-    def high(self) -> int:
+    def end(self) -> int:
         """The address behind the last byte."""
-        return max(f.high for f in self.footprints) + self.element_bytes
+        return max(f.end for f in self.footprints)
 
     def orders(self, other: DynamicAccess) -> bool:
         """This access is in the token history of ``other`` (of the same block)."""
@@ -129,9 +168,8 @@ class BlockLog:
         return self.time
 
     def record(
-        self, op: Op, kind: str, origin: int, element_bytes: int, reads: Footprint | None, writes: Footprint | None,
-        waits: int,
-    ) -> int:  # fmt: skip
+        self, op: Op, kind: str, origin: int, reads: Footprint | None, writes: Footprint | None, waits: int
+    ) -> int:
         """Log an access; returns the waits of a token that it produces."""
         number = len(self.accesses)
         if number >= MAX_ACCESSES:
@@ -144,7 +182,6 @@ class BlockLog:
                 ordering=op.attributes["ord"],
                 scope=op.attributes.get("scope"),
                 origin=origin,
-                element_bytes=element_bytes,
                 reads=reads,
                 writes=writes,
                 waits=waits,

@@ -130,7 +130,7 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
         run.undefined(op, "TV302", f"{op.name} of {origin.name} is not aligned to {width} bytes", number, worst)
     kept = inside & aligned
     if kept.all() and lanes.all():
-        points = PointFootprint(offsets + allocation.base)
+        points = PointFootprint(offsets + allocation.base, width)
         return Reach(number, origin.allocation, points, ..., offsets.reshape(lanes.shape))
     if not kept.all():
         lanes = lanes.copy()
@@ -138,7 +138,7 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
         offsets = offsets[kept]
         if not len(offsets):
             return None
-    return Reach(number, origin.allocation, PointFootprint(offsets + allocation.base), lanes, offsets)
+    return Reach(number, origin.allocation, PointFootprint(offsets + allocation.base, width), lanes, offsets)
 
 
 # ----------------------------------------------------------------------------------------- view accesses
@@ -225,8 +225,8 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
         if (start + int(kept.max())) * stride >= 1 << 62:
             raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
         base += start * stride
-        axes.append(kept * np.int64(stride))
-    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes)), _mesh(region), width), None
+        axes.append(kept * np.int64(stride) if kept.max() else kept)
+    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes), width), _mesh(region)), None
 
 
 def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
@@ -242,23 +242,23 @@ def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
 
 
 def _settle_box(
-    run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...], width: int
+    run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]
 ) -> list[Reach]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
     origin, allocation = run.memory.image.origins[number], run.memory.image.allocation_of(number)
     shape = tuple(len(axis) for axis in box.axes)
     end = allocation.base + allocation.size
-    if box.low >= allocation.base and box.high + width <= end and box.base % width == 0:
+    if box.low >= allocation.base and box.end <= end and box.base % box.width == 0:
         offsets = box.addresses().reshape(shape) - allocation.base
         return [Reach(number, origin.allocation, box, region, offsets)]
-    if not 0 <= box.low <= box.high < 1 << 63:
+    if not 0 <= box.low < box.end < 1 << 63:
         run.undefined(op, "TV302", f"{op.name} leaves {origin.name}", number, box.low)
         return []
     tile = run.tile_view(op, "view").type.tile
     lanes = np.zeros(tile, np.bool_)
     lanes[region] = True
-    reach = _settle(run, op, number, lanes, box.addresses().astype(np.uint64), width)
+    reach = _settle(run, op, number, lanes, box.addresses().astype(np.uint64), box.width)
     return [] if reach is None else [reach]
 
 
@@ -287,14 +287,14 @@ def write_lanes(run: BlockRun, reaches: Iterable[Reach], tile: Tile, element: Sc
 
 
 def log_all(
-    run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], width: int, *, reads: bool, writes: bool
+    run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], *, reads: bool, writes: bool
 ) -> Token:
     """Record the access; lanes of several origins are parts of one access, so later parts wait for earlier ones."""
     waits = run.waits(op)
     for reach in reaches:
         footprint = reach.footprint
         waits = run.log.record(
-            op, kind, reach.origin, width, footprint if reads else None, footprint if writes else None, waits
+            op, kind, reach.origin, footprint if reads else None, footprint if writes else None, waits
         )
     return Token(waits)
 
@@ -315,7 +315,7 @@ def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
-    token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
+    token = log_all(run, op, "load", reaches, reads=True, writes=False)
     pad = run.optional_tile(op, "pad")
     if pad is None:
         start = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
@@ -327,7 +327,7 @@ def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
 def _store_pointer(run: BlockRun, op: Op) -> Token:
     element = element_of(op, "ptr")
     reaches, _ = pointer_reach(run, op, element.bytes)
-    token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
+    token = log_all(run, op, "store", reaches, reads=False, writes=True)
     write_lanes(run, reaches, run.tile(op, "val"), element)
     return token
 
@@ -336,7 +336,7 @@ def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     view = run.tile_view(op, "view")
     element = addressable(op, view.tensor.element)
     reaches, left_out = view_reach(run, op)
-    token = log_all(run, op, "load", reaches, element.bytes, reads=True, writes=False)
+    token = log_all(run, op, "load", reaches, reads=True, writes=False)
     start = padded(tile_type(op.results[0]).shape, element, view.type.padding)
     return read_lanes(run, reaches, opened(start, left_out), element), token
 
@@ -344,7 +344,7 @@ def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
 def _store_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
-    token = log_all(run, op, "store", reaches, element.bytes, reads=False, writes=True)
+    token = log_all(run, op, "store", reaches, reads=False, writes=True)
     write_lanes(run, reaches, run.tile(op, "tile"), element)
     return token
 

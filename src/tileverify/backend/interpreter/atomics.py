@@ -143,7 +143,7 @@ def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
-    token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
+    token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     result = opened(Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8)), left_out)
     for reach in reaches:
         old, taint = _read_modify_write(run, op, reach, element, run.tile(op, "arg"), shape)
@@ -155,7 +155,7 @@ def _red_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     value = run.tile(op, "value")
     reaches, _ = view_reach(run, op)
-    token = log_all(run, op, "atomic", reaches, element.bytes, reads=True, writes=True)
+    token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     for reach in reaches:
         _read_modify_write(run, op, reach, element, value, value.data.shape)
     return token
@@ -184,10 +184,10 @@ def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
 
         old, taint, wrote = _update(run, reach, element, update, marks, INTERLEAVED)
         addresses = reach.footprint.addresses()
-        writes = PointFootprint(addresses[wrote]) if wrote.any() else None
+        writes = PointFootprint(addresses[wrote], element.bytes) if wrote.any() else None
         if wrote.all():
             writes = reach.footprint if isinstance(reach.footprint, PointFootprint) else writes
-        waits = run.log.record(op, "atomic", reach.origin, element.bytes, reach.footprint, writes, waits)
+        waits = run.log.record(op, "atomic", reach.origin, reach.footprint, writes, waits)
         _into(result, reach, old, taint, element)
     return result, Token(waits)
 

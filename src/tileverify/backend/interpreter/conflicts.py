@@ -6,15 +6,21 @@ release that an acquire may have observed orders anything.  Source: Tile IR spec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from ...frontend.bytecode.model import Block, Op
 from .access_log import BlockLog, DynamicAccess, Footprint
+from .machine import Budget
 from .values import Array
+
+PAIR_COST: Final = 1 << 15
+"""Steps that comparing two footprints costs."""
 
 COVERS_BLOCKS: Final = frozenset({"device", "sys"})
 RELEASES: Final = frozenset({"release", "acq_rel"})
@@ -30,33 +36,51 @@ class Conflict:
     address: int
 
 
-def _bytes(footprint: Footprint, width: int) -> Array:
-    """Every byte address of a footprint, ascending."""
-    starts = np.unique(footprint.addresses())
-    return np.unique((starts[:, None] + np.arange(width)).reshape(-1)) if width > 1 else starts
-
-
-def common_byte(first: Footprint, first_width: int, second: Footprint, second_width: int) -> int | None:
+def common_byte(first: Footprint, second: Footprint) -> int | None:
     """The lowest byte that both touch."""
-    if first.low >= second.high + second_width or second.low >= first.high + first_width:
+    if first.low >= second.end or second.low >= first.end:
         return None
-    if first_width == second_width:
-        # Elements are aligned to their size, so equal sizes meet only in equal elements.
-        common = np.intersect1d(first.addresses(), second.addresses())
-    else:
-        common = np.intersect1d(_bytes(first, first_width), _bytes(second, second_width))
-    return int(common[0]) if len(common) else None
+    (starts, ends), (other_starts, other_ends) = first.runs, second.runs
+    after = np.searchsorted(other_ends, starts, side="right")  # the first run that ends behind each start
+    within = np.minimum(after, len(other_starts) - 1)
+    meets = np.flatnonzero((after < len(other_starts)) & (other_starts[within] < ends))
+    if not len(meets):
+        return None
+    return int(max(starts[meets[0]], other_starts[within[meets[0]]]))
 
 
 def conflicting_byte(first: DynamicAccess, second: DynamicAccess) -> int | None:
     """The lowest byte that both touch and at least one writes."""
-    pairs = [(mine, other) for mine in first.footprints for other in second.footprints]
     found = (
-        common_byte(mine, first.element_bytes, other, second.element_bytes)
-        for mine, other in pairs
+        common_byte(mine, other)
+        for mine in first.footprints
+        for other in second.footprints
         if mine is first.writes or other is second.writes
     )
     return min((byte for byte in found if byte is not None), default=None)
+
+
+def _examine(first: DynamicAccess, second: DynamicAccess, budget: Budget | None) -> int | None:
+    """`conflicting_byte` at its price."""
+    if budget is not None:
+        budget.spend(PAIR_COST)
+    return conflicting_byte(first, second)
+
+
+class _Table:
+    """Columns over the accesses of a log, for filtering pairs before they are examined."""
+
+    def __init__(self, accesses: Sequence[DynamicAccess]) -> None:
+        self.low = np.array([a.low for a in accesses], np.int64)
+        self.end = np.array([a.end for a in accesses], np.int64)
+        self.weak = np.array([a.weak for a in accesses], np.bool_)
+        self.writes = np.array([a.writes is not None for a in accesses], np.bool_)
+        self.covers = np.array([a.scope in COVERS_BLOCKS for a in accesses], np.bool_)
+
+    def meets(self, access: DynamicAccess) -> Array:
+        """Whose address range meets that of ``access``, where at least one of the two writes."""
+        meets = (self.low < access.end) & (self.end > access.low)
+        return np.asarray(meets if access.writes is not None else meets & self.writes)
 
 
 # ---------------------------------------------------------------------------------------- between blocks
@@ -74,52 +98,61 @@ def race_code(first: DynamicAccess, second: DynamicAccess) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Synchronisation:
-    """A release of the earlier block and an acquire of the later one on one location."""
+    """Releases of the earlier block and acquires of the later one on one location, as bit sets of accesses.
 
-    release: DynamicAccess
-    acquire: DynamicAccess
+    ``published``: the releases and all they wait for.  ``acquires``: the acquires themselves.
+    """
+
+    published: int
+    acquires: int
 
     def orders(self, earlier: DynamicAccess, later: DynamicAccess) -> bool:
-        before = earlier is self.release or earlier.orders(self.release)
-        return before and (later is self.acquire or self.acquire.orders(later))
+        return bool(self.published >> earlier.number & 1 and self.acquires & (later.waits | 1 << later.number))
 
 
 def synchronisations(earlier: BlockLog, later: BlockLog) -> list[Synchronisation]:
-    """Every pair that may synchronise if ``later`` runs after ``earlier``.
+    """What may synchronise if ``later`` runs after ``earlier``.
 
-    Whether the acquire really observed the release is not asked: a pair too many only hides a race, never makes one.
+    Whether an acquire really observed a release is not asked, and all executions of one op on one address range count
+    as one: an order too many only hides a race, it never makes one.
     """
-    releases = [a for a in earlier.accesses if a.ordering in RELEASES and a.scope in COVERS_BLOCKS]
-    acquires = [a for a in later.accesses if a.ordering in ACQUIRES and a.scope in COVERS_BLOCKS]
-    return [Synchronisation(r, a) for r in releases for a in acquires if conflicting_byte(r, a) is not None]
+    releases = _by_place(a for a in earlier.accesses if a.ordering in RELEASES and a.scope in COVERS_BLOCKS)
+    acquires = _by_place(a for a in later.accesses if a.ordering in ACQUIRES and a.scope in COVERS_BLOCKS)
+    return [
+        Synchronisation(reduce(or_, (r.waits | 1 << r.number for r in left)), sum(1 << a.number for a in right))
+        for (_, low, end), left in releases.items()
+        for (_, other_low, other_end), right in acquires.items()
+        if low < other_end and other_low < end
+    ]
+
+
+def _by_place(accesses: Iterable[DynamicAccess]) -> dict[tuple[Op, int, int], list[DynamicAccess]]:
+    places: dict[tuple[Op, int, int], list[DynamicAccess]] = {}
+    for access in accesses:
+        places.setdefault((access.op, access.low, access.end), []).append(access)
+    return places
 
 
 Order: TypeAlias = "Callable[[DynamicAccess, DynamicAccess], bool]"
 
 
 def races(
-    code: str, first: Sequence[DynamicAccess], second: Sequence[DynamicAccess], ordered: Order
-) -> Iterator[Conflict]:
+    code: str, first: Sequence[DynamicAccess], second: Sequence[DynamicAccess], ordered: Order,
+    budget: Budget | None = None,
+) -> Iterator[Conflict]:  # fmt: skip
     """The conflicts of kind ``code`` between accesses of two blocks that ``ordered`` does not order."""
-    for mine, other in _meeting(first, second):
-        if mine.writes is None and other.writes is None:
-            continue
-        if adequate(mine, other) or race_code(mine, other) != code or ordered(mine, other):
-            continue
-        byte = conflicting_byte(mine, other)
-        if byte is not None:
-            yield Conflict(mine, other, byte)
-
-
-def _meeting(
-    first: Sequence[DynamicAccess], second: Sequence[DynamicAccess]
-) -> Iterator[tuple[DynamicAccess, DynamicAccess]]:
-    """Pairs whose address ranges meet, found by sorting on the lowest address."""
-    lows = np.array([a.low for a in second], np.int64)
-    highs = np.array([a.high for a in second], np.int64)
-    for access in first:
-        for number in np.flatnonzero((lows < access.high) & (highs > access.low)):
-            yield access, second[int(number)]
+    table = _Table(second)
+    for mine in first:
+        pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != "TV103"))
+        if mine.scope in COVERS_BLOCKS:
+            pairs &= ~table.covers
+        for number in np.flatnonzero(pairs):
+            other = second[int(number)]
+            if race_code(mine, other) != code or ordered(mine, other):
+                continue
+            byte = _examine(mine, other, budget)
+            if byte is not None:
+                yield Conflict(mine, other, byte)
 
 
 # ------------------------------------------------------------------------------------------ inside a block
@@ -136,26 +169,35 @@ def loops_around(body: Block) -> dict[Op, tuple[Op, ...]]:
     return found
 
 
-def unordered(log: BlockLog, loops: dict[Op, tuple[Op, ...]]) -> Iterator[Conflict]:
+def unordered(
+    log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget | None = None
+) -> Iterator[Conflict]:
     """Pairs of one block that conflict without a token path (TV201); at least one of them is weak.
 
     Not settled by the specification, and therefore not reported: an access behind a loop that waits for a later
     instance of the same op of that loop, as nvcc emits it.
     """
-    writes = [a for a in log.accesses if a.writes is not None]
-    for write, other in _meeting(writes, log.accesses):
-        if other is write or (other.writes is not None and other.number < write.number):
-            continue
-        first, second = (write, other) if write.number < other.number else (other, write)
-        if first.orders(second) or not (first.weak or second.weak):
-            continue
-        byte = conflicting_byte(first, second)
-        if byte is not None and not _covered_by_loop_exit(log, loops, first, second):
-            yield Conflict(first, second, byte)
+    table = _Table(log.accesses)
+    for second in log.accesses:
+        pairs = table.meets(second) & ~_members(second.waits, len(log.accesses))
+        pairs[second.number :] = False
+        if not second.weak:
+            pairs &= table.weak
+        for number in np.flatnonzero(pairs):
+            first = log.accesses[int(number)]
+            byte = _examine(first, second, budget)
+            if byte is not None and not _covered_by_loop_exit(log, loops, first, second):
+                yield Conflict(first, second, byte)
+
+
+def _members(bits: int, count: int) -> Array:
+    """A bit set as a bool array."""
+    packed = np.frombuffer(bits.to_bytes(-(-count // 8), "little"), np.uint8)
+    return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)
 
 
 def _covered_by_loop_exit(
-    log: BlockLog, loops: dict[Op, tuple[Op, ...]], first: DynamicAccess, second: DynamicAccess
+    log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], first: DynamicAccess, second: DynamicAccess
 ) -> bool:
     left = [loop for loop in loops[first.op] if loop not in loops[second.op]]
     if not left:

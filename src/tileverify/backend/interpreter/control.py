@@ -10,13 +10,13 @@ import numpy as np
 
 from ...frontend.bytecode.model import Block, Op, Value
 from .access_log import BlockLog
-from .faults import InterpreterStop, NotModelled, UndefinedStop
+from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
 from .machine import OP_COST, BlockRun, Budget, GridPoint, Program
 from .memory import Memory
 from .reductions import reduce_tiles, scan_tiles
 from .table import RULES
-from .values import RuntimeValue, Tile, as_signed, wrapped
+from .values import RuntimeValue, Tile, Token, as_signed, wrapped
 
 TERMINATORS: Final = frozenset({"yield", "break", "continue", "return"})
 
@@ -110,15 +110,26 @@ def _loop(run: BlockRun, op: Op) -> Exit | None:
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)
     while True:
-        run.budget.spend(OP_COST)
         run.bind(body.arguments, carried)
+        stores = run.memory.stores
         left = execute(run, body)
         if left.kind == "return":
             return left
         if left.kind == "break":
             run.bind(op.results, left.values)
             return None
+        if stores == run.memory.stores and _same(carried, left.values):
+            raise EndlessLoop(f"the loop at {op.offset:#x} waits for another block")
         carried = left.values
+
+
+def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> bool:
+    """Whether two rounds of carried values are equal; tokens steer nothing, so they are not looked at."""
+    return all(
+        isinstance(new, Token)
+        or (isinstance(old, Tile) and isinstance(new, Tile) and np.array_equal(old.data, new.data))
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 def _reduce(run: BlockRun, op: Op) -> None:

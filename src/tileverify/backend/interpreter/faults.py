@@ -28,6 +28,10 @@ class BudgetSpent(InterpreterStop):
     """The run needs more steps, accesses or memory than it was given."""
 
 
+class EndlessLoop(InterpreterStop):
+    """A loop that came back to where it was, in values and in memory."""
+
+
 class LaunchMismatch(InterpreterStop):
     """The concrete launch does not fit the entry: a missing argument, a size that its type cannot hold."""
 

@@ -193,6 +193,8 @@ class Memory:
         self._tainted: set[int] = set()
         self._open: set[int] = set()
         self._resident = 0
+        self.stores = 0
+        """How many stores there were: as long as it stands still, memory does."""
 
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
         """Raw elements of ``width`` bytes at ``offsets`` (int64, multiples of ``width`` inside the allocation)."""
@@ -213,6 +215,7 @@ class Memory:
     def store(self, allocation: int, offsets: Array, bits: Array) -> None:
         """Write raw elements; of two lanes with one offset the later one wins."""
         width, flat = bits.dtype.itemsize, bits.reshape(-1)
+        self.stores += bool(flat.size)
         for number, lanes, places in _by_page(self.image.allocations[allocation], offsets):
             self._writable(allocation, number).view(bits.dtype)[places // width] = flat[lanes]
 

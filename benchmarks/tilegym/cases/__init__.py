@@ -1,7 +1,7 @@
 """Calls of TileGym's operations, grouped by the part of the library; each call launches some kernels.
 
-A case is a generator function under ``@case``: it yields calls without arguments, one for each shape or mode, so that one
-that fails does not take the others with it.
+A case is a generator function under ``@case``: it yields calls without arguments, one for each shape or mode, so that
+one that fails does not take the others with it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def activations() -> Iterator[Call]:
             for approximate in ("none", "tanh"):
                 yield there_and_back(geglu, x, -1, approximate)
                 yield there_and_back(gelu, x, approximate)
-            yield there_and_back(relu, x)
+            yield partial(relu, x.detach())
             yield there_and_back(silu_and_mul, x)
             yield there_and_back(swiglu, x, normal(rows, columns, dtype=dtype, grad=True))
     yield there_and_back(geglu, normal(4, 64, 32, grad=True), 1, "none")
@@ -51,14 +51,18 @@ def dropouts() -> Iterator[Call]:
 @case
 def layer_normalisations() -> Iterator[Call]:
     for rows, columns in (*ROWS, (256, 5000)):
-        for dtype in (torch.float16, FLOAT):
-            x, weight, bias = normal(rows, columns, dtype=dtype), normal(columns, dtype=dtype), normal(columns, dtype=dtype)
+        for dtype in (torch.bfloat16, FLOAT):
+            x = normal(rows, columns, dtype=dtype)
+            weight, bias = normal(columns, dtype=dtype), normal(columns, dtype=dtype)
             yield partial(layer_norm, x, 1, 2, weight, bias, 1e-5)
             yield partial(layer_norm, normal(rows, 2, columns, dtype=dtype), 2, 3, weight, bias, 1e-5)
-            yield partial(layer_norm_legacy, x, (columns,), weight, bias, 1e-5)
-            yield partial(persistent_layer_norm, x, (columns,), weight, bias, 1e-5)
-            statistics = normal(rows, dtype=FLOAT), torch.rand(rows, device="cuda")
-            yield partial(persistent_layer_norm, x, (columns,), weight, bias, 1e-5, *statistics)
+            yield partial(layer_norm, normal(rows, columns, 32, dtype=dtype), 1, 2, weight, bias, 1e-5)
+            if columns * x.element_size() < 65536:
+                yield partial(layer_norm_legacy, x, (columns,), weight, bias, 1e-5)
+            if dtype is torch.bfloat16:
+                yield partial(persistent_layer_norm, x, (columns,), weight, bias, 1e-5)
+                statistics = normal(rows, dtype=FLOAT), torch.rand(rows, device="cuda")
+                yield partial(persistent_layer_norm, x, (columns,), weight, bias, 1e-5, *statistics)
 
 
 @case
@@ -67,7 +71,8 @@ def rms_normalisations() -> Iterator[Call]:
         for dtype in (torch.bfloat16, FLOAT):
             weight = normal(columns, dtype=dtype, grad=True)
             for mode in (None, "static_persistent", "multi_wave_reload", "multi_wave_cached"):
-                yield partial(rms_norm, normal(rows, columns, dtype=dtype), (columns,), weight.detach(), 1e-6, mode=mode)
+                x = normal(rows, columns, dtype=dtype)
+                yield partial(rms_norm, x, (columns,), weight.detach(), 1e-6, mode=mode)
             x = normal(rows, columns, dtype=dtype, grad=True)
             yield there_and_back(rms_norm, x, (columns,), weight, 1e-6)
             dy, rstd = normal(rows, columns, dtype=dtype), torch.rand(rows, device="cuda")
@@ -78,7 +83,7 @@ def rms_normalisations() -> Iterator[Call]:
 def softmaxes() -> Iterator[Call]:
     for rows, columns in (*ROWS, (4096, 512), (2, 131072)):
         for dtype in (torch.bfloat16, FLOAT):
-            for options in ({}, {"use_tma": True}, {"use_chunked": True}, {"use_online": True}):
+            for options in ({}, {"use_tma": True}, {"use_chunked": True}, {"use_multi_wave": True}):
                 yield partial(softmax, normal(rows, columns, dtype=dtype), **options)
 
 

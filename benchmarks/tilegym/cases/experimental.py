@@ -26,7 +26,7 @@ def losses() -> Iterator[Call]:
 
 @case
 def hyper_connections() -> Iterator[Call]:
-    for rows, n, size in ((128, 4, 512), (1000, 4, 1280)):
+    for rows, n, size in ((128, 4, 1024), (1000, 4, 4096)):
         x, width = normal(rows, n * size), n * n + 2 * n
         yield partial(mhc_gemm_rms_scale, x, normal(n * size, width), n, 0.5, 0.5, 0.5, normal(width, dtype=FLOAT))
         y = normal(rows, width, dtype=FLOAT)
@@ -37,12 +37,12 @@ def hyper_connections() -> Iterator[Call]:
 @case
 def attention() -> Iterator[Call]:
     for batch, heads, kv_heads, length, dim in ((2, 8, 2, 1024, 128), (1, 4, 4, 500, 64)):
-        q, k, v = (normal(batch, h, length, dim) for h in (heads, kv_heads, kv_heads))
+        q, k, v = (normal(batch, h, length, dim, dtype=torch.float16) for h in (heads, kv_heads, kv_heads))
         for window in (64, 4096):
             yield partial(tile_swa_attention, q, k, v, window)
     for batch, heads, length, topk in ((1, 16, 512, 128), (2, 32, 256, 64)):
         q, k, v = normal(batch, heads, length, 128), normal(batch, 1, length, 128), normal(batch, 1, length, 128)
-        chosen = integers(0, length, batch, length, topk, dtype=torch.int32)
+        chosen = integers(0, length, batch, length, 1, topk, dtype=torch.int32)
         yield partial(tile_sparse_mla, q, k, v, chosen, normal(batch, heads, length, 64), normal(batch, 1, length, 64))
 
 

@@ -172,47 +172,50 @@ def products() -> Iterator[Call]:
 def quantisation() -> Iterator[Call]:
     for rows, columns in ((64, 512), (100, 7168)):
         for group in (64, 128):
-            for column_major, aligned in ((False, False), (True, False), (True, True)):
-                for unsigned in (False, True):
-                    yield partial(
-                        per_token_group_quant_8bit,
-                        normal(rows, columns),
-                        group,
-                        dst_dtype=torch.int8 if rows == 64 and not unsigned else FP8,
-                        column_major_scales=column_major,
-                        scale_tma_aligned=aligned,
-                        scale_ue8m0=unsigned,
-                    )
+            for column_major, aligned, unsigned in (
+                (False, False, False),
+                (True, False, False),
+                (True, True, False),
+                (True, True, True),
+            ):
+                yield partial(
+                    per_token_group_quant_8bit,
+                    normal(rows, columns),
+                    group,
+                    dst_dtype=torch.int8 if rows == 64 and not unsigned else FP8,
+                    column_major_scales=column_major,
+                    scale_tma_aligned=aligned,
+                    scale_ue8m0=unsigned,
+                )
     for tokens, heads, kv_heads in ((4, 8, 1), (100, 128, 1), (256, 32, 8)):
         mla = kv_heads == 1
-        for neox in (False, True):
-            k_shape = (tokens,) if mla else (tokens, kv_heads)
-            yield partial(
-                rope_quantize_fp8,
-                normal(tokens, heads, 64),
-                normal(*k_shape, 64),
-                normal(tokens, heads, 512),
-                normal(*k_shape, 512),
-                normal(4096, 64, dtype=FLOAT),
-                torch.arange(tokens, device="cuda", dtype=torch.int32),
-                is_neox=neox,
-                quantize_dtype=FP8,
-            )
-            # As a caller with one buffer for each head does it: rotated and plain parts interleave.
-            q, k = normal(tokens, heads, 576), normal(*k_shape, 576)
-            q_out, k_out = torch.empty_like(q, dtype=FP8), torch.empty_like(k, dtype=FP8)
-            yield partial(
-                rope_quantize_fp8,
-                q[..., 512:],
-                k[..., 512:],
-                q[..., :512],
-                k[..., :512],
-                normal(4096, 64, dtype=FLOAT),
-                torch.arange(tokens, device="cuda", dtype=torch.int32),
-                is_neox=neox,
-                quantize_dtype=FP8,
-                q_rope_out=q_out[..., 512:],
-                k_rope_out=k_out[..., 512:],
-                q_nope_out=q_out[..., :512],
-                k_nope_out=k_out[..., :512],
-            )
+        k_shape = (tokens,) if mla else (tokens, kv_heads)
+        yield partial(
+            rope_quantize_fp8,
+            normal(tokens, heads, 64),
+            normal(*k_shape, 64),
+            normal(tokens, heads, 512),
+            normal(*k_shape, 512),
+            normal(4096, 64, dtype=FLOAT),
+            torch.arange(tokens, device="cuda", dtype=torch.int32),
+            is_neox=False,
+            quantize_dtype=FP8,
+        )
+        # As a caller with one buffer for each head does it: rotated and plain parts interleave.
+        q, k = normal(tokens, heads, 576), normal(*k_shape, 576)
+        q_out, k_out = torch.empty_like(q, dtype=FP8), torch.empty_like(k, dtype=FP8)
+        yield partial(
+            rope_quantize_fp8,
+            q[..., 512:],
+            k[..., 512:],
+            q[..., :512],
+            k[..., :512],
+            normal(4096, 64, dtype=FLOAT),
+            torch.arange(tokens, device="cuda", dtype=torch.int32),
+            is_neox=False,
+            quantize_dtype=FP8,
+            q_rope_out=q_out[..., 512:],
+            k_rope_out=k_out[..., 512:],
+            q_nope_out=q_out[..., :512],
+            k_nope_out=k_out[..., :512],
+        )

@@ -165,7 +165,7 @@ def policy_optimisation() -> Iterator[Call]:
 
 @case
 def divergences() -> Iterator[Call]:
-    for rows, columns in ((8, 128), (37, 1000), (64, 32000)):
+    for rows, columns in ((8, 128), (37, 1001), (64, 32000)):
         for beta in (0.0, 0.5, 1.0):
             yield there_and_back(
                 jsd, _log_probabilities(rows, columns, grad=True), _log_probabilities(rows, columns), beta=beta
@@ -203,13 +203,15 @@ def normalisations() -> Iterator[Call]:
             x = normal(rows, columns, dtype=dtype, grad=True)
             weight, bias = normal(columns, dtype=dtype, grad=True), normal(columns, dtype=dtype, grad=True)
             yield there_and_back(layer_norm, x, weight, bias, 1e-5)
+            yield there_and_back(layer_norm, x, weight.detach(), bias.detach(), 1e-5)
             yield there_and_back(rms_norm, x, weight, 1e-6, in_place=dtype is FLOAT)
             yield there_and_back(rms_norm, x, weight, 1e-6, offset=1.0, casting_mode="gemma", in_place=False)
-            for shift in (True, False):
+            yield there_and_back(rms_norm, x, None, 1e-6, in_place=False)
+            for shift, scaled in ((True, True), (False, True), (True, False)):
                 yield there_and_back(
                     modulated_rms_norm,
                     normal(4, rows, columns, dtype=dtype, grad=True),
-                    weight,
+                    weight if scaled else None,
                     normal(4, rows, columns, dtype=dtype, grad=True),
                     normal(4, rows, columns, dtype=dtype, grad=True) if shift else None,
                 )

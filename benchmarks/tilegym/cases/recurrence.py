@@ -17,9 +17,15 @@ FLOAT = torch.float32
 
 @case
 def state_space() -> Iterator[Call]:
-    for batch, tokens, heads, dim, groups, state in ((2, 256, 8, 64, 2, 128), (1, 1024, 16, 64, 1, 64), (1, 512, 4, 64, 4, 128)):
-        x, b, c = normal(batch, tokens, heads, dim), normal(batch, tokens, groups, state), normal(batch, tokens, groups, state)
-        a, d, dt = -torch.rand(heads, device="cuda"), normal(heads, dtype=FLOAT), torch.rand(batch, tokens, heads, device="cuda")
+    for batch, tokens, heads, dim, groups, state in (
+        (2, 256, 8, 64, 2, 128),
+        (1, 1024, 16, 64, 1, 64),
+        (1, 512, 4, 64, 4, 128),
+    ):
+        x = normal(batch, tokens, heads, dim)
+        b, c = normal(batch, tokens, groups, state), normal(batch, tokens, groups, state)
+        a, d = -torch.rand(heads, device="cuda"), normal(heads, dtype=FLOAT)
+        dt = torch.rand(batch, tokens, heads, device="cuda")
         initial = torch.zeros(batch, heads, dim, state, device="cuda")
         for chunk in (64, 128):
             yield partial(mamba2_chunk_forward, x, a, b, c, d, dt, initial, chunk)
@@ -29,10 +35,15 @@ def state_space() -> Iterator[Call]:
 
 @case
 def delta_rules() -> Iterator[Call]:
-    for batch, tokens, heads, value_heads, dim, value_dim in ((2, 256, 4, 8, 128, 128), (1, 100, 2, 2, 64, 128), (4, 1, 8, 16, 128, 128)):
+    for batch, tokens, heads, value_heads, dim, value_dim in (
+        (2, 256, 4, 8, 128, 128),
+        (1, 100, 2, 2, 64, 128),
+        (4, 1, 8, 16, 128, 128),
+    ):
         query, key = normal(batch, tokens, heads, dim), normal(batch, tokens, heads, dim)
         value = normal(batch, tokens, value_heads, value_dim)
-        gate, beta = -torch.rand(batch, tokens, value_heads, device="cuda"), torch.rand(batch, tokens, value_heads, device="cuda")
+        gate = -torch.rand(batch, tokens, value_heads, device="cuda")
+        beta = torch.rand(batch, tokens, value_heads, device="cuda")
         state = normal(batch, value_heads, dim, value_dim, dtype=FLOAT)
         for initial in (None, state):
             options = {"initial_state": initial, "output_final_state": initial is not None}

@@ -25,7 +25,8 @@ def _load(model: str, file: str, function: str) -> Callable[..., Any]:
     name = f"tilegym_{model}_{file}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         sys.modules[name] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     return getattr(sys.modules[name], function)  # type: ignore[no-any-return]

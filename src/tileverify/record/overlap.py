@@ -56,7 +56,7 @@ def _share_bytes(a: Argument, b: Argument) -> bool:
     if a["bits"] % 8 or b["bits"] % 8:
         return True
     try:
-        return bool(numpy.shares_memory(first, second, max_work=MAX_WORK))
+        return bool(numpy.shares_memory(first, second, max_work=MAX_WORK))  # type: ignore[arg-type]
     except numpy.exceptions.TooHardError:
         return True
 

@@ -98,7 +98,7 @@ class Recording:
         (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
     def _write_source_specs(self, folder: Path) -> None:
-        """``sources/MODULE.tileverify.toml`` for ``check FILE --spec``; a launch that TOML cannot say is noted there."""
+        """``sources/MODULE.tileverify.toml`` for ``check FILE --spec``; it says which launches TOML cannot express."""
         texts: dict[str, list[str]] = {}
         for stem, entry in self.specialisations.items():
             source = entry["source"]

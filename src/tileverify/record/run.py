@@ -100,9 +100,10 @@ def _check_output(output: Path) -> None:
 
 
 def _environment(journals: Path, startup: Path, no_gpu: bool, options: RecordOptions) -> dict[str, str]:
+    """The command's environment: ours, less the name of a test that this process may itself be running."""
     path = os.environ.get("PYTHONPATH")
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
         "PYTHONPATH": f"{startup}{os.pathsep}{path}" if path else str(startup),
         "TILEVERIFY_RECORD_OUT": str(journals.resolve()),
         "TILEVERIFY_RECORD_HOOK": str(_HOOK.resolve()),
@@ -133,10 +134,8 @@ def _nothing(command: Sequence[str], exit_code: int, recording: Recording) -> st
     ended = f"{command[0]!r} ended with exit code {exit_code} and"
     if recording.failures:
         first = recording.failures[0]
-        return (
-            f"{ended} none of its {len(recording.failures)} launches could be recorded; "
-            f"the first: {first['type']}: {first['message']}"
-        )
+        reason = first["message"].splitlines()[0] if first["message"] else ""
+        return f"{ended} none of its launches could be recorded; the first failed with {first['type']}: {reason}"
     if recording.imported_cuda_tile:
         return f"{ended} launched no cuda.tile kernel; nothing was recorded"
     return (

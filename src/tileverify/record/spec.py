@@ -61,7 +61,7 @@ def _argument(argument: Recorded, name: str, constants: bool) -> str | None:
 
 def _tuple(argument: Recorded, name: str, constants: bool) -> str | None:
     fields = argument.get("fields") or [None] * len(argument["items"])
-    texts = []
+    texts: list[str] = []
     for field, item in zip(fields, argument["items"], strict=True):
         text = _argument(item, f"{name}_{field or len(texts)}", constants)
         if text is not None:
@@ -114,7 +114,8 @@ def _list_element(items: Sequence[Recorded], name: str) -> str:
 
 
 def _common(rows: Sequence[Sequence[int]], stem: str) -> list[object]:
-    return [column[0] if len(set(column)) == 1 else f"{stem}_{axis}" for axis, column in enumerate(zip(*rows))]
+    columns = zip(*rows, strict=True)
+    return [column[0] if len(set(column)) == 1 else f"{stem}_{axis}" for axis, column in enumerate(columns)]
 
 
 def _scalar_text(argument: Recorded) -> str:
@@ -123,13 +124,16 @@ def _scalar_text(argument: Recorded) -> str:
 
 
 def _constant(argument: Recorded) -> str:
+    """A constant in the spelling of launch specs: ``None`` is ``"None"``, a data type ``"ct.float16"``."""
     value, kind = argument["value"], argument.get("type")
+    if value is None:
+        return '"None"'
     if kind == "float":
         return str(value)
     if kind == "dtype":
         return _string(value)
-    if kind is not None or value is None:
-        raise NotExpressible(f"a constant is {value!r}")
+    if kind is not None or (isinstance(value, str) and (value == "None" or value.startswith("ct."))):
+        raise NotExpressible(f"a constant is the {kind or 'string'} {value!r}")
     return _string(value) if isinstance(value, str) else json.dumps(value)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 
 from .driver import NoDriver
 from .imports import AfterImport
@@ -42,11 +43,11 @@ def install() -> None:
     hooks = LaunchHooks(recorder, runs=runs, configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]))
     multiprocessors, name = _DEVICES.get((major, minor), (120, f"NVIDIA GPU {architecture}"))
 
-    def tile_imported(module: object) -> None:
-        journal.write("cuda_tile", pid=os.getpid())
-        hooks.install_tile(module)  # type: ignore[arg-type]
+    def extension_imported(module: ModuleType) -> None:
+        journal.write("cuda_tile")
+        hooks.install_extension(module)
 
-    def torch_imported(module: object) -> None:
+    def torch_imported(module: ModuleType) -> None:
         from . import torch_cuda
 
         torch_cuda.install((major, minor), name, multiprocessors)
@@ -54,7 +55,7 @@ def install() -> None:
     if not runs:
         NoDriver((major, minor), multiprocessors).offer()
         after.call("torch", torch_imported)
-    after.call("cuda.tile", tile_imported)
+    after.call("cuda.tile._cext", extension_imported)
     after.call("cuda.tile.tune._tune", hooks.install_tune)
     after.call("cuda.tile.tune._tune_utils", hooks.install_tune_utilities)
     after.install()

@@ -68,7 +68,7 @@ def _array(array: Any, constraint: Any) -> dict[str, Any]:
 
 
 def _constant(value: Any) -> dict[str, Any]:
-    if value is None or isinstance(value, (bool, int, str)) and type(value) in (bool, int, str):
+    if value is None or type(value) in (bool, int, str):
         return {"kind": "constant", "value": value}
     if isinstance(value, float):
         return {"kind": "constant", "value": repr(value), "type": "float"}
@@ -94,10 +94,10 @@ def describe(value: Any, constraint: Any) -> dict[str, Any]:
     if kind == "ListConstraint":
         return {"kind": "list", "items": [_array(item, constraint.element) for item in value]}
     if kind == "TupleConstraint":
-        return {"kind": "tuple", "items": [describe(v, c) for v, c in zip(value, constraint.items)]}
+        return {"kind": "tuple", "items": [describe(v, c) for v, c in zip(value, constraint.items, strict=True)]}
     if kind == "DataclassConstraint":
         names = list(type(value).__dataclass_fields__)
-        items = [describe(getattr(value, name), c) for name, c in zip(names, constraint.fields)]
+        items = [describe(getattr(value, name), c) for name, c in zip(names, constraint.fields, strict=True)]
         return {"kind": "tuple", "items": items, "fields": names}
     return {"kind": "opaque", "type": kind}
 
@@ -141,7 +141,7 @@ def _spans(argument: dict[str, Any]) -> Sequence[tuple[int, int]]:
         if 0 in argument["shape"]:
             return []
         low = high = 0
-        for size, stride in zip(argument["shape"], argument["strides"]):
+        for size, stride in zip(argument["shape"], argument["strides"], strict=True):
             low, high = low + min(0, (size - 1) * stride), high + max(0, (size - 1) * stride)
         start = argument["address"]
         return [(start + low * argument["bits"] // 8, start + ((high + 1) * argument["bits"] + 7) // 8)]

@@ -69,7 +69,8 @@ def _tensor_of(capsule: Any) -> _Tensor:
     if name == b"dltensor":
         return ctypes.cast(pointer, POINTER(_Tensor)).contents
     if name == b"dltensor_versioned":
-        return ctypes.cast(pointer, POINTER(_Versioned)).contents.tensor
+        tensor: _Tensor = ctypes.cast(pointer, POINTER(_Versioned)).contents.tensor
+        return tensor
     raise ValueError(f"not an unused DLPack capsule: {name!r}")
 
 

@@ -1,9 +1,10 @@
 """A CUDA driver that does nothing, made of Python callbacks.
 
-``cuda.tile``'s C extension reaches the driver through one number, ``cuda.tile._load_libcuda.cuGetProcAddress_v2_ptrptr``:
-the address of a pointer to ``cuGetProcAddress_v2``, read when the first array argument is looked at.  Offering that
-module with a callback of our own lets the extension derive JIT signatures on a machine without a GPU, and needs
-neither a C compiler nor a ``libcuda.so``.  Every entry point succeeds; only questions about the device get an answer.
+``cuda.tile``'s C extension reaches the driver through one number, ``cuGetProcAddress_v2_ptrptr`` of the module
+``cuda.tile._load_libcuda``: the address of a pointer to ``cuGetProcAddress_v2``, read when the first array argument is
+looked at.  Offering that module with a callback of our own lets the extension derive JIT signatures on a machine
+without a GPU, and needs neither a C compiler nor a ``libcuda.so``.  Every entry point succeeds; only questions about
+the device get an answer.
 """
 
 from __future__ import annotations

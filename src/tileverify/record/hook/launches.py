@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -23,19 +24,13 @@ class LaunchHooks:
         self._runs = runs
         self._configurations = configurations
 
-    def install_tile(self, tile: ModuleType) -> None:
-        """``cuda.tile`` was imported: its launch functions, here and in the C extension where others fetch them."""
-        from cuda.tile import _cext
-
-        launch = self._launch_function(_cext.launch)
-        tile.launch = _cext.launch = launch  # type: ignore[attr-defined]
-        _cext._benchmark = self._benchmark_function(_cext._benchmark)
+    def install_extension(self, extension: ModuleType) -> None:
+        """The C extension ``cuda.tile._cext`` was imported; ``cuda.tile`` fetches its launch functions from it next."""
+        for name, hooked in (("launch", self._launch_function), ("_benchmark", self._benchmark_function)):
+            setattr(extension, name, hooked(getattr(extension, name)))
 
     def install_tune(self, tune: ModuleType) -> None:
-        """``cuda.tile.tune._tune`` was imported; it may have fetched ``_benchmark`` before anything was replaced."""
-        from cuda.tile import _cext
-
-        tune._benchmark = _cext._benchmark  # type: ignore[attr-defined]
+        """``cuda.tile.tune._tune`` was imported."""
         if not self._runs:
             tune.exhaustive_search = self._search_function(tune.exhaustive_search)  # type: ignore[attr-defined]
 
@@ -46,16 +41,14 @@ class LaunchHooks:
 
     def _launch_function(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         def recorded_launch(stream: Any, grid: Any, kernel: Any, kernel_args: Any, /, **options: Any) -> Any:
-            self._recorder.launch(kernel, grid, self._visible(kernel_args), "launch")
-            if self._runs:
-                return launch(stream, grid, kernel, kernel_args, **options)
-            return None
+            self._record(kernel, grid, kernel_args, "launch")
+            return launch(stream, grid, kernel, kernel_args, **options) if self._runs else None
 
         return recorded_launch
 
     def _benchmark_function(self, benchmark: Callable[..., Any]) -> Callable[..., Any]:
         def recorded_benchmark(stream: Any, grid: Any, kernel: Any, arguments: Any, *rest: Any) -> Any:
-            self._recorder.launch(kernel, grid, self._visible(_one_launch(kernel, arguments)), "tune")
+            self._record(kernel, grid, _one_launch(kernel, arguments), "tune")
             return benchmark(stream, grid, kernel, arguments, *rest) if self._runs else TUNING_TIME_US
 
         return recorded_benchmark
@@ -82,9 +75,11 @@ class LaunchHooks:
 
         return recorded_search
 
-    def _visible(self, arguments: Any) -> tuple[Any, ...]:
-        """Without a GPU a NumPy array stands for one on the GPU."""
-        return tuple(arguments) if self._runs else tuple(map(_numpy_as_cuda, arguments))
+    def _record(self, kernel: Any, grid: Any, arguments: Any, how: str) -> None:
+        """Where nothing runs, NumPy arrays stand for arrays on the GPU, and a refused launch raises here."""
+        refused = self._recorder.launch(kernel, grid, arguments if self._runs else _numpy_as_cuda(arguments), how)
+        if refused is not None and not self._runs:
+            raise refused
 
 
 def _spread(configurations: list[Any], count: int) -> list[Any]:
@@ -93,7 +88,8 @@ def _spread(configurations: list[Any], count: int) -> list[Any]:
         return configurations
     if count == 1:
         return configurations[:1]
-    return [configurations[i * (len(configurations) - 1) // (count - 1)] for i in range(count)]
+    last = len(configurations) - 1
+    return [configurations[position * last // (count - 1)] for position in range(count)]
 
 
 def _one_launch(kernel: Any, arguments: Any) -> Any:
@@ -114,7 +110,8 @@ class _OnCuda:
 
 
 def _numpy_as_cuda(value: Any) -> Any:
-    if type(value).__module__.split(".")[0] == "numpy" and hasattr(value, "__array_interface__") and value.shape != ():
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
         return _OnCuda(value)
     if isinstance(value, list):
         return [_numpy_as_cuda(item) for item in value]

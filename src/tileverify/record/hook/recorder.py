@@ -15,6 +15,13 @@ from typing import Any
 from .arguments import conflicts, describe, describe_constraint
 from .journal import Journal
 
+MAX_GRID_AXIS = 2**24 - 1
+"""Tile blocks along one axis of a grid."""
+
+
+class ImpossibleGrid(ValueError):
+    """No such grid can be launched."""
+
 
 @dataclass
 class _Specialisation:
@@ -47,25 +54,29 @@ class Recorder:
         self._lock = threading.RLock()
         self._next_key = 0
 
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> None:
-        """Record one launch.  What the compiler itself refuses (a ``TileError``) is noted and raised, as the launch
-        would raise it; a failure of the recorder is noted only."""
+    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+        """Record one launch.
+
+        What the launch itself refuses (arguments without a signature, an impossible grid, a kernel that does not
+        compile) is noted as ``rejected`` and returned; a failure of the recorder is noted as ``failed``.
+        """
         from cuda.tile import TileError
 
         with self._lock:
             try:
-                self._record(kernel, _grid(grid), tuple(arguments), how)
+                axes = _grid(grid)
+                signature = _signature(kernel, tuple(arguments))
+            except Exception as error:
+                return self._note_failure(kernel, error, "rejected")
+            try:
+                self._record(kernel, axes, tuple(arguments), signature, how)
             except TileError as error:
-                self._note_failure(kernel, error, "rejected")
-                raise
+                return self._note_failure(kernel, error, "rejected")
             except Exception as error:
                 self._note_failure(kernel, error, "failed")
+            return None
 
-    def _record(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], how: str) -> None:
-        from cuda.tile.compilation import CallingConvention, KernelSignature
-
-        convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
-        signature = KernelSignature.from_kernel_args(kernel, arguments, convention)
+    def _record(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], signature: Any, how: str) -> None:
         function = kernel._annotated_function.pyfunc
         options = repr(kernel._compiler_options)
         identity = (function, options, signature.symbol)
@@ -74,7 +85,7 @@ class Recorder:
             specialisation = self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
         if specialisation.key is None or len(specialisation.seen) >= self._limits.launches:
             return
-        described = [describe(value, c) for value, c in zip(arguments, signature.parameters)]
+        described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
         fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
         if fingerprint in specialisation.seen:
             return
@@ -132,7 +143,7 @@ class Recorder:
         content = buffer.getvalue()
         return content, f"{content[8]}.{content[9]}"
 
-    def _note_failure(self, kernel: Any, error: Exception, outcome: str) -> None:
+    def _note_failure(self, kernel: Any, error: Exception, outcome: str) -> Exception:
         function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
         self._journal.write(
             "error",
@@ -142,6 +153,15 @@ class Recorder:
             message=str(error)[:2000],
             test=os.environ.get("PYTEST_CURRENT_TEST", ""),
         )
+        return error
+
+
+def _signature(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+    """The signature for which the JIT would compile ``kernel``."""
+    from cuda.tile.compilation import CallingConvention, KernelSignature
+
+    convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
+    return KernelSignature.from_kernel_args(kernel, arguments, convention)
 
 
 def _newest_version() -> str | None:
@@ -180,7 +200,10 @@ def describe_source(function: FunctionType) -> dict[str, Any]:
 
 
 def _grid(grid: Any) -> list[int]:
+    """All three axes; `ImpossibleGrid` for one that ``cuda.tile`` or the driver refuses."""
     axes = list(grid) if isinstance(grid, (tuple, list)) else [grid]
+    if not 1 <= len(axes) <= 3 or any(not 1 <= int(axis) <= MAX_GRID_AXIS for axis in axes):
+        raise ImpossibleGrid(f"grid {tuple(axes)}: 1 to 3 axes of 1 to {MAX_GRID_AXIS} blocks can be launched")
     return [int(axis) for axis in axes] + [1] * (3 - len(axes))
 
 

@@ -136,6 +136,8 @@ class PretendCuda(TorchFunctionMode):
             kwargs["device"] = _CPU
         if func in self._constructors:
             kwargs.pop("pin_memory", None)
+            if kwargs.get("device") is None:  # named, or torch.set_default_device("cuda") would fill it in below
+                kwargs["device"] = _CPU
         args = tuple(_CPU if isinstance(a, torch.device) and a.type == "cuda" else a for a in args)
         handler = self._handlers.get(func)
         return func(*args, **kwargs) if handler is None else handler(func, args, kwargs)

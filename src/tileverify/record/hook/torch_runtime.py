@@ -20,8 +20,8 @@ class _Scope:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        pass
 
     def __call__(self, function: Any) -> Any:
         return function

@@ -15,7 +15,7 @@ from itertools import combinations
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import Origin
-from ..frontend.symbolic.terms import Kind, Term
+from ..frontend.symbolic.terms import Kind, Scope, Term
 from .contract import Contract
 
 
@@ -60,10 +60,10 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
                 yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(w, v))
 
 
-def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin]) -> Iterator[Term]:
-    """``a[i] = i``, counted in row-major order: contents that are injective, sorted and in range at once.
+def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1) -> Iterator[Term]:
+    """``a[i] = spacing * i``, counted in row-major order: contents that are injective and sorted at once.
 
-    A fault that shows with such contents is the kernel's own, not the data's.
+    A race that shows both with indices that count up and with offsets far apart is the kernel's own, not the data's.
     """
     for array, values in loaded_values(conditions).items():
         for v in values:
@@ -72,7 +72,22 @@ def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin]) -> 
             for i, argument in enumerate(v.args):
                 extent = origin.shape[i] if origin and len(origin.shape) == len(v.args) else t.ONE
                 linear = t.add(t.mul(linear, extent), argument)
-            yield t.eq(v, linear)
+            yield t.eq(v, t.scale(spacing, linear))
+
+
+WIDE_SPACING = 4096
+"""Apart by more than any tile is wide in one dimension."""
+
+
+def computed_addresses(terms: Iterable[Term]) -> bool:
+    """Whether an address depends on values that the block computes from data (trip counts of loops aside)."""
+    return any(
+        leaf.kind is Kind.APPLY
+        and leaf.function.scope in (Scope.BLOCK, Scope.ITERATION)
+        and not leaf.function.name.startswith(("trips", "last"))
+        for term in terms
+        for leaf in term.free
+    )
 
 
 def _inside(value: Term, origin: Origin) -> Term:

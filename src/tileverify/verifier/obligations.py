@@ -336,11 +336,12 @@ def _pair(
         first.site,
         second.site,
         level=level,
-        twins=tuple(_twins([second.guard, *_place_terms(second.place)], copy)),
+        twins=tuple(_twins([second.guard, *place_terms(second.place)], copy)),
     )
 
 
-def _place_terms(place: Place) -> Iterator[Term]:
+def place_terms(place: Place) -> Iterator[Term]:
+    """The terms that say where a footprint lies."""
     if isinstance(place, IndexFootprint):
         yield from (i for i, _ in place.tile_index or ())
         yield from place.coordinates

@@ -22,13 +22,14 @@ from . import messages
 from .claim import Confirm
 from .clauses import Clause, grid_clauses, launch_clause
 from .contract import Contract, build_contract
-from .data import data_facts, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .obligations import (
     Obligation,
     between_blocks,
     bounds,
     inside_block,
     one_address,
+    place_terms,
     promise,
     within_index_spaces,
 )
@@ -270,7 +271,10 @@ class _Verification:
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
         """
         data = tuple(ordinary_data(opened.conditions, self._origins))
-        if data and opened.obligation.code not in _RACES:
+        race = opened.obligation.code in _RACES
+        if data and not (race and self._decidable_with_far_data(opened)):
+            return None
+        if race and computed_addresses(self._addresses(opened.obligation)):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
@@ -278,6 +282,15 @@ class _Verification:
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
+
+    def _decidable_with_far_data(self, opened: _Open) -> bool:
+        far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
+        return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+
+    def _addresses(self, obligation: Obligation) -> Iterator[Term]:
+        for site in (obligation.first, obligation.second):
+            if site is not None:
+                yield from place_terms(self._by_number[site.number].place)
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count = len(findings)

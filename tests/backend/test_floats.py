@@ -102,9 +102,7 @@ def test_minimum_and_maximum() -> None:
 
 def test_comparison_with_nan() -> None:
     def compare(predicate: str, order: str) -> list[bool]:
-        return lanes(
-            lambda f: f.op("cmpf", lhs=f32(f, 1, math.nan), rhs=f32(f, 2, 2), pred=predicate, fcmp=order)
-        )
+        return lanes(lambda f: f.op("cmpf", lhs=f32(f, 1, math.nan), rhs=f32(f, 2, 2), pred=predicate, fcmp=order))
 
     assert compare("less_than", "ordered") == [True, False]
     assert compare("less_than", "unordered") == [True, True]

@@ -122,9 +122,7 @@ def test_view_index_outside_its_index_space() -> None:
 
 
 def test_pointer_outside_its_allocation() -> None:
-    concrete = launch(
-        (1, 1, 1), x=array("f32", 10), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16)
-    )
+    concrete = launch((1, 1, 1), x=array("f32", 10), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16))
     found = confirmed("unchecked", concrete, claim("TV302"))
     assert (found.array, found.element, found.byte) == ("x", "x+0x28", 40)
     inside = launch((1, 1, 1), x=array("f32", 11), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16))

@@ -34,12 +34,13 @@ def test_moves() -> None:
         [0, 4], [1, 5], [2, 6], [3, 7],
     ]  # fmt: skip
     assert lanes(lambda f: f.op("reshape", s=grid(f, 2, 2), results=[tile(I32, 4)])) == [0, 1, 2, 3]
-    assert lanes(
-        lambda f: f.op("broadcast", s=f.constant(tile(I32, 2, 1), 5, 6), results=[tile(I32, 2, 2)])
-    ) == [[5, 5], [6, 6]]
-    assert lanes(
-        lambda f: f.op("cat", lhs=grid(f, 1, 2), rhs=grid(f, 1, 2, 8), dim=1, results=[tile(I32, 1, 4)])
-    ) == [[0, 1, 8, 9]]
+    assert lanes(lambda f: f.op("broadcast", s=f.constant(tile(I32, 2, 1), 5, 6), results=[tile(I32, 2, 2)])) == [
+        [5, 5],
+        [6, 6],
+    ]
+    assert lanes(lambda f: f.op("cat", lhs=grid(f, 1, 2), rhs=grid(f, 1, 2, 8), dim=1, results=[tile(I32, 1, 4)])) == [
+        [0, 1, 8, 9]
+    ]
 
 
 def test_permute_three_dimensions() -> None:
@@ -70,12 +71,16 @@ def test_subtiles() -> None:
 
 
 def test_pack_is_little_endian() -> None:
-    assert lanes(
-        lambda f: f.op("pack", s=f.constant(tile(I16, 2), 0x0201, 0x0403), results=[tile(I8, 4)])
-    ) == [1, 2, 3, 4]
-    assert lanes(
-        lambda f: f.op("unpack", s=f.constant(tile(I8, 4), 1, 2, 3, 4), results=[tile(I16, 2)])
-    ) == [0x0201, 0x0403]
+    assert lanes(lambda f: f.op("pack", s=f.constant(tile(I16, 2), 0x0201, 0x0403), results=[tile(I8, 4)])) == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    assert lanes(lambda f: f.op("unpack", s=f.constant(tile(I8, 4), 1, 2, 3, 4), results=[tile(I16, 2)])) == [
+        0x0201,
+        0x0403,
+    ]
 
 
 def test_reduce_and_scan() -> None:

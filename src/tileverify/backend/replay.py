@@ -99,9 +99,7 @@ class Replayer:
         found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
         return _pick(bound.image, found, log, log, claim, f"{NAME}, one block from the initial memory")
 
-    def _between_blocks(
-        self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget
-    ) -> Confirmation:
+    def _between_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         assert claim.block_b is not None
         reasons: list[str] = []
         for schedule in self._schedules(bound, launch, claim.block_a, claim.block_b, budget):

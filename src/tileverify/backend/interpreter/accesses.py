@@ -241,9 +241,7 @@ def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
     raise NotModelled("a view with two sparse dimensions")
 
 
-def _settle_box(
-    run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]
-) -> list[Reach]:
+def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]) -> list[Reach]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
     origin, allocation = run.memory.image.origins[number], run.memory.image.allocation_of(number)
@@ -286,9 +284,7 @@ def write_lanes(run: BlockRun, reaches: Iterable[Reach], tile: Tile, element: Sc
         run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
 
 
-def log_all(
-    run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], *, reads: bool, writes: bool
-) -> Token:
+def log_all(run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], *, reads: bool, writes: bool) -> Token:
     """Record the access; lanes of several origins are parts of one access, so later parts wait for earlier ones."""
     waits = run.waits(op)
     for reach in reaches:

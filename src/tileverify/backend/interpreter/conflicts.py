@@ -169,9 +169,7 @@ def loops_around(body: Block) -> dict[Op, tuple[Op, ...]]:
     return found
 
 
-def unordered(
-    log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget | None = None
-) -> Iterator[Conflict]:
+def unordered(log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget | None = None) -> Iterator[Conflict]:
     """Pairs of one block that conflict without a token path (TV201); at least one of them is weak.
 
     Not settled by the specification, and therefore not reported: an access behind a loop that waits for a later

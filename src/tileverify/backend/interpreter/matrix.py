@@ -65,4 +65,3 @@ def _mmaf_scaled(run: BlockRun, op: Op) -> Tile:
 
 
 RULES: Final[dict[str, Rule]] = {"mmai": _mmai, "mmaf": _mmaf, "mmaf_scaled": _mmaf_scaled}
-

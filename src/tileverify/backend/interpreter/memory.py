@@ -162,9 +162,7 @@ class MemoryImage:
             raise LaunchMismatch(f"the launch needs {size} bytes in one array, more than an address space holds")
         return base
 
-    def add_allocation(
-        self, name: str, size: int, extents: tuple[Extent, ...] = (), data: Array | None = None
-    ) -> int:
+    def add_allocation(self, name: str, size: int, extents: tuple[Extent, ...] = (), data: Array | None = None) -> int:
         self.allocations.append(Allocation(name, self.place(size), size, extents, data))
         return len(self.allocations) - 1
 

@@ -20,7 +20,6 @@ from .launches import Observed, drawn_launches, observe
 
 LAUNCHES_EACH = 3
 LAUNCHES_TO_SEPARATE = 100
-SEPARABLE = "contract inference"
 """Labels that need this have launches of both kinds, which a clause must tell apart."""
 
 
@@ -40,7 +39,7 @@ def observed(label: Labelled, count: int) -> list[Observed]:
 
 
 def labels(verdict: Verdict, *, separable: bool = False) -> pytest.MarkDecorator:
-    chosen = [each for each in corpus_launches() if each.verdict is verdict and (each.needs == SEPARABLE) is separable]
+    chosen = [each for each in corpus_launches() if each.verdict is verdict and bool(each.adds) is separable]
     return pytest.mark.parametrize("label", chosen, ids=lambda label: label.id)
 
 

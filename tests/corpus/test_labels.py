@@ -32,6 +32,7 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
     result = results_of(label.file)[label.kernel, label.launch]
     found = [finding.code for finding in result.findings]
     assert result.verdict in label.acceptable, f"{label.reason}\n{[finding.message for finding in result.findings]}"
+    assert not label.adds or set(result.requires) == set(label.adds)
     if result.verdict is Verdict.REFUTED:
         assert label.code in found, f"{label.reason}\n{found}"
         broken = [finding for finding in result.findings if not finding.code.startswith("TV9")]

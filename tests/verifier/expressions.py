@@ -53,7 +53,7 @@ assignments = st.fixed_dictionaries(
 )
 
 
-def number(tree: Tree, values: Mapping[str, int]) -> int:
+def number(tree: Tree, values: Mapping[str, int]) -> int:  # noqa: C901  one case per operator
     """The meaning of a tree by Python's integers; a division by zero raises."""
     if isinstance(tree, str):
         return values[tree]

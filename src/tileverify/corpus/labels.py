@@ -19,7 +19,7 @@ LABEL_SUFFIX: Final = ".labels.toml"
 KERNEL_SUFFIXES: Final = (".py", ".tileirbc")
 
 _REQUIRED: Final = ("kernel", "launch", "verdict", "reason")
-_OPTIONAL: Final = ("code", "also", "needs")
+_OPTIONAL: Final = ("code", "also", "needs", "adds")
 _LABELLED_VERDICTS: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
 
 
@@ -28,6 +28,7 @@ class Labelled:
     """One launch of one kernel and its true verdict.
 
     ``code`` is the finding that a refuted or undecided launch must have, ``also`` are others that hold of it as well.
+    ``adds`` are the clauses that the tool must find itself, because some launches of the contract are wrong.
     ``needs`` names a capability without which no tool can confirm the label: until it exists, ``undecided`` is right.
     """
 
@@ -39,6 +40,7 @@ class Labelled:
     code: str | None = None
     also: tuple[str, ...] = ()
     needs: str | None = None
+    adds: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
@@ -102,4 +104,5 @@ def _label(table: Mapping[str, Any], kernel_file: Path, file: Path) -> Labelled:
         code=table.get("code"),
         also=tuple(table.get("also", ())),
         needs=table.get("needs"),
+        adds=tuple(table.get("adds", ())),
     )

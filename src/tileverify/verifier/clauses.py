@@ -14,6 +14,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, ViewFootprint
 from ..frontend.symbolic.terms import Scope, Term
 from .obligations import Obligation
+from .wording import clause_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
     out of it: that would reject launches that are fine)."""
     if conditions and all(map(launch_only, conditions)):
         condition = t.not_(t.and_(*conditions))
-        yield Clause(condition, t.render(condition))
+        yield Clause(condition, clause_text(condition))
 
 
 def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
@@ -40,7 +41,7 @@ def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterat
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 condition = t.le(GRID[BID.index(index)], space)
-                yield Clause(condition, t.render(condition))
+                yield Clause(condition, clause_text(condition))
     for axis in (2, 1, 0):
         condition = t.eq(GRID[axis], t.ONE)
         yield Clause(condition, f"grid.{'xyz'[axis]} == 1")

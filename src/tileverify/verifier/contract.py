@@ -53,7 +53,7 @@ class Contract:
     """``values`` maps summary variables to contract terms, ``facts`` holds for every launch of the contract.
 
     ``injective``: arrays in whose layout different coordinates have different addresses.
-    ``overlap``: groups of argument names that may share memory; ``same``: pairs that are one array.
+    ``overlap``: groups of argument names that may share memory; ``same``: groups that are one array.
     ``variables``: the contract's own variables, for reports and witnesses.
     ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number.
     """
@@ -69,6 +69,7 @@ class Contract:
     grid_given: bool = False
     literal_sizes: bool = False
     arrays: Mapping[str, ArrayArgument] = field(default_factory=dict)
+    lists: Mapping[str, ListArgument] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert all(fact.sort is t.Sort.BOOL for fact in self.facts)
@@ -78,7 +79,7 @@ class Contract:
         return any(first in group and second in group for group in self.overlap)
 
     def is_same(self, first: str, second: str) -> bool:
-        return any(first in pair and second in pair for pair in self.same)
+        return any(first in group and second in group for group in self.same)
 
 
 def parameter_variable(parameter: EntryParameter, index_bits: int = 32) -> Term | None:
@@ -126,16 +127,12 @@ class _Builder:
         for scalar in self.scalars.values():
             self._bind_scalar(scalar)
         for listed in _lists(launch.arguments):
-            length = self._term(listed.length)
-            variable = t.var(f"{listed.name}.length", Scope.LAUNCH, 0, INDEX_MAX[32])
-            self._define(variable, length, 0, INDEX_MAX[32])
+            self._define(list_length(listed.name), self._term(listed.length), 0, INDEX_MAX[32])
         if launch.grid is not None:
             for variable, expression in zip(GRID, launch.grid, strict=True):
                 self._define(variable, self._term(expression), 1, GRID_MAX)
-        same: list[frozenset[str]] = []
         for requirement in launch.requires:
             if isinstance(requirement, SameArray):
-                same.append(frozenset((requirement.first, requirement.second)))
                 self._same_array(requirement)
             else:
                 self.facts.append(self._condition(requirement))
@@ -154,14 +151,15 @@ class _Builder:
             values=substitute,
             facts=facts,
             injective=frozenset(a.name for a in self.arrays.values() if not may_overlap_itself(a)),
-            overlap=tuple(dict.fromkeys((*launch.alias, *launch.overlap, *same))),
-            same=tuple(same),
+            overlap=tuple(dict.fromkeys(launch.sharing())),
+            same=launch.same_arrays(),
             data=data,
             variables=tuple(self.names.values()),
             text=tuple(_contract_text(launch)),
             grid_given=launch.grid is not None,
             literal_sizes=all(isinstance(size, Number) for size in sizes),
             arrays=self.arrays,
+            lists={listed.name: listed for listed in _lists(launch.arguments)},
         )
 
     # ------------------------------------------------------------------------------------------ names
@@ -294,12 +292,22 @@ class _Builder:
                 return result
         raise AssertionError(expression)
 
+    def _until(self, args: Sequence[Expression], decided: Callable[[Term], Term]) -> list[Term]:
+        """The conditions of a junction: what an argument divides by only matters if none before it ``decided``."""
+        conditions: list[Term] = []
+        for arg in args:
+            known = len(self.facts)
+            condition = self._condition(arg)
+            self.facts[known:] = [t.or_(*map(decided, conditions), fact) for fact in self.facts[known:]]
+            conditions.append(condition)
+        return conditions
+
     def _condition(self, expression: Expression) -> Term:
         match expression:
             case Apply("and", args):
-                return t.and_(*(self._condition(arg) for arg in args))
+                return t.and_(*self._until(args, decided=t.not_))
             case Apply("or", args):
-                return t.or_(*(self._condition(arg) for arg in args))
+                return t.or_(*self._until(args, decided=lambda condition: condition))
             case Apply("not", (arg,)):
                 return t.not_(self._condition(arg))
             case Apply(op, (a, b)) if op in _COMPARISONS:
@@ -338,6 +346,11 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
         for part in ("shape", "strides")
     )
     return sizes, strides
+
+
+def list_length(name: str) -> Term:
+    """The number of arrays in a list argument."""
+    return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[32])
 
 
 def extent_of(array: ArrayArgument, element_bytes: int) -> Term:

@@ -10,13 +10,14 @@ each for indices inside the array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .contract import Contract
+from .contract import INT_BITS, Contract
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -44,20 +45,20 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
         ]
         if origin is None:
             continue
-        kind = data.fact.kind
+        kind, read = data.fact.kind, _reading(contract.arrays[array].dtype)
         if kind in ("range", "permutation"):
             low = t.ZERO if data.low is None else data.low
             high = t.product(origin.shape) if data.high is None else data.high
             for v in values:
-                yield t.implies(_inside(v, origin), t.and_(t.le(low, v), t.lt(v, high)))
+                yield t.implies(_inside(v, origin), t.and_(t.le(low, read(v)), t.lt(read(v), high)))
         for v, w in combinations(values, 2):
             inside = t.and_(_inside(v, origin), _inside(w, origin))
             if kind in ("injective", "permutation"):
                 same = t.and_(*(t.eq(a, b) for a, b in zip(v.args, w.args, strict=True)))
                 yield t.implies(t.and_(inside, t.eq(v, w)), same)
             elif kind == "nondecreasing" and len(v.args) == 1:
-                yield t.implies(t.and_(inside, t.le(v.args[0], w.args[0])), t.le(v, w))
-                yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(w, v))
+                yield t.implies(t.and_(inside, t.le(v.args[0], w.args[0])), t.le(read(v), read(w)))
+                yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(read(w), read(v)))
 
 
 def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1) -> Iterator[Term]:
@@ -88,6 +89,13 @@ def computed_addresses(terms: Iterable[Term]) -> bool:
         for term in terms
         for leaf in term.free
     )
+
+
+def _reading(dtype: str) -> Callable[[Term], Term]:
+    """An element as its type reads it; terms are the signed reading."""
+    if dtype.startswith("u"):
+        return partial(t.unsigned, INT_BITS[dtype])
+    return lambda value: value
 
 
 def _inside(value: Term, origin: Origin) -> Term:

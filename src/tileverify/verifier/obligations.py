@@ -270,7 +270,7 @@ def _meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter
         equal = t.and_(*(t.eq(c, d) for c, d in zip(a.coordinates, b.coordinates, strict=True)))
         return t.and_(equal, _live(a), _live(b))
     x, y = _bytes(first), _bytes(second)
-    shift = t.ZERO if same else overlap_distance(a.origin.name, b.origin.name)
+    shift = t.ZERO if same else overlap_distance(a.origin, b.origin)
     start = t.add(y.offset, shift)
     return t.and_(
         x.live,
@@ -280,11 +280,15 @@ def _meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter
     )
 
 
-def overlap_distance(first: str, second: str) -> Term:
-    """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way."""
-    if second < first:
+def overlap_distance(first: Origin, second: Origin) -> Term:
+    """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way.
+
+    Both are aligned to their elements, so the distance is a multiple of the smaller element.
+    """
+    if second.name < first.name:
         return t.neg(overlap_distance(second, first))
-    return t.var(f"distance({first}, {second})", t.Scope.LAUNCH, -(2**48), 2**48)
+    count = t.var(f"distance({first.name}, {second.name})", t.Scope.LAUNCH, -(2**40), 2**40)
+    return t.scale(min(first.element_bytes, second.element_bytes), count)
 
 
 def _live(place: IndexFootprint) -> Term:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..frontend.sources.launch import ListArgument
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import (
     BID,
@@ -24,7 +25,7 @@ from ..frontend.symbolic.summary import (
     ViewFootprint,
 )
 from ..frontend.symbolic.terms import Kind, Term
-from .contract import Contract, extent_of
+from .contract import INDEX_MAX, Contract, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
 from .obligations import Prepared
@@ -45,7 +46,12 @@ class Preparer:
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
-        return t.transform(term, self._values.get, self._memo)
+        return t.transform(term, self._value, self._memo)
+
+    def _value(self, term: Term) -> Term | None:
+        if term.kind is Kind.APPLY and self.contract.lists:
+            return list_word(term, self.contract.lists)
+        return self._values.get(term)
 
     def site(self, site: Site) -> Prepared:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
@@ -61,7 +67,11 @@ class Preparer:
         return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
 
     def _known(self, origin: Origin) -> Origin:
-        """A raw pointer is as large as the contract's array of that name (CUDA Tile C++ passes no sizes)."""
+        """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
+        name (CUDA Tile C++ passes no sizes), a list's buffer holds a row of 64-bit words for every array."""
+        if origin.kind is OriginKind.LIST and origin.name in self.contract.lists:
+            words = 1 + 2 * len(self.contract.lists[origin.name].element.shape)
+            return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
         if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
             return origin
         return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
@@ -99,6 +109,23 @@ class Preparer:
             result = self.decider.decide([outside, guard])
             self._fits[key] = result.answer is Answer.UNSATISFIABLE
         return self._fits[key]
+
+
+def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
+    """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
+    name, separator, field_name = word.function.name.partition("[].")
+    if not separator or name not in lists or field_name == "address":
+        return None
+    element = lists[name].element
+    limit = INDEX_MAX[element.index_bits]
+    dim = int(field_name.partition("[")[2].rstrip("]"))
+    if field_name.startswith("strides") and element.strides is None:
+        sizes = (
+            t.apply(replace(word.function, name=f"{name}[].shape[{d}]", high=limit), *word.args)
+            for d in range(dim + 1, len(element.shape))
+        )
+        return t.product(sizes)
+    return t.apply(replace(word.function, low=0, high=limit), *word.args)
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:

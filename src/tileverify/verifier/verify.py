@@ -278,7 +278,9 @@ class _Verification:
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
-        search = Search(opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._decider)
+        search = Search(
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider
+        )
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..frontend.sources.launch import LaunchSpec, ScalarArgument, TupleArgument
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import BID, GRID
+from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
 from .claim import Block, Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation
@@ -47,6 +47,7 @@ class Search:
     eliminated: Mapping[Term, Term]
     contract: Contract
     launch: LaunchSpec
+    origins: Mapping[str, Origin]
     decider: Decider
     candidate: bool = False
 
@@ -63,7 +64,7 @@ class Search:
                 continue
             self.candidate = True
             model = self._complete(result.model)
-            concrete = _concrete(model, self.contract, self.launch)
+            concrete = _concrete(model, self.contract, self.launch, self.origins)
             claim = _claim(self.obligation, model)
             confirmation = confirm(concrete, claim)
             if confirmation is not None:
@@ -116,7 +117,7 @@ class _Environment:
         return int(evaluate(term, self))  # type: ignore[arg-type]
 
 
-def _concrete(model: Model, contract: Contract, launch: LaunchSpec) -> ConcreteLaunch:
+def _concrete(model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]) -> ConcreteLaunch:
     """The launch that the model describes."""
     values = contract_values(contract)
     number = _Environment(model)
@@ -136,7 +137,7 @@ def _concrete(model: Model, contract: Contract, launch: LaunchSpec) -> ConcreteL
             for (function, args), value in model.applications.items()
             if function.array == array.name and function.name == array.name and len(args) == len(strides)
         }
-        allocation, offset = _allocation(array.name, contract, number)
+        allocation, offset = _allocation(array.name, contract, number, origins)
         arrays[array.name] = ConcreteArray(
             array.dtype, shape, strides, contents, allocation=allocation, byte_offset=offset
         )
@@ -145,17 +146,17 @@ def _concrete(model: Model, contract: Contract, launch: LaunchSpec) -> ConcreteL
     return ConcreteLaunch((grid[0], grid[1], grid[2]), arrays, scalars)
 
 
-def _allocation(name: str, contract: Contract, number: _Environment) -> tuple[str, int]:
+def _allocation(name: str, contract: Contract, number: _Environment, origins: Mapping[str, Origin]) -> tuple[str, int]:
     """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""
     for first in contract.arrays:
         if first == name:
             break
         if contract.is_same(first, name):
-            return _allocation(first, contract, number)
+            return _allocation(first, contract, number, origins)
         if contract.may_overlap(first, name):
-            distance = overlap_distance(first, name)
+            distance = overlap_distance(origins[first], origins[name])
             if distance.free & number.model.variables.keys():
-                base, offset = _allocation(first, contract, number)
+                base, offset = _allocation(first, contract, number, origins)
                 return base, offset + number(distance)
     return name, 0
 

@@ -1,0 +1,135 @@
+"""Launch-only conditions in the language of launch specs (``interface.md``): ``grid.x <= cdiv(N, 128)``."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from ..frontend.sources.expressions import print_expression
+from ..frontend.sources.launch import Apply, Expression, Name, Number
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Kind, Sort, Term
+
+
+def clause_text(condition: Term) -> str:
+    """``condition`` as a ``requires`` entry that a user could have written.
+
+    Addresses appear as ``x.address``, which only a launcher knows; a machine wrap is spelled out.
+    """
+    return print_expression(_expression(t.transform(condition, _tidy)))
+
+
+def _tidy(term: Term) -> Term | None:
+    """Push comparisons into choices, where intervals decide most branches (unsigned readings of scalars)."""
+    if term.kind in (Kind.LT, Kind.LE, Kind.EQ):
+        for position, side in enumerate(term.args):
+            if side.kind is Kind.ITE:
+                other = term.args[1 - position]
+                pairs = [(b, other) if position == 0 else (other, b) for b in side.args[1:]]
+                then, otherwise = (t.rebuild(term, pair) for pair in pairs)
+                return t.ite(side.args[0], then, otherwise)
+        return _positive_quotient(term)
+    return None
+
+
+def _positive_quotient(term: Term) -> Term | None:
+    """``0 < (n + c - 1) // c`` says ``0 < n``."""
+    low, quotient = term.args[0], term.args[1]
+    if term.kind is Kind.LT and low is t.ZERO and quotient.kind is Kind.DIV:
+        numerator = _rounded_up(quotient)
+        if numerator is not None:
+            return t.lt(t.ZERO, numerator)
+    return None
+
+
+def _rounded_up(quotient: Term) -> Term | None:
+    """``n`` if the quotient is ``(n + c - 1) // c``."""
+    numerator, divisor = quotient.args
+    if divisor.kind is Kind.CONST and divisor.value > 1:
+        inner = t.sub(numerator, t.const(divisor.value - 1))
+        if t.linear_parts(inner)[0] == 0:
+            return inner
+    return None
+
+
+def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of term
+    match term.kind:
+        case Kind.CONST:
+            return Number(term.value)
+        case Kind.VAR:
+            return Name(term.symbol.name)
+        case Kind.TRUE | Kind.FALSE:
+            return Apply("==", (Number(1), Number(term is t.TRUE)))
+        case Kind.SUM:
+            return _sum(term)
+        case Kind.DIV:
+            numerator = _rounded_up(term)
+            if numerator is not None:
+                return Apply("cdiv", (_expression(numerator), _expression(term.args[1])))
+        case Kind.WRAP:
+            half = 2 ** (term.payload - 1)
+            return _expression(t.sub(t.floormod(t.add(term.args[0], t.const(half)), t.const(2 * half)), t.const(half)))
+        case Kind.NOT if term.args[0].kind is Kind.EQ:
+            return _comparison("!=", *term.args[0].args)
+        case Kind.ITE if term.sort is Sort.BOOL:
+            c, a, b = term.args
+            return _expression(t.and_(t.or_(t.not_(c), a), t.or_(c, b)))
+        case Kind.LT if term.args[0].kind is Kind.CONST:
+            return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value + 1)))
+        case Kind.LE if term.args[0].kind is Kind.CONST:
+            return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value)))
+        case Kind.EQ | Kind.IFF:
+            return _comparison("==", *term.args)
+        case Kind.PRODUCT:
+            return reduce(lambda x, y: Apply("*", (x, y)), map(_expression, _by_name(term.args)))
+    if term.kind not in _OPERATORS:
+        return Name(t.render(term))
+    args = _by_name(term.args) if term.kind in _COMMUTATIVE else term.args
+    return Apply(_OPERATORS[term.kind], tuple(map(_expression, args)))
+
+
+def _by_name(args: tuple[Term, ...]) -> list[Term]:
+    """Terms order commuting arguments by digest; people prefer the alphabet."""
+    return sorted(args, key=t.render)
+
+
+_COMMUTATIVE = (Kind.MIN, Kind.MAX, Kind.AND, Kind.OR)
+
+
+_OPERATORS = {
+    Kind.DIV: "//",
+    Kind.MOD: "%",
+    Kind.MIN: "min",
+    Kind.MAX: "max",
+    Kind.NOT: "not",
+    Kind.AND: "and",
+    Kind.OR: "or",
+    Kind.LT: "<",
+    Kind.LE: "<=",
+}
+
+
+def _comparison(op: str, a: Term, b: Term) -> Expression:
+    """Constants stand on the right."""
+    if a.kind is Kind.CONST or (b.kind is not Kind.CONST and t.render(b) < t.render(a)):
+        a, b = b, a
+    return Apply(op, (_expression(a), _expression(b)))
+
+
+def _sum(term: Term) -> Expression:
+    """Positive summands first, the constant last."""
+    constant, parts = t.linear_parts(term)
+    ordered = sorted(parts, key=lambda part: (part[0] < 0, t.render(part[1])))
+    pieces = [*ordered, *([(constant, t.ONE)] if constant else [])]
+    (first, summand), *rest = pieces
+    result = _scaled(abs(first), summand)
+    if first < 0:
+        result = Apply("neg", (result,))
+    for c, s in rest:
+        result = Apply("-" if c < 0 else "+", (result, _scaled(abs(c), s)))
+    return result
+
+
+def _scaled(factor: int, summand: Term) -> Expression:
+    if summand is t.ONE:
+        return Number(factor)
+    return _expression(summand) if factor == 1 else Apply("*", (Number(factor), _expression(summand)))

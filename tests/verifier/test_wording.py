@@ -1,0 +1,34 @@
+"""Clauses are written in the language that launch specs are read in."""
+
+from __future__ import annotations
+
+import pytest
+
+from tileverify.frontend.sources.expressions import parse_condition
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.summary import GRID
+from tileverify.frontend.symbolic.terms import Scope, Term
+from tileverify.verifier.wording import clause_text
+
+M, N = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in "MN")
+P = t.var("p", Scope.LAUNCH, -(2**31), 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (t.le(GRID[0], t.ceildiv(N, t.const(128))), "grid.x <= cdiv(N, 128)"),
+        (t.eq(t.floormod(N, t.const(16)), t.ZERO), "N % 16 == 0"),
+        (t.lt(t.ZERO, t.ceildiv(N, t.const(128))), "N >= 1"),
+        (t.lt(t.unsigned(32, P), N), "p >= 0 and p < N"),
+        (t.ne(M, N), "M != N"),
+        (t.or_(t.lt(M, N), t.le(t.const(4), M)), "M >= 4 or M < N"),
+        (t.le(t.add(t.scale(2, M), t.neg(N), t.const(3)), t.mul(M, N)), "2 * M - N + 3 <= M * N"),
+        (t.eq(t.minimum(M, N), t.floordiv(M, N)), "M // N == min(M, N)"),
+        (t.lt(t.wrap(32, t.mul(M, N)), N), "(M * N + 2147483648) % 4294967296 - 2147483648 < N"),
+    ],
+)
+def test_text(condition: Term, text: str) -> None:
+    written = clause_text(condition)
+    assert written == text
+    parse_condition(written)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths, check_unit, overlap_groups
+from tileverify.check import CheckOptions, check_paths, check_unit
 from tileverify.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
@@ -225,4 +225,4 @@ def test_arguments_that_are_one_array_may_overlap(
         alias=tuple(map(frozenset, alias)),
         overlap=tuple(map(frozenset, overlap)),
     )
-    assert set(overlap_groups(launch)) == set(map(frozenset, groups))
+    assert set(launch.sharing()) == set(map(frozenset, groups))

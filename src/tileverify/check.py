@@ -27,7 +27,7 @@ from .results import Finding, KernelResult, Report, SourceSite, Times, Verdict
 if TYPE_CHECKING:
     from .frontend.bytecode.model import Entry, Module
     from .frontend.sources.discover import SourceFailure
-    from .frontend.sources.launch import KernelUnit, LaunchSpec
+    from .frontend.sources.launch import KernelUnit
     from .frontend.symbolic.summary import AccessSummary
 
 _GRACE = 1.5
@@ -157,22 +157,7 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     """The access summary of the unit's entry.  Raises `UnsupportedOperation` for an op without a rule."""
     from .frontend.symbolic.execute import summarize
 
-    return summarize(module, entry_of(module, unit), unit.parameters, may_overlap=overlap_groups(unit.launch))
-
-
-def overlap_groups(launch: LaunchSpec) -> tuple[frozenset[str], ...]:
-    """Arguments that may share memory: named groups, and arguments that the contract says are one array.
-
-    What may overlap one of two names of an array may overlap the other.
-    """
-    from .frontend.sources.launch import SameArray
-
-    same: list[frozenset[str]] = []
-    for pair in (frozenset((r.first, r.second)) for r in launch.requires if isinstance(r, SameArray)):
-        joined = pair.union(*(group for group in same if group & pair))
-        same = [joined, *(group for group in same if not group & pair)]
-    named = (*launch.alias, *launch.overlap)
-    return (*(group.union(*(one for one in same if one & group)) for group in named), *same)
+    return summarize(module, entry_of(module, unit), unit.parameters, may_overlap=unit.launch.sharing())
 
 
 # ------------------------------------------------------------------------------------------ many kernels

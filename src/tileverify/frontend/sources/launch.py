@@ -143,6 +143,20 @@ class LaunchSpec:
         label = self.where.removeprefix(f"{self.file}: ")
         return SpecError(f"{label}, {problem}" if label else problem, self.file or None, self.line)
 
+    def same_arrays(self) -> tuple[frozenset[str], ...]:
+        """The arguments that ``requires`` says are one array, one set for each array."""
+        same: list[frozenset[str]] = []
+        for pair in (frozenset((r.first, r.second)) for r in self.requires if isinstance(r, SameArray)):
+            joined = pair.union(*(group for group in same if group & pair))
+            same = [joined, *(group for group in same if not group & pair)]
+        return tuple(same)
+
+    def sharing(self) -> tuple[frozenset[str], ...]:
+        """Groups of arguments that may share memory: what may overlap one name of an array may overlap the others."""
+        same = self.same_arrays()
+        named = (*self.alias, *self.overlap)
+        return (*(group.union(*(one for one in same if one & group)) for group in named), *same)
+
     def arrays(self) -> Iterator[ArrayArgument]:
         """All plain array arguments, those inside tuples included (list elements excluded)."""
         stack = list(reversed(self.arguments))

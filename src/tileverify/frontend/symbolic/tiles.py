@@ -71,7 +71,8 @@ def constant(m: Machine, op: Op) -> SymbolicValue:
 
 
 def iota(m: Machine, op: Op) -> Term:
-    return lane(0, shape_of(op.result)[0])
+    """0, 1, 2 ... in the unsigned reading: 256 numbers fill an i8."""
+    return m.wrap(element_bits(op.result), lane(0, shape_of(op.result)[0]))
 
 
 # ---------------------------------------------------------------------------------------------- moving

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import z3
 
 from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import Kind, Scope, Sort, Term
+from ...frontend.symbolic.terms import Function, Kind, Scope, Sort, Symbol, Term
 
 
 def expand(term: Term) -> Term:
@@ -64,7 +64,7 @@ class Encoder:
         self._facts: dict[Term, list[z3.BoolRef]] = {}
         self._carriers: dict[Term, tuple[Term, ...]] = {}
         self._sums: dict[Term, tuple[Term, ...]] = {}
-        self._functions: dict[tuple[str, int, bool], z3.FuncDeclRef] = {}
+        self._functions: dict[str, z3.FuncDeclRef] = {}
         integer = z3.IntSort(self.context)
         self._mul = z3.Function("mul", integer, integer, integer)
         self._div = z3.Function("div", integer, integer, integer)
@@ -132,24 +132,24 @@ class Encoder:
     def _variable(self, term: Term) -> z3.ExprRef:
         symbol = term.symbol
         make = z3.Bool if symbol.sort is Sort.BOOL else z3.Int
-        expression = make(symbol.name, self.context)
+        expression = make(_solver_name(symbol), self.context)
         self._range(term, expression, symbol.low, symbol.high)
         return expression
 
     def _application(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
         function = term.function
-        key = (function.name, len(args), function.sort is Sort.BOOL)
+        name = f"{_solver_name(function)}/{len(args)}"
         # Boolean arguments are passed as 0/1, so that one signature serves.
         zero, one = z3.IntVal(0, self.context), z3.IntVal(1, self.context)
         numbers = [z3.If(a, one, zero) if z3.is_bool(a) else a for a in args]
         integer = z3.IntSort(self.context)
         result = z3.BoolSort(self.context) if function.sort is Sort.BOOL else integer
         if not args:
-            expression: z3.ExprRef = z3.Const(f"{function.name}()", result)
+            expression: z3.ExprRef = z3.Const(name, result)
         else:
-            if key not in self._functions:
-                self._functions[key] = z3.Function(f"{function.name}/{len(args)}", *[integer] * len(args), result)
-            expression = self._functions[key](*numbers)
+            if name not in self._functions:
+                self._functions[name] = z3.Function(name, *[integer] * len(args), result)
+            expression = self._functions[name](*numbers)
         self._range(term, expression, function.low, function.high)
         return expression
 
@@ -177,6 +177,11 @@ class Encoder:
         expression = self._div(a, b)
         self._range(term, expression, term.low, term.high)
         return expression
+
+
+def _solver_name(symbol: Symbol | Function) -> str:
+    """A name that no other symbol has: a size may be called ``l0``, as a lane is."""
+    return f"{symbol.name} {symbol.sort.value} {symbol.scope.value} [{symbol.low}..{symbol.high}]"
 
 
 _CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV})

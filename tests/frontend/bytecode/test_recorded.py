@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tileverify.frontend.bytecode import decode, encode, print_module
-from tileverify.frontend.bytecode.debugwriter import walk
 from tileverify.frontend.bytecode.optable import OPERATIONS
+from tileverify.frontend.bytecode.traverse import walk
 
 from .recorded import FILES, expected_text
 

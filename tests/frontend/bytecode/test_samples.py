@@ -6,9 +6,9 @@ import pytest
 
 from tileverify.errors import EncodeError
 from tileverify.frontend.bytecode import decode, encode, print_module
-from tileverify.frontend.bytecode.debugwriter import walk
 from tileverify.frontend.bytecode.model import Module
 from tileverify.frontend.bytecode.optable import VERSIONS, available
+from tileverify.frontend.bytecode.traverse import walk
 
 from .samples import SAMPLES, Version, sample, samples
 

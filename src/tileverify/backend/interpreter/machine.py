@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...frontend.bytecode.inert import inert_assumptions
 from ...frontend.bytecode.model import Entry, Module, Op, Value
 from .access_log import BlockLog
 from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UnspecifiedUse
@@ -44,12 +45,19 @@ class Budget:
 
 @dataclass(slots=True)
 class Program:
-    """One entry, with what all its blocks share: decoded constants and global variables by name."""
+    """One entry, with what all its blocks share: decoded constants and global variables by name.
+
+    ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).
+    """
 
     module: Module
     entry: Entry
     globals: dict[str, int] = field(default_factory=dict)
     constants: dict[Op, Tile] = field(default_factory=dict)
+    inert: frozenset[Op] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.inert = inert_assumptions(self.entry)
 
 
 @dataclass(slots=True)

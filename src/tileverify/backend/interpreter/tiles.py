@@ -168,6 +168,8 @@ def _assume(run: BlockRun, op: Op) -> Tile | TensorView:
             run.undefined(op, "TV401", message, source.origin, source.base)
         return source
     assert isinstance(source, Tile)
+    if op in run.program.inert:
+        return source
     kind = tile_type(op.result)
     holds, text = _holds(source.data, kind, predicate)
     run.require(op, holds, source.taint, "TV401", f"assumed {text}, found {_example(source.data, holds, kind)}")

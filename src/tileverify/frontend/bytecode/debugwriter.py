@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from .debuginfo import CALL_SITE, COMPILE_UNIT, FILE, LOCATION, SUBPROGRAM, SUBPROGRAM_FLAGS_SINCE
 from .interning import Tables
 from .layout import DebugLayout
-from .model import Block, Entry, Location, Module, Op
+from .model import Entry, Location, Module
+from .traverse import walk
 from .writer import Writer
 
 
@@ -22,15 +21,6 @@ def debug_from_locations(module: Module, tables: Tables) -> DebugLayout | None:
         for entry, positions in zip(module.entries, slices, strict=True)
     )
     return DebugLayout(functions, tuple(records.records) or (b"\x00",))
-
-
-def walk(block: Block) -> Iterator[Op]:
-    """Every op in pre-order: a region op comes before its body."""
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from walk(inner)
 
 
 class _Records:

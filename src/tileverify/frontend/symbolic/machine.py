@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
+from ..bytecode.inert import inert_assumptions
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, Value
 from .bounds import Bounds
-from .inert import inert_assumptions
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
 from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site

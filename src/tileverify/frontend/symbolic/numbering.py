@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -61,12 +60,3 @@ def number(entry: Entry) -> Numbering:
 
     visit(entry.body)
     return numbering
-
-
-def walk(block: Block) -> Iterator[Op]:
-    """Every op of ``block``, nested ones included, in program order."""
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            for body in region.blocks:
-                yield from walk(body)

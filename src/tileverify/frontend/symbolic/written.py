@@ -22,7 +22,8 @@ from ..bytecode.model import (
     TileType,
     Value,
 )
-from .numbering import Numbering, walk
+from ..bytecode.traverse import walk
+from .numbering import Numbering
 from .summary import Access, Origin, OriginKind
 
 ANYTHING: Final = "?"

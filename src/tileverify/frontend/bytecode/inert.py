@@ -7,8 +7,8 @@ without effect, and it is not the kernel's author who could keep it.  It is repo
 
 from __future__ import annotations
 
-from ..bytecode.model import Entry, Op, TensorViewType, Value
-from .numbering import walk
+from .model import Entry, Op, TensorViewType, Value
+from .traverse import walk
 
 
 def inert_assumptions(entry: Entry) -> frozenset[Op]:

@@ -83,6 +83,14 @@ def test_grid_beyond_the_tiles_is_out_of_bounds() -> None:
     assert "TV301" in codes(result)
 
 
+def test_clauses_for_one_fault_stand_beside_a_fault_that_none_can_close() -> None:
+    load = tile_site(1, Access.READ, OUT, (t.add(X, t.ONE),), (128,), guard=t.lt(t.add(X, t.ONE), GRID[0]))
+    store = tile_site(2, Access.WRITE, OUT, (X,), (128,), waits=(Wait(1),))
+    result = outcome(spec({"out": ("N",)}, None), load, store, replay=Witnesses())
+    assert codes(result) == {"TV102"}
+    assert {"grid.y == 1", "grid.z == 1"} <= set(result.requires)
+
+
 # -------------------------------------------------------------------------------------- swizzled GEMM
 def swizzle(rows: Term, columns: Term) -> tuple[Term, Term]:
     """The grouped block order of GEMM kernels, in machine arithmetic."""

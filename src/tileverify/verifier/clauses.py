@@ -42,9 +42,18 @@ def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterat
             if index in BID and space is not None:
                 condition = t.le(GRID[BID.index(index)], space)
                 yield Clause(condition, clause_text(condition))
-    for axis in (2, 1, 0):
-        condition = t.eq(GRID[axis], t.ONE)
-        yield Clause(condition, f"grid.{'xyz'[axis]} == 1")
+    for axis in (2, 1):
+        yield _single(axis)
+
+
+def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
+    """The same, and ``grid.x == 1``: only for what the others could not close, because kernels use x."""
+    yield from grid_clauses(obligation, conditions)
+    yield _single(0)
+
+
+def _single(axis: int) -> Clause:
+    return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
 
 
 def launch_only(term: Term) -> bool:

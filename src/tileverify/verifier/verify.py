@@ -20,7 +20,7 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
-from .clauses import Clause, grid_clauses, launch_clause
+from .clauses import Clause, all_grid_clauses, grid_clauses, launch_clause
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .obligations import (
@@ -125,6 +125,7 @@ class _Verification:
             open_now = self._add_clauses(open_now, launch_clause)
             if not self.contract.grid_given:
                 open_now = self._add_clauses(open_now, grid_clauses)
+                open_now = self._add_clauses(open_now, all_grid_clauses)
         findings = self._explain(open_now)
         if any(f.witness for f in findings):
             return self._outcome(Verdict.REFUTED, findings)
@@ -192,8 +193,11 @@ class _Verification:
         chosen: list[Clause] = []
         for opened in left:
             if opened.obligation.blocked is None:
-                chosen.extend(self._closing(opened, list(propose(opened.obligation, opened.conditions)), chosen))
-        if not chosen or not self._admits_launches(chosen):
+                proposed = list(propose(opened.obligation, opened.conditions))
+                closing = self._closing(opened, proposed, chosen)
+                if closing and self._admits_launches([*chosen, *closing]):
+                    chosen += closing
+        if not chosen:
             return left
         self.clauses += chosen
         touched = {leaf for clause in chosen for leaf in clause.condition.free}

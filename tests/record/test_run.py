@@ -59,7 +59,7 @@ def test_the_recording_can_be_checked_as_bytecode_and_as_source(run: Run) -> Non
     assert [unit for unit in units if isinstance(unit, SourceFailure)] == []
     assert len(units) == 3
     program = Path(recorded.specialisations[0]["source"]["file"])
-    specs = recorded.folder / "sources" / "program.tileverify.toml"
+    specs = recorded.folder / recorded.specialisations[0]["source_spec"]
     units = list(discover([str(program)], spec_file=specs))
     assert [unit.error for unit in units if isinstance(unit, SourceFailure)] == []
     assert len(units) == 3

@@ -236,7 +236,7 @@ def rotary_embeddings() -> Iterator[Call]:
             cos, sin = normal(3, batch, length, dim, dtype=dtype), normal(3, batch, length, dim, dtype=dtype)
             sections = [dim // 8, dim // 8 + dim // 16, dim // 2 - dim // 8 - dim // 8 - dim // 16]
             yield there_and_back(qwen2vl_mrope, q, k, cos, sin, sections)
-            phases = torch.polar(torch.ones(length, dim // 2), torch.rand(length, dim // 2))
+            phases = torch.polar(*(f(length, dim // 2, device="cuda") for f in (torch.ones, torch.rand)))
             yield there_and_back(
                 llama4_rope,
                 normal(batch, length, heads, dim, dtype=dtype, grad=True),
@@ -260,5 +260,5 @@ def token_attention() -> Iterator[Call]:
 
 @case
 def tiled_perceptron() -> Iterator[Call]:
-    layer = torch.nn.Linear(256, 256)
+    layer = torch.nn.Linear(256, 256, device="cuda")
     yield there_and_back(tiled_mlp, lambda module, x: module(x), layer, normal(1, 1024, 256, dtype=FLOAT, grad=True), 4)

@@ -57,8 +57,9 @@ class Recording:
         elif kind == "left_out":
             self.left_out += 1
         elif kind == "error":
-            if event not in self.failures:
-                self.failures.append(event)
+            failure = _failure(event)
+            if failure not in self.failures:
+                self.failures.append(failure)
         elif kind == "specialisation":
             stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', event['kernel']['name'])}.{event['bytecode'][:12]}"
             stems[event.pop("key")] = stem
@@ -81,6 +82,7 @@ class Recording:
 
     def write(self, folder: Path, run: dict[str, Any]) -> None:
         """Fill the empty ``folder``; ``run`` (command, exit code, ...) is added to the runs in the index."""
+        self._name_source_specs()
         for stem, entry in self.specialisations.items():
             shutil.copyfile(self.bytecode[stem], folder / entry["bytecode"])
             tables = [
@@ -101,22 +103,28 @@ class Recording:
         """``sources/MODULE.tileverify.toml`` for ``check FILE --spec``; it says which launches TOML cannot express."""
         texts: dict[str, list[str]] = {}
         for stem, entry in self.specialisations.items():
-            source = entry["source"]
-            tables = texts.setdefault(source["file"], [f"# {source['file']}\n"])
+            tables = texts.setdefault(entry["source_spec"], [f"# {entry['source']['file']}\n"])
             for position, launch in enumerate(entry["launches"]):
-                name = f"{stem.split('.')[-1]}-{position}"
+                name, kernel = f"{stem.split('.')[-1]}-{position}", entry["source"]["name"]
                 try:
-                    tables.append(launch_table(source["name"], entry["parameters"], launch, constants=True, name=name))
+                    tables.append(launch_table(kernel, entry["parameters"], launch, constants=True, name=name))
                 except NotExpressible as reason:
-                    tables.append(f"# launch {name} of {source['name']} is left out: {reason}\n")
-        names: dict[str, int] = {}
-        if texts:
-            (folder / "sources").mkdir()
-        for file, tables in texts.items():
-            stem = Path(file).stem
-            names[stem] = names.get(stem, 0) + 1
-            number = f".{names[stem]}" if names[stem] > 1 else ""
-            (folder / "sources" / f"{stem}{number}.tileverify.toml").write_text("\n".join(tables), encoding="utf-8")
+                    tables.append(f"# launch {name} of {kernel} is left out: {reason}\n")
+        for name, tables in texts.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text("\n".join(tables), encoding="utf-8")
+
+    def _name_source_specs(self) -> None:
+        """One spec file for each source file; equal file names are numbered."""
+        names: dict[str, str] = {}
+        for entry in self.specialisations.values():
+            file = entry["source"]["file"]
+            if file not in names:
+                stem = Path(file).stem
+                number = sum(Path(other).stem == stem for other in names) + 1
+                suffix = f".{number}" if number > 1 else ""
+                names[file] = f"sources/{stem}{suffix}.tileverify.toml"
+            entry["source_spec"] = names[file]
 
 
 def read_index(folder: Path) -> dict[str, Any]:
@@ -151,6 +159,11 @@ def _entry(stem: str, event: dict[str, Any]) -> dict[str, Any]:
         "spec": f"{stem}.tileverify.toml",
         "launches": [],
     }
+
+
+def _failure(event: dict[str, Any]) -> dict[str, Any]:
+    source = event.pop("kernel") or {}
+    return {"kernel": source.get("qualname"), "file": source.get("file"), "line": source.get("line"), **event}
 
 
 def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,9 @@ class RecordOptions:
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
     """What a run gave.  ``exit_code`` is the command's own; ``left_out`` counts launches of specialisations beyond
-    the limit; ``failures`` are launches that could not be written down (``outcome``: ``rejected`` by ``cuda.tile``'s
-    compiler, or ``failed``), each with ``kernel``, ``type`` and ``message``."""
+    the limit; ``failures`` are launches that could not be written down (``outcome``: ``rejected`` by ``cuda.tile``
+    itself, or ``failed``), each with ``kernel`` (its qualified name, if known), ``file``, ``line``, ``type`` and
+    ``message``."""
 
     output: Path
     exit_code: int

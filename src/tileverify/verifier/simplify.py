@@ -6,12 +6,13 @@ Most race questions die here: the tile index *is* the block id.  From ``bid.x = 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from .copies import OTHER
+from .evaluate import evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +23,38 @@ class Simplified:
     eliminated: Mapping[Term, Term]
 
 
-def simplify(conditions: Iterable[Term]) -> Simplified | None:
-    """Equivalent conditions on fewer variables; ``None`` when they contradict each other outright."""
+def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -> Simplified | None:
+    """Equivalent conditions on fewer variables; ``None`` when they contradict each other or a fact outright."""
     current = t.and_(*conditions)
     eliminated: dict[Term, Term] = {}
     while current is not t.FALSE:
         found = next((pair for pair in map(_unifiable, _conjuncts(current)) if pair), None)
         if found is None:
-            return Simplified(_conjuncts(current), eliminated)
+            rest = _conjuncts(current)
+            if any(t.not_(condition) in facts for condition in rest):
+                return None
+            return Simplified(rest, eliminated)
         eliminated[found[0]] = found[1]
         current = t.substitute(current, {found[0]: found[1]})
     return None
+
+
+def plainly_satisfiable(facts: Sequence[Term]) -> bool:
+    """Whether some round numbers satisfy all ``facts``; False means "not seen"."""
+    variables = {leaf for fact in facts for leaf in fact.free}
+    if any(leaf.kind is not Kind.VAR or leaf.sort is not t.Sort.INT for leaf in variables):
+        return False
+    for size in _ROUND_SIZES:
+        values = {leaf: 0 if leaf.symbol.scope is Scope.BLOCK else max(size, leaf.low or 0) for leaf in variables}
+        try:
+            if all(evaluate(fact, values) for fact in facts):
+                return True
+        except ZeroDivisionError:
+            continue
+    return False
+
+
+_ROUND_SIZES = (1, 128, 4096)
 
 
 def _conjuncts(term: Term) -> tuple[Term, ...]:

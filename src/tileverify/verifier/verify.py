@@ -34,7 +34,7 @@ from .obligations import (
     within_index_spaces,
 )
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
-from .simplify import simplify
+from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
 from .witness import Found, Search, describe
 
@@ -113,8 +113,8 @@ class _Verification:
     _started: float = field(default_factory=time.monotonic)
 
     def run(self) -> Outcome:
-        self._decider = Decider(launch_facts(self.contract), self.options.limits)
-        if self._decider.decide([]).answer is Answer.UNSATISFIABLE:
+        self._assume(launch_facts(self.contract))
+        if not plainly_satisfiable(self._decider.facts) and self._decider.decide([]).answer is Answer.UNSATISFIABLE:
             return self._outcome(
                 Verdict.ERROR,
                 (Finding("TV004", "the launch contract contradicts itself: no launch satisfies it"),),
@@ -130,6 +130,11 @@ class _Verification:
         if any(f.witness for f in findings):
             return self._outcome(Verdict.REFUTED, findings)
         return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
+
+    def _assume(self, facts: tuple[Term, ...]) -> None:
+        self._decider = Decider(facts, self.options.limits)
+        self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
+        self._cache.clear()
 
     # ------------------------------------------------------------------------------------ preparation
     def _prepare(self) -> None:
@@ -164,7 +169,7 @@ class _Verification:
     def _decide_one(self, obligation: Obligation) -> _Open | None:
         if obligation.blocked is not None:
             return _Open(obligation, (), unknown=True)
-        simple = simplify(obligation.conditions)
+        simple = simplify(obligation.conditions, self._facts)
         if simple is None:
             self.structural += 1
             return None
@@ -201,9 +206,7 @@ class _Verification:
             return left
         self.clauses += chosen
         touched = {leaf for clause in chosen for leaf in clause.condition.free}
-        facts = (*launch_facts(self.contract), *(clause.condition for clause in self.clauses))
-        self._decider = Decider(facts, self.options.limits)
-        self._cache.clear()
+        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
         still: list[_Open] = []
         for opened in left:
             # What does not speak of a clause's variables cannot have been decided by it.

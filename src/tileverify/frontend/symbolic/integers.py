@@ -41,7 +41,6 @@ from .terms import (
     neg,
     not_,
     or_,
-    scale,
     sub,
     truncdiv,
     truncmod,
@@ -120,14 +119,22 @@ def absolute(m: Machine, op: Op) -> Term:
 def shift_left(m: Machine, op: Op) -> Term:
     a, amount, bits = _operands(m, op)
     amount = _shift_amount(m, op, amount, bits)
-    if amount.kind is not Kind.CONST:
-        if op.attributes["ovf"] != "none":
-            raise m.unsupported(op, "a shift by a variable amount that promises not to overflow")
-        return _congruent(m, f"shl{bits}", bits, a, amount)
-    factor = 1 << min(amount.value, bits)
-    exact = scale(factor, number(a, bits))
-    _overflow_promises(m, op, bits, exact, lambda: scale(factor, zero_extended(m, a, bits)), "shift")
-    return from_number(m, exact, bits)
+    factor = _power_of_two(amount, bits)
+    exact = mul(number(a, bits), factor)
+    _overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
+    if amount.kind is Kind.CONST or bits == 1:
+        return from_number(m, exact, bits)
+    return _congruent(m, f"shl{bits}", bits, a, amount)
+
+
+def _power_of_two(exponent: Term, bits: int) -> Term:
+    """``2**exponent`` for an exponent up to ``bits``; larger ones are excluded by the promise on the amount."""
+    if exponent.kind is Kind.CONST:
+        return const(1 << min(exponent.value, bits))
+    power: Term = const(1 << bits)
+    for k in reversed(range(bits)):
+        power = ite(eq(exponent, const(k)), const(1 << k), power)
+    return power
 
 
 def shift_right(m: Machine, op: Op) -> Term:
@@ -138,7 +145,9 @@ def shift_right(m: Machine, op: Op) -> Term:
     value = number(a, bits) if is_signed else zero_extended(m, a, bits)
     if amount.kind is Kind.CONST:
         return from_number(m, floordiv(value, const(1 << min(amount.value, bits))), bits)
-    low, high = m.bounds.interval(a) if bits > 1 else (None, None)
+    if bits == 1:
+        return a  # the only defined amount is 0
+    low, high = m.bounds.interval(a)
     if low is not None and low >= 0:
         return _congruent(m, f"shr{bits}", bits, a, amount, low=0, high=high)
     return _congruent(m, f"shr{bits}.{op.attributes['sgn']}", bits, a, amount)

@@ -10,7 +10,7 @@ from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, Hint, SourceSite
 from .data import loaded_values
-from .obligations import Obligation
+from .obligations import MISALIGNED, Obligation
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
@@ -71,6 +71,8 @@ def index_text(site: Site) -> str:
 
 def broken(obligation: Obligation) -> str:
     array = obligation.first.origin.name if obligation.first else ""
+    if obligation.detail == MISALIGNED:
+        return f"an access to `{array}` is not aligned to the elements it reads or writes"
     return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
 
 

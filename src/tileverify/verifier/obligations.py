@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.pointers import address_of
 from ..frontend.symbolic.summary import (
     BID,
     GRID,
@@ -78,6 +79,7 @@ def bounds(prepared: Prepared) -> Iterator[Obligation]:
                 size = footprint.shape[footprint.dim_map[d]]
                 yield Obligation("TV303", (prepared.guard, t.lt(size, end)), site, detail=f"axis {d}")
     yield from _inside(prepared, place)
+    yield from _aligned(prepared)
 
 
 def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]) -> Iterator[Term]:
@@ -112,6 +114,24 @@ def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
             return
         outside = t.or_(t.lt(place.offset, t.ZERO), t.lt(extent, t.add(place.offset, t.const(place.size))))
         yield Obligation("TV302", (prepared.guard, place.live, outside), site)
+
+
+def _aligned(prepared: Prepared) -> Iterator[Obligation]:
+    """TV302 as well: an element lies at a multiple of its size, which is a power of two."""
+    site, origin, footprint = prepared.site, prepared.origin, prepared.site.footprint
+    if origin.kind is OriginKind.UNKNOWN:
+        return
+    start = footprint.base if isinstance(footprint, ViewFootprint) else footprint.offset
+    known = origin.alignment or origin.element_bytes
+    if known % footprint.element_bytes:
+        start = t.add(start, address_of(origin))
+    rest = t.floormod(start, t.const(footprint.element_bytes))
+    if rest is not t.ZERO:
+        live = t.TRUE if isinstance(prepared.place, IndexFootprint) else prepared.place.live
+        yield Obligation("TV302", (prepared.guard, live, t.ne(rest, t.ZERO)), site, detail=MISALIGNED)
+
+
+MISALIGNED = "misaligned"
 
 
 def _extent(origin: Origin) -> Term | None:

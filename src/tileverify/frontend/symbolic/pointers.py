@@ -94,14 +94,16 @@ def get_global(m: Machine, op: Op) -> Pointer:
     found = next(item for item in m.module.globals if item.name == name)
     element = pointee(op.result)
     stored = found.value.scalar.stored_bytes(found.type.size)
-    return Pointer(Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored)), ZERO)
+    origin = Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored), alignment=found.alignment)
+    return Pointer(origin, ZERO)
 
 
 def alloca(m: Machine, op: Op) -> Pointer:
     element = pointee(op.result)
     kind = OriginKind.SHARED_LOCAL if "global" in op.flags else OriginKind.LOCAL
     size = const(op.attributes["num_elem"] * element.bytes)
-    return Pointer(Origin(kind, m.numbering.local_name(op), element.bytes, extent=size), ZERO)
+    alignment = op.attributes["align"]
+    return Pointer(Origin(kind, m.numbering.local_name(op), element.bytes, extent=size, alignment=alignment), ZERO)
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -45,7 +45,8 @@ class Origin:
     unknown or the contract lets the arguments overlap.
 
     ``shape``/``strides`` (elements) are the parameter's own layout, empty for a raw pointer, globals and locals;
-    ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals).
+    ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals), ``alignment`` what
+    the address of the first byte is divisible by where the module says so; an argument is aligned to its elements.
     """
 
     kind: OriginKind
@@ -55,6 +56,7 @@ class Origin:
     strides: tuple[Term, ...] = ()
     extent: Term | None = None
     index: Term | None = None
+    alignment: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

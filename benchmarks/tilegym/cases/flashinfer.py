@@ -187,22 +187,20 @@ def quantisation() -> Iterator[Call]:
                     scale_tma_aligned=aligned,
                     scale_ue8m0=unsigned,
                 )
-    for tokens, heads, kv_heads in ((4, 8, 1), (100, 128, 1), (256, 32, 8)):
-        mla = kv_heads == 1
-        k_shape = (tokens,) if mla else (tokens, kv_heads)
+    for tokens, heads in ((4, 8), (100, 128), (256, 32)):
         yield partial(
             rope_quantize_fp8,
             normal(tokens, heads, 64),
-            normal(*k_shape, 64),
+            normal(tokens, 64),
             normal(tokens, heads, 512),
-            normal(*k_shape, 512),
+            normal(tokens, 512),
             normal(4096, 64, dtype=FLOAT),
             torch.arange(tokens, device="cuda", dtype=torch.int32),
             is_neox=False,
             quantize_dtype=FP8,
         )
         # As a caller with one buffer for each head does it: rotated and plain parts interleave.
-        q, k = normal(tokens, heads, 576), normal(*k_shape, 576)
+        q, k = normal(tokens, heads, 576), normal(tokens, 576)
         q_out, k_out = torch.empty_like(q, dtype=FP8), torch.empty_like(k, dtype=FP8)
         yield partial(
             rope_quantize_fp8,

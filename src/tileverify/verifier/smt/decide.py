@@ -203,17 +203,7 @@ class _Rung:
         products = self._products()
         if not products:
             return 0
-        model, known = self.solver.model(), dict[Term, int]()
-
-        def value(term: Term) -> int:
-            if term not in known:
-                if term.kind is Kind.SUM:
-                    constant, parts = t.linear_parts(term)
-                    known[term] = constant + sum(c * value(s) for c, s in parts)
-                else:
-                    known[term] = int(model.eval(self.encoder(term), model_completion=True).as_long())
-            return known[term]
-
+        value = _Valuation(self.solver.model(), self.encoder)
         lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
         self._assert(lemmas)
         return len(lemmas)
@@ -238,3 +228,27 @@ class _Rung:
 def solver_version() -> str:
     """``z3 5.4.0``."""
     return f"z3 {z3.get_version_string()}"
+
+
+class _Valuation:
+    """Values of integer terms in one model.
+
+    No closure over itself: that would be a cycle, and the model in it would be freed whenever the garbage collector
+    runs.  Z3 gives the numbers of freed expressions to new ones and decides by them, so verdicts would depend on it.
+    """
+
+    def __init__(self, model: z3.ModelRef, encoder: Encoder) -> None:
+        self._model = model
+        self._encoder = encoder
+        self._known: dict[Term, int] = {}
+
+    def __call__(self, term: Term) -> int:
+        if term not in self._known:
+            self._known[term] = self._computed(term)
+        return self._known[term]
+
+    def _computed(self, term: Term) -> int:
+        if term.kind is Kind.SUM:
+            constant, parts = t.linear_parts(term)
+            return constant + sum(c * self(s) for c, s in parts)
+        return int(self._model.eval(self._encoder(term), model_completion=True).as_long())

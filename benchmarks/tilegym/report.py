@@ -109,7 +109,8 @@ def _summary(lines: list[Line]) -> None:
         print(f"  {count:4}  {reason}")
     for stage in ("decode_ms", "execute_ms", "prove_ms"):
         times = sorted(getattr(line, stage) for line in lines)
-        print(f"{stage:10}  median {statistics.median(times):.1f}  90 % {times[int(0.9 * len(times))]:.1f}  max {times[-1]:.1f}")
+        late = times[int(0.9 * len(times))]
+        print(f"{stage:10}  median {statistics.median(times):.1f}  90 % {late:.1f}  max {times[-1]:.1f}")
 
 
 def _codes(line: Line) -> str:

@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
 PYTEST_ARGS ?=
 RECORDED ?= out/tilegym
+MUTANTS ?= 3000
+SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format bench fuzz dist clean
+.PHONY: help check test lint format bench fuzz soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +48,10 @@ bench: ## what the checker makes of the launches recorded in RECORDED
 fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest -m fuzz --fuzz-inputs 100000
+
+soak: ## change kernels, prove the changed ones and hunt for faults in what was proved; MUTANTS and SEED choose
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.mutation --count $(MUTANTS) --seed $(SEED) --again
 
 dist: ## build sdist and wheel into dist/
 	@tools/environment.sh $(VENV) test

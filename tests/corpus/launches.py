@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -11,7 +11,7 @@ from tileverify.backend.interpreter import BlockLog, BoundLaunch, Budget, Memory
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.expressions import constant_value, evaluate, free_names
+from tileverify.frontend.sources.expressions import Undefined, constant_value, evaluate, free_names
 from tileverify.frontend.sources.launch import (
     Apply,
     ArrayArgument,
@@ -41,19 +41,27 @@ class Observed:
     codes: frozenset[str]
 
 
-def drawn_launches(spec: LaunchSpec, count: int, seed: int) -> list[ConcreteLaunch]:
-    """``count`` different launches that satisfy the contract, more than one block where it allows that."""
+def drawn_launches(
+    spec: LaunchSpec, count: int, seed: int, *, sizes: Sequence[int] = SIZES, scalars: Sequence[int] = (),
+    most_blocks: int | None = 64, tries: int = 4000, admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+) -> list[ConcreteLaunch]:  # fmt: skip
+    """``count`` different launches that satisfy the contract and, from the values of all its names, ``admits``.
+
+    More than one block, and up to ``most_blocks``, where the contract allows that; ``None`` takes any grid.
+    ``scalars`` are further values for signed scalars.
+    """
     source = random.Random(seed)
-    choices = _choices(spec)
+    choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
-    for _ in range(4000):
+    for _ in range(tries):
         values = {name: source.choice(numbers) for name, numbers in choices.items()}
-        grid = _grid(spec, values, source)
+        grid = _grid(spec, values, source, admits)
         if grid is not None:
             found.setdefault((*values.values(), *grid), (values, grid))
     drawn = list(found.values())
-    several = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= 64] or drawn
-    return [_launch(spec, values, grid, source) for values, grid in source.sample(several, min(count, len(several)))]
+    if most_blocks is not None:
+        drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
+    return [_launch(spec, values, grid, source) for values, grid in source.sample(drawn, min(count, len(drawn)))]
 
 
 def observe(unit: KernelUnit, launch: ConcreteLaunch) -> Observed:
@@ -61,7 +69,7 @@ def observe(unit: KernelUnit, launch: ConcreteLaunch) -> Observed:
     module = decode(unit.bytecode, file=str(unit.file))
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
     bound = bind_launch(module, entry, unit.parameters, launch)
-    logs = [_run(bound, launch, block) for block in _some_blocks(launch.grid)]
+    logs = [_run(bound, launch, block) for block in some_blocks(launch.grid)]
     loops = loops_around(entry.body)
     codes = {event.code for log in logs for event in log.events}
     codes |= {"TV201" for log in logs for _ in unordered(log, loops)}
@@ -83,7 +91,7 @@ def _volume(grid: Block) -> int:
     return grid[0] * grid[1] * grid[2]
 
 
-def _some_blocks(grid: Block) -> Sequence[Block]:
+def some_blocks(grid: Block) -> Sequence[Block]:
     """All blocks of a small grid; of a larger one its corners, neighbours, powers of two."""
     if _volume(grid) <= 2 * BLOCKS:
         return [(x, y, z) for x in range(grid[0]) for y in range(grid[1]) for z in range(grid[2])]
@@ -122,11 +130,14 @@ def _scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:
         yield from (item for item in items if isinstance(item, ScalarArgument) and item.dtype[0] in "iu")
 
 
-def _choices(spec: LaunchSpec) -> dict[str, tuple[int, ...]]:
+def _choices(spec: LaunchSpec, sizes: Sequence[int], scalars: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """Values to try for every free name: usual sizes, and the neighbourhood of what the name is compared with."""
     names = frozenset[str]().union(*(free_names(expression) for expression in _expressions(spec)))
     names |= {scalar.name for scalar in _scalars(spec) if scalar.value is None}
-    choices = {name: list(SIZES) for name in sorted(names) if "." not in name}
+    choices = {name: list(sizes) for name in sorted(names) if "." not in name}
+    for scalar in _scalars(spec):
+        if scalar.name in choices and scalar.dtype[0] == "i":
+            choices[scalar.name] += scalars
     for clause in spec.requires:
         if isinstance(clause, Apply) and len(clause.args) == 2:
             bound = constant_value(clause.args[1])
@@ -136,18 +147,51 @@ def _choices(spec: LaunchSpec) -> dict[str, tuple[int, ...]]:
     return {name: tuple(values) for name, values in choices.items()}
 
 
-def _grid(spec: LaunchSpec, values: Mapping[str, int], source: random.Random) -> Block | None:
+def _grid(
+    spec: LaunchSpec, values: Mapping[str, int], source: random.Random, admits: Callable[[Mapping[str, int]], bool]
+) -> Block | None:
     """The grid that ``values`` give, or ``None`` if the contract does not allow them."""
-    clauses = [clause for clause in spec.requires if not isinstance(clause, SameArray)]
-    if not all(evaluate(clause, values) for clause in clauses):
+    try:
+        grid = _any_grid(source) if spec.grid is None else _evaluated(spec.grid, values)
+        known = {**values, **_layouts(spec, values), **dict(zip(("grid.x", "grid.y", "grid.z"), grid, strict=True))}
+        if not all(evaluate(clause, known) for clause in spec.requires if not isinstance(clause, SameArray)):
+            return None
+        ranges = [(fact.low, fact.high) for fact in spec.data if fact.low is not None and fact.high is not None]
+        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges) or not admits(known):
+            return None
+    except Undefined:
         return None
-    ranges = [(fact.low, fact.high) for fact in spec.data if fact.low is not None and fact.high is not None]
-    if any(evaluate(low, values) >= evaluate(high, values) for low, high in ranges):
-        return None
-    if spec.grid is None:
-        return (source.randint(1, 3), 1, 1)
-    x, y, z = (evaluate(axis, values) for axis in spec.grid)
-    return (x, y, z) if all(1 <= axis < 1 << 24 for axis in (x, y, z)) else None
+    x, y, z = grid
+    return (x, y, z) if all(1 <= axis < 1 << 24 for axis in grid) else None
+
+
+def _any_grid(source: random.Random) -> Block:
+    return source.choice(((1, 1, 1), (2, 1, 1), (3, 1, 1), (source.randint(1, 6), 1, 1), (2, 2, 1), (1, 1, 2)))
+
+
+def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
+    """What clauses call ``x.shape[0]``, ``x.strides[0]``, ``xs.length`` and a scalar that an expression gives."""
+    known: dict[str, int] = {}
+    for array in spec.arrays():
+        shape, strides = _layout(array, values)
+        known |= {f"{array.name}.shape[{axis}]": size for axis, size in enumerate(shape)}
+        known |= {f"{array.name}.strides[{axis}]": stride for axis, stride in enumerate(strides)}
+    for argument in spec.arguments:
+        if isinstance(argument, ListArgument):
+            known[f"{argument.name}.length"] = evaluate(argument.length, values)
+    return known | {s.name: evaluate(s.value, values) for s in _scalars(spec) if s.value is not None}
+
+
+def _layout(array: ArrayArgument, values: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides in elements."""
+    shape = _evaluated(array.shape, values)
+    if array.strides is not None:
+        return shape, _evaluated(array.strides, values)
+    return shape, tuple(_product(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(evaluate(expression, values) for expression in expressions)
 
 
 def _launch(spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random) -> ConcreteLaunch:
@@ -185,11 +229,7 @@ def _array(
     source: random.Random,
     place: tuple[str, int] | None,
 ) -> ConcreteArray:
-    shape = tuple(evaluate(size, values) for size in array.shape)
-    if array.strides is not None:
-        strides = tuple(evaluate(stride, values) for stride in array.strides)
-    else:
-        strides = tuple(_product(shape[dim + 1 :]) for dim in range(len(shape)))
+    shape, strides = _layout(array, values)
     contents = _contents(array, spec, values, source, _product(shape)) if array.dtype[0] in "iu" else {}
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
@@ -221,4 +261,6 @@ def _contents(
             low, high = evaluate(fact.low, values), evaluate(fact.high, values)
     distinct |= source.random() < 0.5 and high - low >= count
     drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    if any(fact.array == array.name and fact.kind == "nondecreasing" for fact in spec.data):
+        drawn.sort()
     return dict(enumerate(drawn))

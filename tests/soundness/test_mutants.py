@@ -1,0 +1,64 @@
+"""Changed kernels: what is proved shows no fault when it runs, what is refuted is refuted in every process."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from tileverify.results import Verdict
+
+from .mutation import Campaign, Judged, corpus_units, describe, mutants
+
+SEED = 1
+COUNT = 200
+AGAIN = range(24)
+"""Mutants that are decided in another process, too."""
+
+
+@cache
+def judged() -> tuple[Judged, ...]:
+    campaign = Campaign(timeout_s=None, small=3, large=1)
+    return tuple(map(campaign.judge, mutants(corpus_units(), SEED, range(COUNT))))
+
+
+def test_no_proved_mutant_shows_a_fault() -> None:
+    wrong = [f"{describe(each)}\n  {each.fault}" for each in judged() if each.fault]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_mutant_breaks_the_tool() -> None:
+    broken = [describe(each) for each in judged() if each.result.verdict is Verdict.ERROR]
+    assert not broken, "\n".join(broken)
+
+
+def test_most_mutants_are_decided() -> None:
+    counted = collections.Counter(each.result.verdict for each in judged())
+    assert len(judged()) == COUNT
+    assert counted[Verdict.PROVED] >= COUNT // 4
+    assert counted[Verdict.REFUTED] >= COUNT // 4
+    assert counted[Verdict.UNDECIDED] <= COUNT // 10
+
+
+def test_the_hunt_finds_what_the_prover_finds() -> None:
+    """A prover that called everything proved would not pass: most refuted mutants show a fault in a few launches."""
+    campaign = Campaign(timeout_s=None, small=3, large=1)
+    refuted = [each for each in judged() if each.result.verdict is Verdict.REFUTED][:60]
+    found = [each for each in refuted if campaign.hunt(each.mutant, each.result)]
+    assert len(found) >= 0.7 * len(refuted), f"{len(found)} of {len(refuted)}"
+
+
+def test_another_process_says_the_same(tmp_path: Path) -> None:
+    lines = tmp_path / "mutants.json"
+    arguments = ["--seed", str(SEED), "--count", str(len(AGAIN)), "--timeout", "0", "--json", str(lines)]
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "tests.soundness.mutation", *arguments]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [record["outcome"] for record in records] == [repr(judged()[number].outcome) for number in AGAIN]

@@ -197,6 +197,19 @@ class _Builder:
         for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
             self._define(t.var(f"{array.name}.shape[{d}]", Scope.LAUNCH, 0, limit), size, 0, limit)
             self._define(t.var(f"{array.name}.strides[{d}]", Scope.LAUNCH, 0, limit), stride, 0, limit)
+        for d, expression in enumerate(array.strides or ()):
+            if isinstance(expression, Name):
+                self._keep_apart(d, shape, strides)
+
+    def _keep_apart(self, d: int, shape: Sequence[Term], strides: Sequence[Term]) -> None:
+        """A named stride keeps elements apart, so it is no shorter than a row of neighbours.
+
+        Not needed for proofs, where layouts are injective anyway, but a contract may not say the contrary.
+        """
+        without = (t.le(shape[d], t.ONE), *(t.eq(size, t.ZERO) for size in shape))
+        for size, stride in zip(shape, strides, strict=True):
+            if stride is t.ONE:
+                self.facts.append(t.or_(*without, t.le(size, strides[d])))
 
     def _bind_scalar(self, scalar: ScalarArgument) -> None:
         if scalar.dtype not in INT_BITS:

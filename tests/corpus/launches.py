@@ -216,9 +216,10 @@ def _allocations(spec: LaunchSpec) -> dict[str, tuple[str, int]]:
         first, *others = sorted(group, reverse=True)
         for place, name in enumerate((first, *others)):
             places[name] = (f"{first}'s memory", place)
-    for clause in spec.requires:
-        if isinstance(clause, SameArray):
-            places[clause.first] = places[clause.second] = (f"{clause.first}'s memory", 0)
+    for group in spec.same_arrays():
+        first = min(group)
+        for name in group:
+            places[name] = (f"{first}'s memory", 0)
     return places
 
 

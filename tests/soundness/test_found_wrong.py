@@ -1,0 +1,113 @@
+"""Launches that were once proved although a launch of their contract is faulty; corpus kernels hold the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.check import check_paths
+from tileverify.frontend.bytecode import encode
+from tileverify.frontend.bytecode.builder import I8, I32, ModuleBuilder, pointer, tile
+from tileverify.results import KernelResult, Verdict
+
+FIRST_TILE = """
+import cuda.tile as ct
+
+@ct.kernel
+def first_tile(x, out, TILE: ct.Constant[int]):
+    ct.store(out, index=(ct.bid(0),), tile=ct.load(x, index=(0,), shape=(TILE,)))
+"""
+ROWS = """
+import cuda.tile as ct
+
+@ct.kernel
+def copy_rows(x, out, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, index=(i, 0), tile=ct.load(x, index=(i, 0), shape=(1, TILE)))
+"""
+PAIRS = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark_pairs(idx, out):
+    i = ct.bid(0)
+    p = ct.load(idx, index=(i, 0), shape=(1, 1)).item()
+    q = ct.load(idx, index=(i, 1), shape=(1, 1)).item()
+    ct.store(out, index=(p,), tile=ct.zeros((1,), dtype=ct.int32))
+    ct.store(out, index=(q,), tile=ct.zeros((1,), dtype=ct.int32))
+"""
+
+
+def checked(folder: Path, source: str | bytes, spec: str) -> KernelResult:
+    kernel = folder / ("kernel.py" if isinstance(source, str) else "kernel.tileirbc")
+    kernel.write_bytes(source.encode() if isinstance(source, str) else source)
+    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
+    (result,) = check_paths([str(kernel)]).results
+    return result
+
+
+@pytest.mark.parametrize("fact", ["N == 0 or M % N == 0", "not (N != 0 and M % N != 0)", "N == 0 or M // N >= 1"])
+def test_a_fact_that_excuses_zero_does_not_exclude_it(tmp_path: Path, fact: str) -> None:
+    spec = f"""
+kernel = "first_tile"
+grid = [3]
+requires = ["M == 384", "{fact}"]
+args = {{ x = "f32[N]", out = "f32[M]", TILE = 128 }}"""
+    result = checked(tmp_path, FIRST_TILE, spec)
+    assert (result.verdict, result.requires) == (Verdict.PROVED, ("N >= 1",))
+
+
+@pytest.mark.parametrize(
+    ("layout", "fact"),
+    [("M, 64; strides=(ld, 1)", "ld < 64"), ("M, 64; strides=(ld, 1)", "ld == 1"), ("M, 2*K; strides=(K, 1)", "K > 0")],
+)
+def test_rows_that_overlap_by_the_users_own_facts_are_a_contradiction(tmp_path: Path, layout: str, fact: str) -> None:
+    spec = f"""
+kernel = "copy_rows"
+grid = ["M"]
+requires = ["M >= 4", "{fact}"]
+args = {{ x = "f32[M, 64]", out = "f32[{layout}]", TILE = 64 }}"""
+    result = checked(tmp_path, ROWS, spec)
+    assert [finding.code for finding in result.findings] == ["TV004"]
+
+
+def test_injective_says_nothing_of_two_names_of_one_element(tmp_path: Path) -> None:
+    spec = """
+kernel = "mark_pairs"
+grid = ["N"]
+requires = ["N > 3"]
+data = ["injective(idx)", "range(idx, 0, 2 * N)"]
+args = { idx = "i32[N, 2; strides=(1, 1)]", out = "i32[2 * N]" }"""
+    result = checked(tmp_path, PAIRS, spec)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.UNDECIDED, {"TV901"})
+
+
+def test_what_may_overlap_one_name_of_an_array_may_overlap_the_others(tmp_path: Path) -> None:
+    source = FIRST_TILE.replace("(x, out,", "(x, y, out,")
+    spec = """
+kernel = "first_tile"
+grid = ["N // 128"]
+requires = ["N % 128 == 0", "N >= 256", "x is y"]
+overlap = [["y", "out"]]
+args = { x = "f32[N]", y = "f32[N]", out = "f32[N]", TILE = 128 }"""
+    assert checked(tmp_path, source, spec).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(("shift", "verdict"), [(1, Verdict.REFUTED), (4, Verdict.PROVED)])
+def test_a_word_lies_at_a_multiple_of_its_size(tmp_path: Path, shift: int, verdict: Verdict) -> None:
+    builder = ModuleBuilder()
+    word, byte = tile(pointer(I32)), tile(pointer(I8))
+    with builder.entry("store_word", [word]) as f:
+        start = f.op("ptr_to_ptr", s=f.parameters[0], results=[byte])
+        place = f.op("offset", ptr=start, off=f.constant(tile(I32), shift))
+        target = f.op("ptr_to_ptr", s=place, results=[word])
+        f.op("store_ptr_tko", ptr=target, val=f.constant(tile(I32), 7))
+        f.op("return")
+    spec = """
+kernel = "store_word"
+grid = [1]
+args = { a = "i32[16]" }"""
+    result = checked(tmp_path, encode(builder.build()), spec)
+    assert result.verdict is verdict
+    assert [finding.code for finding in result.findings] == ["TV302"] * (verdict is Verdict.REFUTED)

@@ -170,10 +170,15 @@ def _any_grid(source: random.Random) -> Block:
 
 
 def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
-    """What clauses call ``x.shape[0]``, ``x.strides[0]``, ``xs.length`` and a scalar that an expression gives."""
+    """What clauses call ``x.shape[0]``, ``x.strides[0]``, ``xs.length`` and a scalar that an expression gives.
+
+    ``x.address`` is the place in the array's allocation, which the interpreter aligns to a page.
+    """
     known: dict[str, int] = {}
+    places = _allocations(spec)
     for array in spec.arrays():
         shape, strides = _layout(array, values)
+        known[f"{array.name}.address"] = places.get(array.name, ("", 0))[1] * ELEMENT_BYTES[array.dtype]
         known |= {f"{array.name}.shape[{axis}]": size for axis, size in enumerate(shape)}
         known |= {f"{array.name}.strides[{axis}]": stride for axis, stride in enumerate(strides)}
     for argument in spec.arguments:

@@ -6,16 +6,21 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+
+class NotUnderstood(Exception):
+    """A clause that says nothing to a person who knows the launch: cut off, or about other things."""
+
+
 _SIZED: Final = re.compile(r"\b(wrap|unsigned)(\d+)\(")
 
 
 def condition_of(text: str) -> Callable[[Mapping[str, int]], bool]:
     """The truth of ``text`` for values of the launch's names (``M``, ``grid.x``, ``x.shape[0]``).
 
-    The text of a clause is Python but for its names.  Raises `SyntaxError` for text that was cut off.
+    The text of a clause is Python but for its names.  Raises `NotUnderstood`, also when it is evaluated.
     """
     if "..." in text:
-        raise SyntaxError(f"the clause was cut off: {text}")
+        raise NotUnderstood(text)
     sized = _SIZED.sub(lambda found: f"{found[1]}({found[2]}, ", text)
 
     def holds(known: Mapping[str, int]) -> bool:
@@ -28,6 +33,8 @@ def condition_of(text: str) -> Callable[[Mapping[str, int]], bool]:
             return bool(eval(plain, {"__builtins__": {}, **_FUNCTIONS}, values))
         except ZeroDivisionError:
             return False
+        except (NameError, SyntaxError, TypeError) as error:
+            raise NotUnderstood(text) from error
 
     return holds
 

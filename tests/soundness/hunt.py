@@ -39,7 +39,8 @@ from tileverify.verifier.claim import Block, ConcreteLaunch
 from ..corpus.launches import SIZES, drawn_launches, some_blocks
 from .clause_text import condition_of
 
-SMALL = tuple(size for size in SIZES if size <= 300)
+SMALL = (*SIZES, 2049, 4100)
+TINY = (0, 1, 2, 3)
 LARGE = (0, 1, 2, 16, 129, 1 << 16, 46341, 1 << 20, (1 << 24) - 1, 1 << 30, (1 << 31) - 128, (1 << 31) - 1)
 """Sizes with which 32-bit products wrap."""
 NEGATIVE = (-1, -5, -(1 << 31))
@@ -69,12 +70,13 @@ class Hunter:
     """Looks for faults in changed versions of one kernel under one contract; keeps the launches that it drew."""
 
     unit: KernelUnit
-    small: int = 5
+    small: int = 4
+    tiny: int = 2
     large: int = 2
     _drawn: dict[tuple[str, ...], list[ConcreteLaunch]] = field(default_factory=dict)
 
     def launches(self, requires: tuple[str, ...]) -> list[ConcreteLaunch]:
-        """Launches of the contract that satisfy the clauses ``requires`` as well: usual sizes, then large ones."""
+        """Launches of the contract that satisfy ``requires`` as well: usual sizes, then tiny and large ones."""
         if requires not in self._drawn:
             clauses = [condition_of(text) for text in requires]
 
@@ -84,7 +86,11 @@ class Hunter:
                     tries=TRIES, admits=lambda known: all(holds(known) for holds in clauses),
                 )  # fmt: skip
 
-            drawn = [*draw(self.small, 2, SMALL, 24), *draw(self.large, 3, LARGE, None)]
+            drawn = [
+                *draw(self.small, 2, SMALL, 24),
+                *draw(self.tiny, 3, TINY, 24),
+                *draw(self.large, 4, LARGE, None),
+            ]
             self._drawn[requires] = [launch for launch in drawn if self._keeps_facts(launch)]
         return self._drawn[requires]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any, Final, TypeAlias
 
-from tileverify.frontend.bytecode.builder import constant
+from tileverify.frontend.bytecode.builder import constant, scalar
 from tileverify.frontend.bytecode.enums import ENUMS
 from tileverify.frontend.bytecode.model import Bounded, DivBy, Entry, Op, TileType, TokenType, Value
 from tileverify.frontend.bytecode.optable import BY_NAME
@@ -25,7 +25,12 @@ _SIBLINGS: Final = (
 )
 _LOADS_AND_STORES: Final = ("load_ptr_tko", "store_ptr_tko", "load_view_tko", "store_view_tko")
 _ATOMICS: Final = ("atomic_rmw_tko", "atomic_cas_tko", "atomic_red_view_tko")
-_FURTHER: Final = (("addi", 1), ("subi", 1), ("muli", 2), ("divi", 2), ("remi", 2), ("muli", 0), ("addi", 1 << 31))
+_FURTHER: Final = (
+    ("addi", 1), ("subi", 1), ("addi", 1 << 31), ("muli", 2), ("muli", -1), ("muli", 0), ("muli", 1 << 16),
+    ("divi", 2), ("divi", 3), ("remi", 2), ("remi", 5), ("mini", 3), ("maxi", 1), ("xori", 1), ("xori", -1),
+    ("andi", -2), ("andi", 3), ("ori", 1), ("shli", 1), ("shri", 1), ("mulhii", 1 << 30),
+)  # fmt: skip
+_INDEX: Final = ("index", "off", "lower", "upper", "step", "inits", "shape", "strides", "arg", "cmp")
 _ROUNDINGS: Final = ("zero", "negative_inf", "positive_inf")
 _FIXED: Final = ("assume",)
 """Ops whose operand is a promise: another value there makes a promise that nobody could keep."""
@@ -104,7 +109,7 @@ def rewire_operand(entry: Entry, site: Site, random: Random) -> str | None:
 
 
 def rewire_index(entry: Entry, site: Site, random: Random) -> str | None:
-    taken = [(place, value) for place, value in places(site.op) if place[0] in ("index", "off", "ptr", "view", "base")]
+    taken = [(p, value) for p, value in places(site.op) if p[0] in (*_INDEX, "ptr", "view", "base", "mask")]
     return _rewire(entry, site, random, taken)
 
 
@@ -135,24 +140,47 @@ def pin_operand(entry: Entry, site: Site, random: Random) -> str | None:
     return f"{site.op.name}: {place} becomes {number}"
 
 
-def perturb_operand(entry: Entry, site: Site, random: Random) -> str | None:
-    """An integer operand is computed further: plus 1, times 2, modulo 2, ..."""
-    taken = _integers(site.op, bits=2)
-    if not taken or site.op.name in _FIXED:
+def _perturb(site: Site, random: Random, taken: list[tuple[Place, Value]]) -> str | None:
+    """An integer operand is computed further: plus 1, times 2, modulo 2, through a narrower type, ..."""
+    if not taken:
         return None
     place, value = random.choice(taken)
+    kind = value.type
+    assert isinstance(kind, TileType)
+    narrower = [bits for bits in (8, 16, 32) if bits < integer_bits(kind)]
+    if narrower and random.random() < 0.15:
+        made, text = _through(kind, value, random.choice(narrower), random)
+    else:
+        made, text = _computed(kind, value, random)
+    site.insert_before(*made)
+    site.set_operand(place, made[-1].result)
+    return f"{site.op.name}: {place} becomes {text}"
+
+
+def _computed(kind: TileType, value: Value, random: Random) -> tuple[tuple[Op, ...], str]:
     name, number = random.choice(_FURTHER)
-    assert isinstance(value.type, TileType)
-    made = made_constant(value.type, number)
-    attributes: dict[str, Any] = {"ovf": "none"}
-    if name in ("divi", "remi"):
-        attributes = {"sgn": random.choice(ENUMS["signedness"])}
+    other = made_constant(kind, number)
+    attributes: dict[str, Any] = {}
+    for attribute in BY_NAME[name].attributes:
+        attributes[attribute.name] = "none" if attribute.name == "ovf" else random.choice(ENUMS["signedness"])
     if name == "divi":
         attributes["rnd"] = "zero" if attributes["sgn"] == "unsigned" else random.choice(_ROUNDINGS)
-    further = made_op(name, value.type, {"lhs": value, "rhs": made.result}, attributes)
-    site.insert_before(made, further)
-    site.set_operand(place, further.result)
-    return f"{site.op.name}: {place} becomes {name} of itself and {number} ({', '.join(attributes.values())})"
+    made = made_op(name, kind, {"lhs": value, "rhs": other.result}, attributes)
+    return (other, made), f"{name} of itself and {number} {' '.join(attributes.values())}".rstrip()
+
+
+def _through(kind: TileType, value: Value, bits: int, random: Random) -> tuple[tuple[Op, ...], str]:
+    narrow = made_op("trunci", TileType(scalar(f"i{bits}"), kind.shape), {"s": value}, {"ovf": "none"})
+    reading = random.choice(ENUMS["signedness"])
+    return (narrow, made_op("exti", kind, {"s": narrow.result}, {"sgn": reading})), f"its low {bits} bits, {reading}"
+
+
+def perturb_operand(entry: Entry, site: Site, random: Random) -> str | None:
+    return _perturb(site, random, [] if site.op.name in _FIXED else _integers(site.op, bits=2))
+
+
+def perturb_index(entry: Entry, site: Site, random: Random) -> str | None:
+    return _perturb(site, random, [(place, value) for place, value in _integers(site.op, bits=2) if place[0] in _INDEX])
 
 
 def permute_grid(entry: Entry, site: Site, random: Random) -> str | None:
@@ -184,6 +212,9 @@ def change_opcode(entry: Entry, site: Site, random: Random) -> str | None:
 def change_arithmetic(entry: Entry, site: Site, random: Random) -> str | None:
     """Predicate, signedness, rounding or overflow promise of an integer op."""
     op = site.op
+    if op.name == "for":
+        op.flags = op.flags ^ {"unsignedCmp"}
+        return f"for: counts {'unsigned' if op.flags else 'signed'}"
     names = [name for name in ("pred", "sgn", "rnd", "ovf") if name in op.attributes]
     if not _integers(op) or op.name == "assume" or not names:
         return None
@@ -321,6 +352,7 @@ MUTATORS: Final[Mapping[str, Mutator]] = {
     "carried": rewire_carried,
     "pin": pin_operand,
     "perturb": perturb_operand,
+    "perturb-index": perturb_index,
     "grid": permute_grid,
     "opcode": change_opcode,
     "arithmetic": change_arithmetic,
@@ -337,3 +369,7 @@ MUTATORS: Final[Mapping[str, Mutator]] = {
     "branches": swap_branches,
     "guard": drop_guard,
 }
+
+_OFTENER: Final = ("perturb", "perturb-index", "index", "rewire", "carried", "swap", "constant", "opcode")
+KINDS: Final = (*MUTATORS, *_OFTENER, *_OFTENER)
+"""What a change is drawn from: changes of what is computed are oftener harmless than those of accesses."""

@@ -22,13 +22,17 @@ AGAIN = range(24)
 
 @cache
 def judged() -> tuple[Judged, ...]:
-    campaign = Campaign(timeout_s=None, small=3, large=1)
+    campaign = Campaign(timeout_s=None, small=2, tiny=1, large=1)
     return tuple(map(campaign.judge, mutants(corpus_units(), SEED, range(COUNT))))
 
 
 def test_no_proved_mutant_shows_a_fault() -> None:
     wrong = [f"{describe(each)}\n  {each.fault}" for each in judged() if each.fault]
     assert not wrong, "\n".join(wrong)
+
+
+def test_every_clause_can_be_read() -> None:
+    assert not [each.unread for each in judged() if each.unread]
 
 
 def test_no_mutant_breaks_the_tool() -> None:
@@ -46,7 +50,7 @@ def test_most_mutants_are_decided() -> None:
 
 def test_the_hunt_finds_what_the_prover_finds() -> None:
     """A prover that called everything proved would not pass: most refuted mutants show a fault in a few launches."""
-    campaign = Campaign(timeout_s=None, small=3, large=1)
+    campaign = Campaign(timeout_s=None, small=2, tiny=1, large=1)
     refuted = [each for each in judged() if each.result.verdict is Verdict.REFUTED][:60]
     found = [each for each in refuted if campaign.hunt(each.mutant, each.result)]
     assert len(found) >= 0.7 * len(refuted), f"{len(found)} of {len(refuted)}"

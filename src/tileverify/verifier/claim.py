@@ -30,12 +30,16 @@ class ConcreteArray:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteLaunch:
-    """Numbers for every argument of the entry, by the launch spec's argument names, and the grid."""
+    """Numbers for every argument of the entry, by the launch spec's argument names, and the grid.
+
+    ``floats``: float scalars; one that is not named is 0, as no contract speaks of them.
+    """
 
     grid: Block
     arrays: Mapping[str, ConcreteArray]
     scalars: Mapping[str, int]
     lists: Mapping[str, tuple[ConcreteArray, ...]] = field(default_factory=dict)
+    floats: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,8 +182,8 @@ class _Builder:
                 yield expression, INDEX_MAX[array.index_bits]
         for scalar in self.scalars.values():
             if scalar.value is not None and scalar.dtype in INT_BITS:
-                bits = INT_BITS[scalar.dtype]
-                yield scalar.value, 2 ** (bits - 1) - 1 if bits > 1 else None
+                bits = INT_BITS[scalar.dtype] - (scalar.dtype[0] != "u")
+                yield scalar.value, 2**bits - 1 if bits > 0 else None
         for listed in _lists(self.launch.arguments):
             yield listed.length, None
 

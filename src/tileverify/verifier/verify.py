@@ -132,7 +132,9 @@ class _Verification:
         return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
 
     def _assume(self, facts: tuple[Term, ...]) -> None:
-        self._decider = Decider(facts, self.options.limits)
+        limit = self.options.timeout_s
+        deadline = None if limit is None else self._started + limit
+        self._decider = Decider(facts, self.options.limits, deadline)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 

@@ -7,6 +7,7 @@ verdict as a fast one.
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -29,8 +30,8 @@ class Answer(enum.Enum):
 class Limits:
     """``linear``/``nonlinear``: Z3 resource units for one question; ``rounds``: refinements of the linear rung."""
 
-    linear: int = 4_000_000
-    nonlinear: int = 8_000_000
+    linear: int = 400_000
+    nonlinear: int = 2_000_000
     rounds: int = 60
 
 
@@ -52,10 +53,14 @@ class Result:
 
 @dataclass
 class Decider:
-    """Answers questions "can these conditions hold together?" under fixed ``facts``."""
+    """Answers questions "can these conditions hold together?" under fixed ``facts``.
+
+    ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
+    """
 
     facts: Sequence[Term]
     limits: Limits = Limits()
+    deadline: float | None = None
     _rung: _Rung | None = field(default=None, init=False)
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
@@ -67,16 +72,19 @@ class Decider:
         """
         wanted = [expand(condition) for condition in conditions]
         if self._rung is None:
-            self._rung = _Rung([expand(fact) for fact in self.facts], exact_products=False)
+            self._rung = self._new_rung(exact_products=False)
         merged = self._merge(self._rung, wanted, [(expand(a), expand(b)) for a, b in twins])
         result = self._linear(self._rung, merged, self.limits.rounds)
         if result.answer is not Answer.UNKNOWN:
             return result
-        exact = _Rung([expand(fact) for fact in self.facts], exact_products=True)
+        exact = self._new_rung(exact_products=True)
         exact.push(merged)
         answer = exact.check(self.limits.nonlinear)
         model = exact.model() if answer is Answer.SATISFIABLE else None
         return Result(answer, "non-linear integers", model)
+
+    def _new_rung(self, *, exact_products: bool) -> _Rung:
+        return _Rung([expand(fact) for fact in self.facts], self.deadline, exact_products=exact_products)
 
     def _merge(self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]]) -> list[Term]:
         """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
@@ -142,7 +150,8 @@ def _replace(term: Term, replacements: Mapping[Term, Term]) -> Term:
 class _Rung:
     """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
 
-    def __init__(self, facts: Sequence[Term], *, exact_products: bool) -> None:
+    def __init__(self, facts: Sequence[Term], deadline: float | None, *, exact_products: bool) -> None:
+        self.deadline = deadline
         self.encoder = Encoder(exact_products=exact_products)
         # A context of its own: the solver's choices then depend on this question alone, not on earlier ones.
         self.solver = z3.SimpleSolver(ctx=self.encoder.context)
@@ -192,6 +201,11 @@ class _Rung:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
 
     def check(self, limit: int) -> Answer:
+        if self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return Answer.UNKNOWN
+            self.solver.set("timeout", int(1000 * left) + 1)
         self.solver.set("rlimit", limit)
         outcome = self.solver.check()
         if outcome == z3.unsat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,24 +15,28 @@ from .access_log import BlockLog
 from .arguments import bind_launch
 from .control import run_block
 from .faults import UnspecifiedUse
-from .machine import Budget
-from .memory import Memory
+from .machine import Budget, GridPoint
+from .memory import Memory, MemoryImage
 from .values import Array
 
 
 @dataclass(frozen=True, slots=True)
 class GridRun:
-    """``arrays``: contents after the run, by allocation, in the type and shape they were given.  One log per block."""
+    """``arrays``: contents after the run, by allocation, in the type and shape they were given.  One log per block.
+
+    ``image`` tells where the launch lay in memory, which the addresses in the logs refer to.
+    """
 
     arrays: Mapping[str, Array]
     logs: tuple[BlockLog, ...]
+    image: MemoryImage
 
 
 def run_grid(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], launch: ConcreteLaunch,
-    contents: Mapping[str, Array], budget: Budget,
+    contents: Mapping[str, Array], budget: Budget, blocks: Iterable[GridPoint] | None = None,
 ) -> GridRun:  # fmt: skip
-    """Run all blocks in the order of their ids (x fastest).
+    """Run all blocks in the order of their ids (x fastest), or only ``blocks``, in their order.
 
     ``contents`` gives the memory of the launch by allocation name: C-contiguous arrays of any NumPy type whose bytes
     are the allocation's.  Blocks see what earlier ones wrote; races are for the logs' reader to find.
@@ -43,8 +47,8 @@ def run_grid(
     bound = bind_launch(module, entry, parameters, launch, data)
     memory = Memory(bound.image)
     logs = []
-    for z, y, x in product(*(range(size) for size in reversed(launch.grid))):
-        log = run_block(bound.program, bound.arguments, memory, launch.grid, (x, y, z), budget)
+    for block in _all_blocks(launch.grid) if blocks is None else blocks:
+        log = run_block(bound.program, bound.arguments, memory, launch.grid, block, budget)
         if log.stopped is not None:
             raise log.stopped
         if log.left_out:
@@ -55,4 +59,8 @@ def run_grid(
         if allocation.name in contents:
             before = contents[allocation.name]
             after[allocation.name] = memory.bytes_of(number).view(before.dtype).reshape(before.shape)
-    return GridRun(after, tuple(logs))
+    return GridRun(after, tuple(logs), bound.image)
+
+
+def _all_blocks(grid: GridPoint) -> Iterable[GridPoint]:
+    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))

@@ -1,0 +1,272 @@
+"""What the corpus' kernels compute, written with NumPy alone, and the numbers that each launch is computed with.
+
+A reference takes the array arguments (float64 for floats) and the numbers of the launch, and returns the arguments
+that change with all their values after the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problems import Numbers
+
+Array = NDArray[Any]
+Arrays = Mapping[str, Array]
+Values = Mapping[str, Any]
+Reference = Callable[[Arrays, Values], Arrays]
+
+
+def _copy(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"]}
+
+
+def _relu_into(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.maximum(a["x"], 0)}
+
+
+def _product(a: Arrays, _: Values) -> Arrays:
+    return {"C": a["A"] @ a["B"]}
+
+
+def _softmax(a: Arrays, _: Values) -> Arrays:
+    shifted = np.exp(a["x"] - a["x"].max(axis=1, keepdims=True))
+    return {"out": shifted / shifted.sum(axis=1, keepdims=True)}
+
+
+def _first_columns(count: int, change: Callable[[Array], Array]) -> Reference:
+    def reference(a: Arrays, _: Values) -> Arrays:
+        out = a["out"].copy()
+        out[:, :count] = change(a["x"][:, :count])
+        return {"out": out}
+
+    return reference
+
+
+def _write_at(a: Arrays, v: Values) -> Arrays:
+    cache = a["cache"].copy()
+    cache[:, v["position"]] = a["new"]
+    return {"cache": cache}
+
+
+def _running_sum(a: Arrays, _: Values) -> Arrays:
+    rows, columns = a["x"].shape
+    return {"out": a["x"].reshape(rows, -1, 128).cumsum(axis=1).reshape(rows, columns)}
+
+
+def _header_and_lines(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    out[0, :64] = v["value"]
+    out[1:, :64] = 0
+    return {"out": out}
+
+
+def _embedding(a: Arrays, _: Values) -> Arrays:
+    ids, table = a["ids"], a["table"]
+    known = (ids >= 0) & (ids < len(table))
+    return {"out": np.where(known[:, None], table[np.where(known, ids, 0)], 0)}
+
+
+def _histogram(a: Arrays, _: Values) -> Arrays:
+    values, bins = a["values"], a["bins"]
+    counted = values[(values >= 0) & (values < len(bins))]
+    return {"bins": bins + np.bincount(counted, minlength=len(bins)).astype(bins.dtype)}
+
+
+def _append(a: Arrays, v: Values) -> Arrays:
+    cache = a["cache"].copy()
+    cache[:, :, v["position"]] = a["new"]
+    return {"cache": cache}
+
+
+def _append_at(a: Arrays, _: Values) -> Arrays:
+    cache = a["cache"].copy()
+    for sequence, position in enumerate(a["positions"]):
+        cache[sequence, :, position] = a["new"][sequence]
+    return {"cache": cache}
+
+
+def _reverse_tiles(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"].reshape(-1, 256)[::-1].reshape(-1)}
+
+
+def _scatter(a: Arrays, _: Values) -> Arrays:
+    out, target = a["out"].copy(), a["target"]
+    inside = (target >= 0) & (target < len(out))
+    out[target[inside]] = a["x"][inside]
+    return {"out": out}
+
+
+def _silu_and_mul(a: Arrays, _: Values) -> Arrays:
+    gate, up = np.split(a["x"], 2, axis=1)
+    return {"out": gate / (1 + np.exp(-gate)) * up}
+
+
+def _sliding_maximum(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.array([a["x"][start : start + 128].max() for start in range(0, len(a["x"]), 64)])}
+
+
+def _smooth(a: Arrays, _: Values) -> Arrays:
+    padded = np.pad(a["x"], 1)
+    return {"out": (padded[:-2] + padded[1:-1] + padded[2:]) / 3}
+
+
+def _clear_even_halves(a: Arrays, _: Values) -> Arrays:
+    return {"x": np.where(np.arange(len(a["x"])) % 128 < 64, 0, a["x"])}
+
+
+def _fill(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.arange(len(a["out"])) // 1024}
+
+
+def _clear_first_half(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.where(np.arange(256) < 128, 0, a["out"])}
+
+
+def _attention(a: Arrays, v: Values) -> Arrays:
+    query, key, value = a["Q"], np.repeat(a["K"], 4, axis=1), np.repeat(a["V"], 4, axis=1)
+    scores = query @ key.swapaxes(2, 3) * v["scale"]
+    scores = np.where(np.tri(query.shape[2], dtype=np.bool_), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=3, keepdims=True))
+    return {"Out": weights / weights.sum(axis=3, keepdims=True) @ value}
+
+
+def _layer_norm(a: Arrays, v: Values) -> Arrays:
+    mean, variance = a["x"].mean(axis=1), a["x"].var(axis=1)
+    rstd = 1 / np.sqrt(variance + v["eps"])
+    normal = (a["x"] - mean[:, None]) * rstd[:, None]
+    return {"out": normal * a["weight"] + a["bias"], "mean": mean, "rstd": rstd}
+
+
+def _rope(a: Arrays, _: Values) -> Arrays:
+    low, high = np.split(a["q"], 2, axis=3)
+    cos, sin = a["cos"], a["sin"]
+    return {"q": np.concatenate([low * cos - high * sin, high * cos + low * sin], axis=3)}
+
+
+REFERENCES: Final[dict[str, Reference]] = {
+    "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
+    "add_one": lambda a, v: {"out": a["x"] + 1},
+    "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
+    "append": _append,
+    "append_at": _append_at,
+    "axpy": lambda a, v: {"y": v["alpha"] * a["x"] + a["y"]},
+    "batched_matmul": _product,
+    "clear_even_halves": _clear_even_halves,
+    "constant_step": _copy,
+    "copy_2d": _copy,
+    "copy_in_chunks": _copy,
+    "copy_rows": _first_columns(512, lambda x: x),
+    "double": lambda a, v: {"out": 2 * a["x"]},
+    "embedding": _embedding,
+    "fill": _fill,
+    "fill_by_byte_counter": _clear_first_half,
+    "fill_row": lambda a, v: {"out": np.full_like(a["out"], v["value"])},
+    "flash_attention": _attention,
+    "header_and_lines": _header_and_lines,
+    "histogram": _histogram,
+    "large_copy": _copy,
+    "layer_norm": _layer_norm,
+    "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
+    "matmul": _product,
+    "matmul_swizzled": _product,
+    "negate_rows": _first_columns(128, np.negative),
+    "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
+    "persistent_matmul": _product,
+    "persistent_softmax": _softmax,
+    "relu": lambda a, v: {"x": np.maximum(a["x"], 0)},
+    "relu_into": _relu_into,
+    "reverse_rows": lambda a, v: {"out": a["x"][:, ::-1]},
+    "reverse_tiles": _reverse_tiles,
+    "rope": _rope,
+    "running_sum": _running_sum,
+    "scale_columns": lambda a, v: {"out": a["x"] * a["scale"]},
+    "scatter_elements": _scatter,
+    "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
+    "silu_and_mul": _silu_and_mul,
+    "sliding_maximum": _sliding_maximum,
+    "smooth": _smooth,
+    "softmax": _softmax,
+    "split_k": lambda a, v: {"C": a["C"] + a["A"] @ a["B"]},
+    "store_twice": _copy,
+    "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
+    "total": lambda a, v: {"out": a["out"] + a["x"].sum()},
+    "transpose": lambda a, v: {"out": a["x"].T},
+    "vector_add": lambda a, v: {"out": a["x"] + a["y"]},
+    "write_at": _write_at,
+}
+"""By kernel name: launches of one kernel compute the same."""
+
+WITHOUT_REFERENCE: Final[dict[str, str]] = {}
+"""Proved launches (label ids) that nothing is computed for, each with the reason."""
+
+
+def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
+    return tuple((i, j, 0) for i in (0, x - 1) for j in (0, y - 1))
+
+
+NUMBERS: Final[dict[str, Numbers]] = {
+    "contract/any_grid.py::add_one[any-grid]": Numbers({"N": 300}, grid=(3, 1, 1)),
+    "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
+    "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
+    "order/loop_carried.py::running_sum[whole-tiles]": Numbers({"M": 6, "N": 640}),
+    "order/parallel_stores.py::fill_row[any-size]": Numbers({"M": 5, "N": 300, "value": 2.5}),
+    "order/same_array_twice.py::relu_into[compiler-told]": Numbers({"N": 700}),
+    "order/scratch_row.py::scratch_row[any-rows]": Numbers({"M": 9}),
+    "order/two_stores.py::store_twice[any-size]": Numbers({"N": 500}),
+    "out_of_bounds/byte_counter.py::fill_by_byte_counter[128-lanes]": Numbers({}),
+    "out_of_bounds/unsigned_positions.py::look_up_bytes[whole-table]": Numbers({"N": 384}),
+    "race_free/axpy.py::axpy[any-size]": Numbers({"N": 1300, "alpha": 0.75}),
+    "race_free/axpy.py::axpy[one-million]": Numbers({"alpha": -1.5}),
+    "race_free/batched_matmul.py::batched_matmul[any-size]": Numbers({"Q": 3, "M": 100, "N": 72, "K": 136}),
+    "race_free/early_return.py::copy_rows[more-blocks-than-rows]": Numbers({"M": 40, "N": 600}),
+    "race_free/elementwise_2d.py::scale_columns[contiguous]": Numbers({"M": 50, "N": 300}),
+    "race_free/elementwise_2d.py::scale_columns[padded-rows]": Numbers({"M": 50, "N": 300, "ldx": 312, "ldo": 305}),
+    "race_free/elementwise_3d.py::add_bias[any-size]": Numbers({"B": 3, "M": 20, "N": 150}),
+    "race_free/exclusive_branches.py::header_and_lines[any-rows]": Numbers({"M": 7, "N": 80, "value": -3.0}),
+    "race_free/gather_rows.py::embedding[ids-32-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
+    "race_free/gather_rows.py::embedding[ids-64-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
+    "race_free/histogram_atomic.py::histogram[any-data]": Numbers({"N": 1000, "C": 600}),
+    "race_free/kv_cache_append.py::append[one-position]": Numbers({"B": 3, "H": 4, "S": 6, "position": 5}),
+    "race_free/kv_cache_append.py::append_at[position-per-sequence]": Numbers({"B": 3, "H": 4, "S": 6}),
+    "race_free/large_copy.py::large_copy[any-size]": Numbers({"N": 5000}),
+    "race_free/list_of_arrays.py::sum_all[any-length]": Numbers({"N": 600, "L": 4}),
+    "race_free/matmul.py::matmul[any-size]": Numbers({"M": 200, "N": 136, "K": 104}),
+    "race_free/matmul.py::matmul[transposed-weights]": Numbers({"M": 100, "N": 136, "K": 200}),
+    "race_free/matmul.py::matmul[square-4096]": Numbers({}, blocks=_corners(32, 64)),
+    "race_free/persistent_matmul.py::persistent_matmul[any-size-132-blocks]": Numbers({"M": 1600, "N": 1500, "K": 72}),
+    "race_free/persistent_softmax.py::persistent_softmax[528-blocks]": Numbers({"M": 700, "N": 1000}),
+    "race_free/reduction_atomic.py::total[any-size]": Numbers({"N": 5000}),
+    "race_free/relu_inplace.py::relu[one-argument]": Numbers({"N": 700}),
+    "race_free/relu_inplace.py::relu_into[distinct-arrays]": Numbers({"N": 700}),
+    "race_free/relu_inplace.py::relu_into[same-array-in-one-alias-group]": Numbers({"N": 700}),
+    "race_free/reverse_tiles.py::reverse_tiles[any-size]": Numbers({"N": 1280}),
+    "race_free/scatter_affine.py::reverse_rows[any-size]": Numbers({"M": 5, "N": 700}),
+    "race_free/scatter_permutation.py::scatter_elements[injective]": Numbers({"N": 600, "P": 580}),
+    "race_free/scatter_permutation.py::scatter_elements[permutation]": Numbers({"N": 600}),
+    "race_free/silu_and_mul.py::silu_and_mul[whole-tiles]": Numbers({"M": 6, "N": 768}),
+    "race_free/sliding_maximum.py::sliding_maximum[any-size]": Numbers({"N": 1000}),
+    "race_free/split_k_atomic.py::split_k[four-parts]": Numbers({"M": 100, "N": 136, "K": 392}),
+    "race_free/stencil.py::smooth[distinct-arrays]": Numbers({"N": 1000}),
+    "race_free/strided_store.py::clear_even_halves[any-size]": Numbers({"N": 1000}),
+    "race_free/tuple_arguments.py::add_pair[any-size]": Numbers({"N": 700}),
+    "race_free/unchecked_bounds.py::double[whole-tiles]": Numbers({"N": 1024}),
+    "race_free/while_loop.py::copy_in_chunks[any-size]": Numbers({"M": 5, "N": 700}),
+    "racy/collapsed_rows.py::copy_2d[expanded-input]": Numbers({"M": 100, "N": 150}),
+    "racy/index_wrap.py::fill[grid-that-fits]": Numbers({"N": 5000}),
+    "racy/persistent_wrong_step.py::constant_step[as-many-blocks-as-the-step]": Numbers({"N": 150_000}),
+    "showcase/flash_attention.py::flash_attention[grouped-causal]": Numbers(
+        {"B": 2, "HK": 2, "S": 200, "scale": 0.125}
+    ),
+    "showcase/layer_norm.py::layer_norm[any-size]": Numbers({"M": 6, "N": 2500, "eps": 1e-5}),
+    "showcase/matmul_swizzled.py::matmul_swizzled[any-size]": Numbers({"M": 1300, "N": 400, "K": 72}),
+    "showcase/permute.py::permute_heads[any-size]": Numbers({"B": 2, "H": 5, "M": 100}),
+    "showcase/rope.py::rope[heads-up-to-32]": Numbers({"B": 2, "H": 20, "S": 9}),
+    "showcase/softmax.py::softmax[any-rows]": Numbers({"M": 9, "N": 1500}),
+    "showcase/transpose.py::transpose[any-size]": Numbers({"M": 200, "N": 100}),
+    "showcase/vector_add.py::vector_add[any-size]": Numbers({"N": 5000}),
+}
+"""By label id: sizes that give several blocks and, where the contract allows it, tiles that stick out."""

@@ -8,7 +8,7 @@ import pytest
 
 from tileverify.check import check_paths
 from tileverify.frontend.bytecode import encode
-from tileverify.frontend.bytecode.builder import I8, I32, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.builder import I8, I32, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.results import KernelResult, Verdict
 
 FIRST_TILE = """
@@ -36,6 +36,16 @@ def mark_pairs(idx, out):
     q = ct.load(idx, index=(i, 1), shape=(1, 1)).item()
     ct.store(out, index=(p,), tile=ct.zeros((1,), dtype=ct.int32))
     ct.store(out, index=(q,), tile=ct.zeros((1,), dtype=ct.int32))
+"""
+
+
+ABOVE_127 = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark_if_large(x, out, n):
+    if n > 127:
+        ct.store(out, index=(0,), tile=ct.zeros((1,), dtype=ct.int32))
 """
 
 
@@ -111,3 +121,31 @@ args = { a = "i32[16]" }"""
     result = checked(tmp_path, encode(builder.build()), spec)
     assert result.verdict is verdict
     assert [finding.code for finding in result.findings] == ["TV302"] * (verdict is Verdict.REFUTED)
+
+
+def test_a_size_passed_as_an_unsigned_byte_reaches_255(tmp_path: Path) -> None:
+    spec = """
+kernel = "mark_if_large"
+grid = [2]
+args = { x = "f32[N]", out = "i32[1]", n = "u8 = N" }"""
+    assert checked(tmp_path, ABOVE_127, spec).verdict is Verdict.REFUTED
+
+
+def test_lanes_of_a_carried_tile_have_values_of_their_own(tmp_path: Path) -> None:
+    builder, square = ModuleBuilder(), tile(I32, 4, 4)
+    with builder.entry("antisymmetric", [tile(pointer(I32))]) as f:
+        start = f.op("reshape", s=f.op("iota", results=[tile(I32, 16)]), results=[square])
+        zero, one = f.constant(tile(I32), 0), f.constant(tile(I32), 1)
+        with f.for_(zero, f.op("get_num_tile_blocks")[0], one, [start]) as loop:
+            _, values = loop.arguments
+            mirrored = f.op("permute", s=values, perm=(1, 0), results=[square])
+            f.op("continue", args=[f.op("subi", lhs=values, rhs=mirrored, ovf="none")])
+        base = f.op("reshape", s=f.parameters[0], results=[tile(pointer(I32), 1, 1)])
+        places = f.op("offset", ptr=f.op("broadcast", s=base, results=[tile(pointer(I32), 4, 4)]), off=loop.results[0])
+        f.op("load_ptr_tko", ptr=places, results=[square, TOKEN])
+        f.op("return")
+    spec = """
+kernel = "antisymmetric"
+grid = ["N"]
+args = { a = "i32[16 * N]" }"""
+    assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED

@@ -3,6 +3,7 @@
 A pointer is (origin, byte offset), the offset a mathematical integer.  ``offset`` has undefined results when its
 product or sum overflows 64 bits; no promise is made for that here, because a lane that is accessed with such an offset
 lies outside its allocation (TV302 asks for exactly that, without wrapping), and a lane that is masked off needs none.
+Only a second offset could come back from where the first has overflowed: then the origin is given up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_
 from .values import Pointer, unknown_origin
 
 _ADDRESS_MAX: Final = 2**63 - 1
+_FAR: Final = 2**61
 
 
 def address_of(origin: Origin) -> Term:
@@ -52,7 +54,16 @@ def offset(m: Machine, op: Op) -> Pointer:
     if pointee(op.value("ptr")).packed:
         raise m.unsupported(op, "a pointer to 4-bit elements")
     counted = number(elements, element_bits(op.value("off")))
-    return Pointer(pointer.origin, add(pointer.offset, scale(pointee(op.value("ptr")).bytes, counted)))
+    step = scale(pointee(op.value("ptr")).bytes, counted)
+    if pointer.offset is not ZERO and not (_near(pointer.offset) and _near(step)):
+        # p + 2**61 - 2**61 lies inside, but its first sum has already overflowed: nothing is known of the result.
+        return Pointer(unknown_origin(pointee(op.value("ptr")).bytes), ZERO)
+    return Pointer(pointer.origin, add(pointer.offset, step))
+
+
+def _near(offset: Term) -> bool:
+    """Whether a byte offset is so small that adding it to an address cannot overflow."""
+    return offset.low is not None and offset.high is not None and -_FAR <= offset.low and offset.high <= _FAR
 
 
 def pointer_to_pointer(m: Machine, op: Op) -> Pointer:

@@ -6,8 +6,8 @@ import pytest
 
 from tileverify.frontend.sources.expressions import parse_condition
 from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import GRID
-from tileverify.frontend.symbolic.terms import Scope, Term
+from tileverify.frontend.symbolic.summary import BID, GRID
+from tileverify.frontend.symbolic.terms import Function, Scope, Term
 from tileverify.verifier.wording import clause_text
 
 M, N = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in "MN")
@@ -25,6 +25,10 @@ P = t.var("p", Scope.LAUNCH, -(2**31), 2**31 - 1)
         (t.or_(t.lt(M, N), t.le(t.const(4), M)), "M >= 4 or M < N"),
         (t.le(t.add(t.scale(2, M), t.neg(N), t.const(3)), t.mul(M, N)), "2 * M - N + 3 <= M * N"),
         (t.eq(t.minimum(M, N), t.floordiv(M, N)), "M // N == min(M, N)"),
+        (
+            t.le(GRID[0], t.ceildiv(t.unsigned(16, t.wrap(16, N)), t.const(128))),
+            "grid.x <= cdiv(((N + 32768) % 65536 - 32768) % 65536, 128)",
+        ),
         (t.lt(t.wrap(32, t.mul(M, N)), N), "(M * N + 2147483648) % 4294967296 - 2147483648 < N"),
     ],
 )
@@ -32,3 +36,20 @@ def test_text(condition: Term, text: str) -> None:
     written = clause_text(condition)
     assert written == text
     parse_condition(written)
+
+
+IDX = t.apply(Function("idx", Scope.LAUNCH, array="idx"), M)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        t.le(t.ONE, t.apply(Function("xor32", Scope.LAUNCH, 0), M, N)),
+        t.lt(IDX, N),
+        t.le(GRID[0], t.sub(N, BID[0])),
+        t.ne(t.floordiv(M, t.ZERO), N),
+    ],
+    ids=["bit operation", "contents", "block id", "division by zero"],
+)
+def test_nothing_is_said_that_a_launcher_cannot_check(condition: Term) -> None:
+    assert clause_text(condition) is None

@@ -29,8 +29,7 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
     """An obligation that speaks of the launch alone is itself the clause, path condition included (never hoisted
     out of it: that would reject launches that are fine)."""
     if conditions and all(map(launch_only, conditions)):
-        condition = t.not_(t.and_(*conditions))
-        yield Clause(condition, clause_text(condition))
+        yield from _spoken(t.not_(t.and_(*conditions)))
 
 
 def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
@@ -40,8 +39,7 @@ def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterat
     if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
-                condition = t.le(GRID[BID.index(index)], space)
-                yield Clause(condition, clause_text(condition))
+                yield from _spoken(t.le(GRID[BID.index(index)], space))
     for axis in (2, 1):
         yield _single(axis)
 
@@ -50,6 +48,13 @@ def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> It
     """The same, and ``grid.x == 1``: only for what the others could not close, because kernels use x."""
     yield from grid_clauses(obligation, conditions)
     yield _single(0)
+
+
+def _spoken(condition: Term) -> Iterator[Clause]:
+    """The clause, unless nobody could check it at a launch."""
+    text = clause_text(condition)
+    if text is not None:
+        yield Clause(condition, text)
 
 
 def _single(axis: int) -> Clause:

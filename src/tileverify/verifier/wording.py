@@ -7,15 +7,25 @@ from functools import reduce
 from ..frontend.sources.expressions import print_expression
 from ..frontend.sources.launch import Apply, Expression, Name, Number
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.terms import Kind, Sort, Term
+from ..frontend.symbolic.rendering import unsigned_reading
+from ..frontend.symbolic.terms import Kind, Scope, Sort, Term
 
 
-def clause_text(condition: Term) -> str:
+class _Unspeakable(Exception):
+    """A term that no expression of a launch spec can stand for."""
+
+
+def clause_text(condition: Term) -> str | None:
     """``condition`` as a ``requires`` entry that a user could have written.
 
-    Addresses appear as ``x.address``, which only a launcher knows; a machine wrap is spelled out.
+    ``None`` where the language has no words for it: a bit operation that the prover left uninterpreted, contents of
+    an array, anything that a launcher does not know.  Addresses appear as ``x.address``, which only a launcher knows;
+    machine wraps and unsigned readings are spelled out.
     """
-    return print_expression(_expression(t.transform(condition, _tidy)))
+    try:
+        return print_expression(_expression(t.transform(condition, _tidy)))
+    except _Unspeakable:
+        return None
 
 
 def _tidy(term: Term) -> Term | None:
@@ -52,11 +62,16 @@ def _rounded_up(quotient: Term) -> Term | None:
 
 
 def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of term
+    if (reading := unsigned_reading(term)) is not None:
+        bits, signed = reading
+        return Apply("%", (_expression(signed), Number(2**bits)))
     match term.kind:
         case Kind.CONST:
             return Number(term.value)
-        case Kind.VAR:
+        case Kind.VAR if term.symbol.scope is Scope.LAUNCH:
             return Name(term.symbol.name)
+        case Kind.DIV | Kind.MOD if term.args[1] is t.ZERO:
+            raise _Unspeakable
         case Kind.TRUE | Kind.FALSE:
             return Apply("==", (Number(1), Number(term is t.TRUE)))
         case Kind.SUM:
@@ -82,7 +97,7 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
         case Kind.PRODUCT:
             return reduce(lambda x, y: Apply("*", (x, y)), map(_expression, _by_name(term.args)))
     if term.kind not in _OPERATORS:
-        return Name(t.render(term))
+        raise _Unspeakable
     args = _by_name(term.args) if term.kind in _COMMUTATIVE else term.args
     return Apply(_OPERATORS[term.kind], tuple(map(_expression, args)))
 

@@ -34,7 +34,7 @@ def _text_of(term: Term, texts: Mapping[Term, str]) -> str:
         text = texts[sub_term]
         return text if sub_term.kind in _ATOMS and not text.startswith("-") else f"({text})"
 
-    if (reading := _unsigned_reading(term)) is not None:
+    if (reading := unsigned_reading(term)) is not None:
         bits, signed = reading
         return f"unsigned{bits}({texts[signed]})"
     match term.kind:
@@ -88,7 +88,7 @@ def _sum_text(term: Term, texts: Mapping[Term, str], inner: Callable[[Term], str
     return f"{text} {'-' if constant < 0 else '+'} {abs(constant)}" if constant else text
 
 
-def _unsigned_reading(term: Term) -> tuple[int, Term] | None:
+def unsigned_reading(term: Term) -> tuple[int, Term] | None:
     """``(N, t)`` where ``term`` is the unsigned reading of the iN value t, in the form that `unsigned` makes."""
     if term.kind is Kind.ITE:
         condition, shifted, signed = term.args

@@ -1,5 +1,7 @@
-"""Random Tile IR programs: integer arithmetic, moved tiles, branches, loops and tokens, with stores whose addresses show
-what was computed."""
+"""Random Tile IR programs: integer arithmetic, moved tiles, branches, loops and tokens.
+
+Addresses of loads and stores depend on every bit of what was computed.
+"""
 
 from __future__ import annotations
 
@@ -147,9 +149,7 @@ class ProgramMaker:
         elif kind == 8:
             self.keep(self.condition(shape))
         elif kind == 9:
-            self.keep(
-                f.op("select", c=self.truth(shape), t=self.pick(element, shape), f=self.pick(element, shape))
-            )
+            self.keep(f.op("select", c=self.truth(shape), t=self.pick(element, shape), f=self.pick(element, shape)))
         elif kind == 10:
             self.python_modulo(element, shape)
         else:
@@ -312,8 +312,10 @@ class ProgramMaker:
             elif argument.type.element == I1:
                 values.append(self.truth(argument.type.shape))
             elif choice < 0.85:
-                step = self.constant(argument.type) if rng.random() < 0.6 else self.pick(
-                    argument.type.element, argument.type.shape
+                step = (
+                    self.constant(argument.type)
+                    if rng.random() < 0.6
+                    else self.pick(argument.type.element, argument.type.shape)
                 )
                 values.append(self.f.op(rng.choice(["addi", "subi"]), lhs=argument, rhs=step))
             else:
@@ -344,7 +346,7 @@ class ProgramMaker:
         inits = self.carried()
         saved = self.scoped()
         with f.for_(lower, upper, step, inits, unsigned=rng.random() < 0.15) as body:
-            counter, *arguments = self.enter(body.arguments, saved)
+            _, *arguments = self.enter(body.arguments, saved)
             if rng.random() < 0.5:
                 self.early_continue(arguments)
             self.statements(rng.randrange(1, 4), depth + 1)

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ..bytecode.model import Block, Op, TileType, Value
+from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
 from .integers import zero_extended
 from .lanes import lane_terms
-from .machine import Exit, Exits, Machine, Rule, element_bits, scalar_function, scalar_of
+from .machine import Exit, Exits, Machine, Rule, element_bits
 from .recurrences import Recurrence, Recurrences, placeholder
 from .summary import Loop, Origin
 from .terms import (
@@ -41,7 +43,7 @@ from .terms import (
     substitute,
     var,
 )
-from .tokens import Carried, CarriedTokens, Token, left_by_break, previous_to
+from .tokens import Carried, Token
 from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
 
 _NARROWINGS: Final = 2
@@ -220,30 +222,29 @@ class Body:
                 items.append(self._recurrence(slot, now, after))
         numbers = Recurrences(self.loop.iteration, items)
         tokens = CarriedTokens(
-            loop=self.number,
-            iteration=self.loop.iteration,
-            inits=tuple(slot.init for slot in slots if isinstance(slot.init, Token)),
-            nexts=tuple(value.map(numbers.resolve) for value in nexts if isinstance(value, Token)),
-            inside=self.m.numbering.within[self.op],
-            positions=tuple(token_positions),
+            CarriedLoop(
+                number=self.number,
+                iteration=self.loop.iteration,
+                positions=tuple(token_positions),
+                inside=self.m.numbering.within[self.op],
+                outer=self.m.iterations,
+            ),
+            [slot.init for slot in slots if isinstance(slot.init, Token)],
+            [value.map(numbers.resolve) for value in nexts if isinstance(value, Token)],
         )
         return Solution(tuple(slots), numbers, positions, tokens, token_positions, exits)
 
     def _recurrence(self, slot: Slot, now: SymbolicValue, after: SymbolicValue) -> Recurrence:
-        name = f"{self.loop.name}.{slot.index}"
         if isinstance(slot.init, Pointer):
             assert isinstance(now, Pointer)
             assert isinstance(after, Pointer)
-            function = Function(name, Scope.BLOCK)
             parts = now.offset, slot.init.offset, after.offset
         else:
             assert isinstance(slot.init, Term)
             assert isinstance(now, Term)
             assert isinstance(after, Term)
-            function = scalar_function(name, Scope.BLOCK, scalar_of(slot.value))
             parts = now, slot.init, after
-        function = self.m.symbol(self.op, function)
-        return Recurrence(*parts, slot.lanes, function, self.m.iterations)
+        return Recurrence(*parts, slot.lanes, self.m.iterations, partial(self.m.symbol, self.op))
 
 
 def _lose(slot: Slot) -> Slot:
@@ -347,7 +348,8 @@ def _terms(value: SymbolicValue) -> list[Term]:
 def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     """Iterations until a ``break``.
 
-    Iteration ``k > 0`` runs only if iteration ``k - 1`` continued.  Behind the loop, ``last`` is the number of the
+    Iteration ``k > 0`` runs only if all before it continued; of these the guard names the first and the last, which
+    may let through iterations that never run, but leaves none out.  Behind the loop, ``last`` is the number of the
     iteration that broke off: a value of the block (for each iteration of the loops around).
     """
     k = _counter(m, op, None)
@@ -360,8 +362,10 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     )
     continued = or_(*(exit.condition for exit in exits.continues))
 
+    first = substitute(continued, {k: ZERO})
+
     def reached(time: Term) -> Term:
-        return or_(eq(time, ZERO), substitute(continued, {k: previous_to(time)}))
+        return or_(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
 
     if m.recording:
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k))
@@ -369,7 +373,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
         m.stop()
         return ()
     last = ZERO
-    if continued is not FALSE:
+    if first is not FALSE:
         last = apply(m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0)), *m.iterations)
     broke = or_(*(exit.condition for exit in exits.breaks))
     m.narrow(and_(reached(last), substitute(broke, {k: last})))

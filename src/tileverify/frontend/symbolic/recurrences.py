@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from .carried_tokens import previous_to
+from .invariants import Invariant, invariants
 from .lanes import CoordinateMap
 from .terms import (
     FALSE,
@@ -35,36 +37,62 @@ from .terms import (
     literals,
     mul,
     not_,
+    postorder,
+    scale,
     substitute,
     transform,
     wrap,
 )
-from .tokens import previous_to
 
 Form: TypeAlias = Callable[[Term], Term]
 """Time -> value when the iteration of that number begins, over the canonical lanes of the value's shape."""
 
 _MINUS_ONE: Final = const(-1)
+_MOST_RUNS: Final = 8
+"""Loops of up to this many iterations are run out where a carried value has no closed form."""
+_MOST_NODES: Final = 1500
+"""A value that grows beyond this many terms on the way stays a fresh function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
     """One carried value.  ``lanes``: the lane variables it may depend on; ``placeholder`` applies to exactly these.
 
-    ``unknown`` is the function that stands for it, applied to ``context`` (the outer iterations), k and the lanes,
-    where no form is found.
+    Where no form is found, a fresh function stands for it, applied to ``context`` (the outer iterations), k and the
+    lanes; ``declare`` makes it known and gives back the one symbol of that name.
     """
 
     placeholder: Term
     init: Term
     next: Term
     lanes: tuple[Term, ...]
-    unknown: Function
     context: tuple[Term, ...]
+    declare: Callable[[Function], Function] = lambda function: function
 
-    def fresh(self, time: Term) -> Term:
-        """An arbitrary value for each iteration, the initial one at the first."""
-        return at_start(time, self.init, apply(self.unknown, *self.context, time, *self.lanes))
+    @property
+    def name(self) -> str:
+        return self.placeholder.function.name
+
+    def unknown(self, invariant: Invariant) -> Function:
+        """The function G with ``v(k) = rest + modulus * G(k)`` behind the first iteration."""
+        low, high, modulus, rest = invariant.low, invariant.high, invariant.modulus, invariant.rest
+        if low is not None:
+            low = -(-(low - rest) // modulus)
+        if high is not None:
+            high = (high - rest) // modulus
+        name = f"{self.name}{invariant.suffix(self.placeholder.function)}"
+        return self.declare(Function(name, Scope.BLOCK, low, high, self.placeholder.sort))
+
+    def fresh(self, function: Function, invariant: Invariant) -> Form:
+        """An arbitrary value for each iteration that keeps ``invariant``, the initial one at the first."""
+
+        def form(time: Term) -> Term:
+            value = apply(function, *self.context, time, *self.lanes)
+            if self.placeholder.sort is Sort.INT:
+                value = add(scale(invariant.modulus, value), const(invariant.rest))
+            return at_start(time, self.init, value)
+
+        return form
 
 
 def at_start(time: Term, init: Term, later: Term) -> Term:
@@ -82,12 +110,20 @@ class Recurrences:
         self.items = items
         self.forms: dict[Function, Form] = {}
         self._by_function = {item.placeholder.function: item for item in items}
+        self._invariants: dict[Function, Invariant] = {}
+        self._unknown: set[Function] = set()
+        self._exact: dict[int, list[Term] | None] = {}
         self._now: dict[Function, Term] = {}
         self._solve()
 
     def at(self, time: Term) -> list[Term]:
         """All values at ``time``, in order."""
-        return [self.forms[item.placeholder.function](time) for item in self.items]
+        forms = [self.forms[item.placeholder.function](time) for item in self.items]
+        if time.kind is Kind.CONST and any(self._is_fresh(form) for form in forms):
+            exact = self._run(time.value)
+            if exact is not None:
+                return [value if self._is_fresh(form) else form for form, value in zip(forms, exact, strict=True)]
+        return forms
 
     def resolve(self, term: Term) -> Term:
         """``term`` of iteration k with the placeholders replaced by their forms."""
@@ -120,16 +156,53 @@ class Recurrences:
 
     # -------------------------------------------------------------------------------------------- solving
     def _solve(self) -> None:
-        waiting = list(self.items)
+        waiting = self._solve_plain(list(self.items))
+        self._invariants = invariants(
+            {item.placeholder: item for item in waiting}, lambda term: self._resolve(term, {})
+        )
         while waiting:
-            waiting = self._solve_plain(waiting)
             flag = next((item for item in waiting if self._is_exit_flag(item)), None)
             if flag is not None:
-                self.forms[flag.placeholder.function] = flag.fresh
+                self.forms[flag.placeholder.function] = self._fresh(flag)
                 waiting = self._solve_before_exit([item for item in waiting if item is not flag], flag)
-            elif waiting:
+            else:
                 first = waiting.pop(0)
-                self.forms[first.placeholder.function] = first.fresh
+                self.forms[first.placeholder.function] = self._fresh(first)
+            waiting = self._solve_plain(waiting)
+
+    def _fresh(self, item: Recurrence) -> Form:
+        invariant = self._invariants[item.placeholder.function]
+        function = item.unknown(invariant)
+        self._unknown.add(function)
+        return item.fresh(function, invariant)
+
+    def _is_fresh(self, value: Term) -> bool:
+        """Whether a value falls back on a function that stands for it."""
+        return any(part.kind is Kind.APPLY and part.function in self._unknown for part in value.free)
+
+    def _run(self, times: int) -> list[Term] | None:
+        """The values after a known, small number of iterations, by running them; None where that grows too large."""
+        if times > _MOST_RUNS:
+            return None
+        if times == 0:
+            return [item.init for item in self.items]
+        if times not in self._exact:
+            before = self._run(times - 1)
+            self._exact[times] = None if before is None else self._run_once(before, const(times - 1))
+        return self._exact[times]
+
+    def _run_once(self, before: list[Term], time: Term) -> list[Term] | None:
+        now = {item.placeholder.function: (item, value) for item, value in zip(self.items, before, strict=True)}
+
+        def leaf(part: Term) -> Term | None:
+            if part.kind is Kind.APPLY and part.function in now:
+                item, value = now[part.function]
+                return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
+            return None
+
+        after = [transform(substitute(item.next, {self.k: time}), leaf) for item in self.items]
+        size = len({part for value in after for part in postorder(value)})
+        return after if size <= _MOST_NODES else None
 
     def _solve_plain(self, waiting: list[Recurrence]) -> list[Recurrence]:
         """Find forms until no more turn up; one value's form may make another's visible."""
@@ -169,7 +242,7 @@ class Recurrences:
                 step = assuming(step, literals(not_(raised(self.k))))
                 form = self._form(item, step)
                 if form is not None:
-                    self.forms[item.placeholder.function] = _while_lowered(raised, form, item.fresh)
+                    self.forms[item.placeholder.function] = _while_lowered(raised, form, self._fresh(item))
                     waiting.remove(item)
                     progress = True
         return waiting

@@ -115,21 +115,7 @@ def _floordiv_const(a: Term, divisor: int) -> Term:
 def floormod(a: Term, b: Term) -> Term:
     """``a - b * floor(a / b)``: the sign of the divisor, as Python's ``%``."""
     if b.kind is Kind.CONST and b.value > 0:
-        divisor = b.value
-        if divisor == 1:
-            return ZERO
-        if a.kind is Kind.CONST:
-            return const(a.value % divisor)
-        if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
-            return add(a, const(-(a.low // divisor) * divisor))
-        # Summands congruent to 0 do not matter modulo the divisor.
-        constant, summands = linear_parts(a)
-        rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
-        if rest is not a:
-            return floormod(rest, b)
-        if a.kind is Kind.MOD and a.args[1].kind is Kind.CONST and a.args[1].value % divisor == 0:
-            return floormod(a.args[0], b)
-        return make(Kind.MOD, (a, b), low=0, high=divisor - 1)
+        return _floormod_const(a, b.value)
     if a is ZERO:
         return ZERO
     low: int | None = None
@@ -144,14 +130,42 @@ def floormod(a: Term, b: Term) -> Term:
     return make(Kind.MOD, (a, b), low=low, high=high)
 
 
+def _floormod_const(a: Term, divisor: int) -> Term:
+    if divisor == 1:
+        return ZERO
+    if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
+        return add(a, const(-(a.low // divisor) * divisor))
+    # Summands congruent to 0 do not matter modulo the divisor, nor does a wrap at a multiple of it.
+    constant, summands = linear_parts(a)
+    rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
+    if rest is not a:
+        return _floormod_const(rest, divisor)
+    if a.kind is Kind.MOD and a.args[1].kind is Kind.CONST and a.args[1].value % divisor == 0:
+        return _floormod_const(a.args[0], divisor)
+    if a.kind is Kind.WRAP and (1 << a.payload) % divisor == 0:
+        return _floormod_const(a.args[0], divisor)
+    if a.kind is Kind.ITE and (chosen := _chosen_remainder(a, divisor)) is not None:
+        return chosen
+    return make(Kind.MOD, (a, const(divisor)), low=0, high=divisor - 1)
+
+
+def _chosen_remainder(choice: Term, divisor: int) -> Term | None:
+    """The remainder of a choice, where it is a constant on both sides."""
+    condition, *sides = choice.args
+    first, second = (_floormod_const(side, divisor) for side in sides)
+    if first is second:
+        return first
+    if first.kind is Kind.CONST and second.kind is Kind.CONST:
+        low, high = sorted((first.value, second.value))
+        return make(Kind.ITE, (condition, first, second), low=low, high=high)
+    return None
+
+
 def ceildiv(a: Term, b: Term) -> Term:
-    return (
-        neg(floordiv(neg(a), b))
-        if b.kind is not Kind.CONST
-        else floordiv(add(a, const(b.value - 1)), b)
-        if b.value > 0
-        else neg(floordiv(neg(a), b))
-    )
+    """``ceil(a / b)``."""
+    if b.kind is Kind.CONST and b.value > 0:
+        return floordiv(add(a, const(b.value - 1)), b)
+    return neg(floordiv(neg(a), b))
 
 
 def truncdiv(a: Term, b: Term) -> Term:

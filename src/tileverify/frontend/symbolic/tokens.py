@@ -4,7 +4,7 @@ A token maps a site's number to the condition under which an instance of that si
 the awaited instance through ``earlier(k)`` for every loop around it, and of the waiting context through its own
 variables.  It is a *must* set: an instance is in it only if it certainly is awaited, so leaving one out is safe (a
 false alarm at worst) and adding one is not.  While a loop's body is examined, the tokens it carries appear as `Carried`
-keys.
+keys (see `carried_tokens`).
 """
 
 from __future__ import annotations
@@ -17,21 +17,14 @@ from .summary import earlier
 from .terms import (
     FALSE,
     TRUE,
-    ZERO,
     Kind,
     Term,
-    add,
     and_,
-    const,
     eq,
     ite,
-    le,
     linear_parts,
-    lt,
     or_,
     sub,
-    substitute,
-    transform,
 )
 
 
@@ -45,13 +38,6 @@ class Carried:
 
 Key: TypeAlias = int | Carried
 
-_MINUS_ONE = const(-1)
-
-
-def previous_to(time: Term) -> Term:
-    """The iteration before ``time``."""
-    return add(time, _MINUS_ONE)
-
 
 @dataclass(frozen=True, slots=True)
 class Token:
@@ -61,7 +47,11 @@ class Token:
 
     def map(self, change: Callable[[Term], Term]) -> Token:
         """Every condition changed; those that become false leave."""
-        changed = ((key, change(condition)) for key, condition in self.awaits.items())
+        return self.map_items(lambda _, condition: change(condition))
+
+    def map_items(self, change: Callable[[Key, Term], Term]) -> Token:
+        """The same, for changes that depend on who is awaited."""
+        changed = ((key, change(key, condition)) for key, condition in self.awaits.items())
         return Token({key: condition for key, condition in changed if condition is not FALSE})
 
 
@@ -91,14 +81,42 @@ def own(site: int, iterations: Iterable[Term]) -> Token:
     return Token({site: and_(*(eq(earlier(k), k) for k in iterations))})
 
 
+def guarded(guard: Term, token: Token) -> Token:
+    """``token`` where ``guard`` holds, else a token that waits for nothing."""
+    return token.map(lambda term: and_(guard, term))
+
+
 # ------------------------------------------------------------------------------------- implication, syntactic
 def weaken(a: Term, b: Term) -> Term:
-    """``a or b``; where one visibly implies the other, the weaker one alone."""
+    """``a or b``, shorter where one visibly implies the other or both have parts in common."""
+    for part in _disjuncts(a):
+        merged = _merged(part, b)
+        if merged is not None:
+            return merged if part is a else weaken(or_(*(p for p in a.args if p is not part)), merged)
+    return weaken(b, a) if b.kind is Kind.OR and a.kind is not Kind.OR else or_(a, b)
+
+
+def _merged(a: Term, b: Term) -> Term | None:
+    """``a or b`` in one piece, if there is one."""
     if entails(a, b):
         return b
     if entails(b, a):
         return a
-    return or_(a, b)
+    mine, other = _conjuncts(a), _conjuncts(b)
+    common = [part for part in mine if part in other]
+    if common:
+        rest = weaken(and_(*(p for p in mine if p not in common)), and_(*(p for p in other if p not in common)))
+        return and_(*common, rest)
+    united = or_(a, b)
+    return None if united.kind is Kind.OR else united
+
+
+def _disjuncts(condition: Term) -> tuple[Term, ...]:
+    return condition.args if condition.kind is Kind.OR else (condition,)
+
+
+def _conjuncts(condition: Term) -> tuple[Term, ...]:
+    return condition.args if condition.kind is Kind.AND else (condition,)
 
 
 def entails(a: Term, b: Term) -> bool:
@@ -128,128 +146,3 @@ def _entails_order(a: Term, b: Term) -> bool:
         if not parts and gap + (1 if a.kind is Kind.LT else 0) >= least:
             return True
     return False
-
-
-# -------------------------------------------------------------------------------------- loop-carried tokens
-@dataclass(frozen=True, slots=True)
-class CarriedTokens:
-    """The tokens that one loop carries, as functions of the iteration number.
-
-    With ``T_j(k)`` the token j when iteration k begins and ``next[j]`` its value when iteration k ends (over `Carried`
-    keys), ``T_j(0) = init[j]`` and ``T_j(k+1) = next[j](k)``.  `at` gives ``L_j`` with ``L_j(t)`` included in
-    ``T_j(t)`` for every ``t >= 0`` that is reached:
-
-    * *accumulating* (``next[j]`` holds token j itself unconditionally): ``T_j(t)`` holds ``init[j]`` and, for every
-      ``k' < t``, all that ``next[j](k')`` added.  For a site of this loop that is added for the instance of the same
-      iteration the witness k' is ``earlier(k)``; otherwise ``t - 1`` is one.
-    * else: ``init[j]`` for ``t = 0`` and ``next[j](t - 1)`` for ``t > 0``.
-
-    A carried key inside ``next[j]`` is replaced by what is already known of that token, starting from nothing: by
-    induction over the rounds every ``L`` stays included in its ``T``.
-    """
-
-    loop: int
-    iteration: Term
-    inits: tuple[Token, ...]
-    nexts: tuple[Token, ...]
-    inside: frozenset[int]
-    """The sites whose instances belong to an iteration of this loop."""
-
-    positions: tuple[int, ...]
-    """The position of each token among the loop's carried values: ``Carried.index``."""
-
-    def at(self, time: Term) -> tuple[Token, ...]:
-        """``L_j(time)`` for every j; ``time`` is the iteration variable, or the trip count behind the loop."""
-        added = self._added()
-        return tuple(self._one(j, added[j], time) for j in range(len(self.inits)))
-
-    def _accumulates(self, j: int) -> bool:
-        return self.nexts[j].awaits.get(Carried(self.loop, self.positions[j])) is TRUE
-
-    def _added(self) -> list[Token]:
-        """What ``next[j]`` adds in the current iteration, with carried tokens resolved as far as they are known."""
-        count = len(self.inits)
-        added = [self._resolve(j, [EMPTY] * count) for j in range(count)]
-        for _ in range(count):
-            known = [self._one(j, added[j], self.iteration) for j in range(count)]
-            better = [self._resolve(j, known) for j in range(count)]
-            if better == added:
-                break
-            added = better
-        return added
-
-    def _resolve(self, j: int, known: list[Token]) -> Token:
-        parts = []
-        for key, condition in self.nexts[j].awaits.items():
-            if not isinstance(key, Carried) or key.loop != self.loop:
-                parts.append(Token({key: condition}))
-            elif key.index != self.positions[j] or not self._accumulates(j):
-                parts.append(_guarded(condition, known[self.positions.index(key.index)]))
-        return join(parts)
-
-    def _one(self, j: int, added: Token, time: Term) -> Token:
-        first = eq(time, ZERO)
-        init = self.inits[j]
-        if self._accumulates(j):
-            seen: dict[tuple[bool, Term], Term] = {}  # most sites are awaited under one and the same condition
-            past: dict[Key, Term] = {}
-            for key, condition in added.awaits.items():
-                inside = key in self.inside
-                if (inside, condition) not in seen:
-                    seen[inside, condition] = self._earlier_than(inside, condition, time)
-                past[key] = seen[inside, condition]
-            return join([init, Token({key: term for key, term in past.items() if term is not FALSE})])
-        awaits: dict[Key, Term] = {}
-        for key in dict.fromkeys([*init.awaits, *added.awaits]):
-            before = init.awaits.get(key, FALSE)
-            last = added.awaits.get(key, FALSE)
-            after = substitute(last, {self.iteration: previous_to(time)})
-            holds_at_start = substitute(last, {self.iteration: _MINUS_ONE})
-            awaits[key] = after if holds_at_start is before else ite(first, before, after)
-        return Token({key: term for key, term in awaits.items() if term is not FALSE})
-
-    def _earlier_than(self, inside: bool, condition: Term, time: Term) -> Term:
-        """Some ``k' < time`` satisfies ``condition``, by one of the two witnesses."""
-        if inside:
-            instance = earlier(self.iteration)
-            same = eq(instance, self.iteration)
-            if condition is same or (condition.kind is Kind.AND and same in condition.args):
-                return and_(substitute(condition, {self.iteration: instance}), lt(instance, time))
-        previous = substitute(condition, {self.iteration: previous_to(time)})
-        if substitute(condition, {self.iteration: _MINUS_ONE}) is FALSE:
-            return previous
-        return ite(eq(time, ZERO), FALSE, previous)
-
-    def settle(self, token: Token) -> Token:
-        """``token`` of the current iteration with this loop's carried tokens replaced by what is known of them."""
-        now = self.at(self.iteration)
-        parts = []
-        for key, condition in token.awaits.items():
-            if isinstance(key, Carried) and key.loop == self.loop:
-                parts.append(_guarded(condition, now[self.positions.index(key.index)]))
-            else:
-                parts.append(Token({key: condition}))
-        return join(parts)
-
-    def left_by_exhaustion(self, trips: Term) -> tuple[Token, ...]:
-        """The tokens behind a `for` that made ``trips`` iterations: each instance inside has ``earlier(k) < trips``."""
-        certain = {lt(earlier(self.iteration), trips): TRUE}
-        return tuple(token.map(lambda term: replace(term, certain)) for token in self.at(trips))
-
-
-def _guarded(guard: Term, token: Token) -> Token:
-    return token.map(lambda term: and_(guard, term))
-
-
-def left_by_break(token: Token, iteration: Term, last: Term) -> Token:
-    """A break operand seen from behind the `loop` that ended in iteration ``last``.
-
-    Every instance inside has ``earlier(k) <= last``.
-    """
-    certain = {le(earlier(iteration), iteration): TRUE}
-    return token.map(lambda term: substitute(replace(term, certain), {iteration: last}))
-
-
-def replace(term: Term, known: Mapping[Term, Term]) -> Term:
-    """``term`` with the given subterms replaced."""
-    return transform(term, known.get)

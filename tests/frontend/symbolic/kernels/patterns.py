@@ -1,90 +1,135 @@
+"""Kernels that use one lowering pattern each."""
+
 import cuda.tile as ct
-from cuda.tile.compilation import *
-T=ct.Constant[int]
+
+Const = ct.Constant[int]
+
+
 @ct.kernel
-def vadd(a,b,c,TILE:T):
-    i=ct.bid(0)
-    x=ct.load(a,(i,),(TILE,)); y=ct.load(b,(i,),(TILE,))
-    ct.store(c,(i,),x+y)
+def copy(x, out, tile: Const):
+    i = ct.bid(0)
+    ct.store(out, (i,), ct.load(x, (i,), (tile,)))
+
+
 @ct.kernel
-def persist(a,c,TILE:T):
-    n=ct.cdiv(a.shape[0],TILE)
-    for t in range(ct.bid(0), n, ct.num_blocks(0)):
-        x=ct.load(a,(t,),(TILE,))
-        ct.store(c,(t,),x*2)
+def transposed(x, out, tile: Const):
+    i, j = ct.bid(0), ct.bid(1)
+    v = ct.load(x, (i, j), (tile, tile))
+    ct.store(out, (j, i), ct.transpose(v))
+
+
 @ct.kernel
-def matmul(A,B,C,tm:T,tn:T,tk:T):
-    M=A.shape[0]; N=B.shape[1]
-    G=8
-    bid=ct.bid(0)
-    nm=ct.cdiv(M,tm); nn=ct.cdiv(N,tn)
-    ng=G*nn
-    g=bid//ng
-    first=g*G
-    gs=min(nm-first,G)
-    bm=first+(bid%gs)
-    bn=(bid%ng)//gs
-    nk=ct.num_tiles(A,axis=1,shape=(tm,tk))
-    acc=ct.full((tm,tn),0,dtype=ct.float32)
-    for k in range(nk):
-        a=ct.load(A,(bm,k),(tm,tk),padding_mode=ct.PaddingMode.ZERO)
-        b=ct.load(B,(k,bn),(tk,tn),padding_mode=ct.PaddingMode.ZERO)
-        acc=ct.mma(a,b,acc)
-    ct.store(C,(bm,bn),ct.astype(acc,C.dtype))
+def persistent(x, out, tile: Const):
+    count = ct.cdiv(x.shape[0], tile)
+    for t in range(ct.bid(0), count, ct.num_blocks(0)):
+        ct.store(out, (t,), ct.load(x, (t,), (tile,)) * 2)
+
+
 @ct.kernel
-def gath(x,idx,out,TILE:T):
-    i=ct.bid(0)*TILE+ct.arange(TILE,dtype=ct.int32)
-    j=ct.gather(idx,(i,),padding_value=0)
-    v=ct.gather(x,(j,),padding_value=0)
-    ct.scatter(out,(i,),v)
+def grouped_product(a, b, c, tm: Const, tn: Const, tk: Const, group: Const):
+    rows, columns = ct.cdiv(a.shape[0], tm), ct.cdiv(b.shape[1], tn)
+    block = ct.bid(0)
+    first = block // (group * columns) * group
+    size = min(rows - first, group)
+    row = first + block % size
+    column = block % (group * columns) // size
+    total = ct.full((tm, tn), 0, dtype=ct.float32)
+    for k in range(ct.num_tiles(a, axis=1, shape=(tm, tk))):
+        x = ct.load(a, (row, k), (tm, tk), padding_mode=ct.PaddingMode.ZERO)
+        y = ct.load(b, (k, column), (tk, tn), padding_mode=ct.PaddingMode.ZERO)
+        total = ct.mma(x, y, total)
+    ct.store(c, (row, column), ct.astype(total, c.dtype))
+
+
 @ct.kernel
-def gath2(x,out,TILE:T):
-    r=ct.bid(0)
-    i=ct.arange(TILE,dtype=ct.int32)
-    v=ct.gather(x,(r,i),padding_value=0)
-    ct.scatter(out,(r,i),v)
+def gathered(x, idx, out, tile: Const):
+    i = ct.bid(0) * tile + ct.arange(tile, dtype=ct.int32)
+    j = ct.gather(idx, (i,), padding_value=0)
+    ct.scatter(out, (i,), ct.gather(x, (j,), padding_value=0))
+
+
 @ct.kernel
-def brk(x,out,n,TILE:T):
-    off=0
+def gathered_rows(x, out, tile: Const):
+    i = ct.arange(tile, dtype=ct.int32)
+    ct.scatter(out, (ct.bid(0), i), ct.gather(x, (ct.bid(0), i), padding_value=0))
+
+
+@ct.kernel
+def left_by_break(x, out, n, tile: Const):
+    position = 0
     for k in range(10):
-        v=ct.load(x,(k,),(TILE,))
-        if k==n:
+        v = ct.load(x, (k,), (tile,))
+        if k == n:
             break
-        ct.store(out,(off,),v)
-        off+=2
+        ct.store(out, (position,), v)
+        position += 2
+
+
 @ct.kernel
-def whl(x,out,n):
-    i=0
-    while i<n:
-        v=ct.load(x,(i,),(16,))
-        ct.store(out,(i,),v)
-        i+=1
+def counted_while(x, out, n):
+    i = 0
+    while i < n:
+        ct.store(out, (i,), ct.load(x, (i,), (16,)))
+        i += 1
+
+
 @ct.kernel
-def early(x,out,n):
-    b=ct.bid(0)
-    if b>=n:
+def early_return(x, out, n):
+    b = ct.bid(0)
+    if b >= n:
         return
-    v=ct.load(x,(b,),(16,))
-    ct.store(out,(b,),v)
+    ct.store(out, (b,), ct.load(x, (b,), (16,)))
+
+
 @ct.kernel
-def inplace(x,n):
+def in_place(x, n):
     for k in range(n):
-        v=ct.load(x,(k,),(16,))
-        ct.store(x,(k,),v+1)
-        w=ct.load(x,(k,),(16,))
-        ct.store(x,(k+1,),w+1)
+        ct.store(x, (k,), ct.load(x, (k,), (16,)) + 1)
+        ct.store(x, (k + 1,), ct.load(x, (k,), (16,)) + 1)
+
+
 @ct.kernel
-def lists(xs,out):
+def nested(x, out, n, m):
+    for i in range(n):
+        for j in range(m):
+            ct.store(out, (i * 4 + j,), ct.load(x, (j,), (16,)))
+    ct.store(out, (0,), ct.load(out, (1,), (16,)))
+
+
+@ct.kernel
+def from_list(xs, out):
     for i in range(len(xs)):
-        a=xs[i]
-        v=ct.load(a,(ct.bid(0),0),(16,16))
-        ct.store(out,(ct.bid(0),i),v)
+        v = ct.load(xs[i], (ct.bid(0), 0), (16, 16))
+        ct.store(out, (ct.bid(0), i), v)
+
+
 @ct.kernel
-def atom(cnt,out):
-    t=ct.atomic_add(cnt,(0,),1)
-    ct.store(out,(t,),ct.full((16,),1.0,ct.float32))
+def work_queue(counter, out):
+    t = ct.atomic_add(counter, (0,), 1)
+    ct.store(out, (t,), ct.full((16,), 1.0, ct.float32))
+
+
 @ct.kernel
-def pymod(x,out,n):
-    b=ct.bid(0)
-    v=ct.load(x,((b-n)%7,),(16,))
-    ct.store(out,(b//n,),v)
+def python_division(x, out, n):
+    b = ct.bid(0)
+    ct.store(out, (b // n,), ct.load(x, ((b - n) % 7,), (16,)))
+
+
+@ct.kernel
+def found_group(sizes, out):
+    start, found, at = 0, 0, 0
+    for g in range(4):
+        size = ct.load(sizes, (g,), (1,)).item()
+        if start <= ct.bid(0) and ct.bid(0) < start + size:
+            found = g
+            at = start
+        start = start + size
+    ct.store(out, (found, ct.bid(0) - at), ct.full((1, 1), 1.0, ct.float32))
+
+
+@ct.kernel
+def multiples(sizes, out):
+    start = 0
+    for g in range(sizes.shape[0]):
+        start = start + ct.cdiv(ct.load(sizes, (g,), (1,)).item(), 64) * 64
+        ct.store(out, (start // 64,), ct.full((64,), 1.0, ct.float32))

@@ -1,0 +1,220 @@
+"""What the tokens that a loop carries wait for, as functions of the iteration number.
+
+With ``T_j(k)`` the token j when iteration k begins and ``next[j]`` its value when iteration k ends (over `Carried`
+keys), ``T_j(0) = init[j]`` and ``T_j(k+1) = next[j](k)``.  `CarriedTokens.at` gives ``L_j`` with ``L_j(t)`` included
+in ``T_j(t)`` for every ``t >= 0`` that is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .summary import earlier
+from .terms import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Kind,
+    Term,
+    add,
+    and_,
+    assuming,
+    const,
+    eq,
+    ite,
+    le,
+    literals,
+    lt,
+    not_,
+    substitute,
+    transform,
+)
+from .tokens import EMPTY, Carried, Key, Token, entails, guarded, join, weaken
+
+_MINUS_ONE = const(-1)
+
+
+def previous_to(time: Term) -> Term:
+    """The iteration before ``time``."""
+    return add(time, _MINUS_ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLoop:
+    """The loop as far as its tokens matter.
+
+    ``number`` and ``positions`` make up its `Carried` keys: token j is carried value ``positions[j]``.  ``inside``: the
+    sites whose instances belong to an iteration of this loop.  ``outer``: iteration variables of the loops around it.
+    """
+
+    number: int
+    iteration: Term
+    positions: tuple[int, ...]
+    inside: frozenset[int]
+    outer: tuple[Term, ...] = ()
+
+
+class CarriedTokens:
+    """Solves the carried tokens of one loop together.
+
+    A token that holds itself unconditionally (*accumulating*) awaits ``init[j]`` and, for every ``k' < t``, all that
+    ``next[j](k')`` added: for a site of this loop that is added for the instance of the same iteration the witness k'
+    is ``earlier(k)``, otherwise ``t - 1`` is one.  Any other token awaits ``init[j]`` for ``t = 0`` and
+    ``next[j](t - 1)`` for ``t > 0``.  A carried key inside ``next[j]`` is replaced by what is already known of that
+    token, starting from nothing: by induction over the rounds every ``L`` stays included in its ``T``.
+
+    What a token holds only by way of others (cuTile's "last store" takes over "last access", or stays itself) does not
+    show that way.  Therefore every token is also tried with all that the accumulating ones hold: a guess is kept if it
+    holds of ``init`` and if, with all guesses in place of the carried tokens, ``next`` holds it for ``k + 1``.
+    """
+
+    def __init__(self, loop: CarriedLoop, inits: Sequence[Token], nexts: Sequence[Token]) -> None:
+        self.loop = loop
+        self.inits = tuple(inits)
+        self.nexts = tuple(nexts)
+        self._added = self._solve()
+        self._guesses = self._proved_guesses()
+        self._now = self.at(loop.iteration)
+
+    def at(self, time: Term) -> tuple[Token, ...]:
+        """``L_j(time)`` for every j; ``time`` is the iteration variable, or the trip count behind the loop."""
+        k = self.loop.iteration
+        return tuple(
+            join([self._one(j, time), self._guesses[j].map(lambda term: substitute(term, {k: time}))])
+            for j in range(len(self.inits))
+        )
+
+    def settle(self, token: Token) -> Token:
+        """``token`` of the current iteration with this loop's carried tokens replaced by what is known of them."""
+        return _expanded(token, {self._key(j): now for j, now in enumerate(self._now)})
+
+    def left_by_exhaustion(self, trips: Term) -> tuple[Token, ...]:
+        """The tokens behind a `for` that made ``trips`` iterations: each instance inside has ``earlier(k) < trips``."""
+        certain = {lt(earlier(self.loop.iteration), trips): TRUE}
+
+        def behind(key: Key, condition: Term) -> Term:
+            condition = transform(condition, certain.get)
+            return self._where_it_ran(condition, trips) if key in self.loop.inside else condition
+
+        return tuple(token.map_items(behind) for token in self.at(trips))
+
+    def _where_it_ran(self, condition: Term, trips: Term) -> Term:
+        """``condition`` on an instance inside, with what its existence says.
+
+        If the instance belongs to the same iteration of all loops around, then ``trips`` is not 0.  So where it is 0,
+        the condition may be widened by what it would be otherwise on those instances.
+        """
+        none = eq(trips, ZERO)
+        without = assuming(condition, literals(none))
+        otherwise = assuming(condition, literals(not_(none)))
+        if without is otherwise:
+            return condition
+        same = {earlier(k): k for k in self.loop.outer}
+        together = and_(*(eq(instance, k) for instance, k in same.items()), substitute(otherwise, same))
+        return ite(none, weaken(without, together), otherwise)
+
+    # -------------------------------------------------------------------------------------------- solving
+    def _key(self, j: int) -> Carried:
+        return Carried(self.loop.number, self.loop.positions[j])
+
+    def _accumulates(self, j: int) -> bool:
+        return self.nexts[j].awaits.get(self._key(j)) is TRUE
+
+    def _solve(self) -> list[Token]:
+        """What ``next[j]`` adds in the current iteration, with carried tokens resolved as far as they are known."""
+        self._added = [self._resolved(j, [EMPTY] * len(self.inits)) for j in range(len(self.inits))]
+        for _ in self.inits:
+            known = [self._one(j, self.loop.iteration) for j in range(len(self.inits))]
+            better = [self._resolved(j, known) for j in range(len(self.inits))]
+            if better == self._added:
+                break
+            self._added = better
+        return self._added
+
+    def _resolved(self, j: int, known: Sequence[Token]) -> Token:
+        """``next[j]`` with the carried tokens replaced; an accumulating one leaves itself out."""
+        values = {self._key(i): token for i, token in enumerate(known)}
+        if self._accumulates(j):
+            values[self._key(j)] = EMPTY
+        return _expanded(self.nexts[j], values)
+
+    def _one(self, j: int, time: Term) -> Token:
+        init, added = self.inits[j], self._added[j]
+        if self._accumulates(j):
+            seen: dict[tuple[bool, Term], Term] = {}  # most sites are awaited under one and the same condition
+            past: dict[Key, Term] = {}
+            for key, condition in added.awaits.items():
+                inside = key in self.loop.inside
+                if (inside, condition) not in seen:
+                    seen[inside, condition] = self._earlier_than(inside, condition, time)
+                past[key] = seen[inside, condition]
+            return join([init, Token({key: term for key, term in past.items() if term is not FALSE})])
+        awaits = {
+            key: self._after(init.awaits.get(key, FALSE), added.awaits.get(key, FALSE), time)
+            for key in dict.fromkeys([*init.awaits, *added.awaits])
+        }
+        return Token({key: term for key, term in awaits.items() if term is not FALSE})
+
+    def _after(self, before: Term, last: Term, time: Term) -> Term:
+        """``before`` at time 0, then ``last`` of the iteration before; one term where that gives ``before`` anyway."""
+        after = substitute(last, {self.loop.iteration: previous_to(time)})
+        if substitute(last, {self.loop.iteration: _MINUS_ONE}) is before:
+            return after
+        return ite(eq(time, ZERO), before, after)
+
+    def _earlier_than(self, inside: bool, condition: Term, time: Term) -> Term:
+        """Some ``k' < time`` satisfies ``condition``, by one of the two witnesses."""
+        if inside:
+            instance = earlier(self.loop.iteration)
+            same = eq(instance, self.loop.iteration)
+            if condition is same or (condition.kind is Kind.AND and same in condition.args):
+                return and_(substitute(condition, {self.loop.iteration: instance}), lt(instance, time))
+        return self._after(FALSE, condition, time)
+
+    # -------------------------------------------------------------------------------------------- guessing
+    def _proved_guesses(self) -> list[Token]:
+        k = self.loop.iteration
+        known = [self._one(j, k) for j in range(len(self.inits))]
+        most = join(known[j] for j in range(len(self.inits)) if self._accumulates(j))
+        guesses = [
+            {} if self._accumulates(j) else {
+                key: condition
+                for key, condition in most.awaits.items()
+                if not entails(condition, known[j].awaits.get(key, FALSE))
+            }
+            for j in range(len(self.inits))
+        ]  # fmt: skip
+        later = {k: add(k, const(1))}
+        while True:
+            assumed = [join([known[j], Token(guess)]) for j, guess in enumerate(guesses)]
+            refuted = [
+                (j, key)
+                for j, guess in enumerate(guesses)
+                if guess
+                for step in [_expanded(self.nexts[j], {self._key(i): token for i, token in enumerate(assumed)})]
+                for key, condition in guess.items()
+                if not entails(substitute(condition, {k: ZERO}), self.inits[j].awaits.get(key, FALSE))
+                or not entails(substitute(condition, later), step.awaits.get(key, FALSE))
+            ]
+            if not refuted:
+                return [Token(guess) for guess in guesses]
+            for j, key in refuted:
+                del guesses[j][key]
+
+
+def _expanded(token: Token, values: Mapping[Carried, Token]) -> Token:
+    """``token`` with carried keys replaced by what they hold."""
+    plain = {key: condition for key, condition in token.awaits.items() if key not in values}
+    return join(
+        [Token(plain)] + [guarded(token.awaits[key], value) for key, value in values.items() if key in token.awaits]
+    )
+
+
+def left_by_break(token: Token, iteration: Term, last: Term) -> Token:
+    """A break operand seen from behind the `loop` that ended in iteration ``last``.
+
+    Every instance inside has ``earlier(k) <= last``.
+    """
+    certain = {le(earlier(iteration), iteration): TRUE}
+    return token.map(lambda term: substitute(transform(term, certain.get), {iteration: last}))

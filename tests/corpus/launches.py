@@ -53,7 +53,7 @@ def drawn_launches(
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
-    for _ in range(tries):
+    for _ in range(tries if choices or spec.grid is None else 1):
         values = {name: source.choice(numbers) for name, numbers in choices.items()}
         grid = _grid(spec, values, source, admits)
         if grid is not None:

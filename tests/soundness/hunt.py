@@ -31,13 +31,14 @@ from tileverify.backend.interpreter.conflicts import (
 )
 from tileverify.backend.interpreter.faults import BudgetSpent
 from tileverify.check import entry_of
+from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.frontend.sources.launch import Expression, KernelUnit, SameArray
 from tileverify.verifier.claim import Block, ConcreteLaunch
 
 from ..corpus.launches import SIZES, drawn_launches, some_blocks
-from .clause_text import condition_of
 
 SMALL = (*SIZES, 2049, 4100)
 TINY = (0, 1, 2, 3)
@@ -47,7 +48,7 @@ NEGATIVE = (-1, -5, -(1 << 31))
 TRIES = 1000
 """Draws of sizes and scalars, most of which no contract allows."""
 STEPS = 1 << 24
-"""The work of one launch, its blocks get equal shares: about a tenth of a second."""
+"""The work of one launch, its blocks get equal shares: about a tenth of a second; more where there are few."""
 COMPARING = 1 << 26
 """The same for the comparison of accesses."""
 SEQUENCES = 6
@@ -65,6 +66,10 @@ class Fault:
     text: str
 
 
+class NotUnderstood(Exception):
+    """A clause that the language of launch specs cannot read, or that speaks of what no launcher knows."""
+
+
 @dataclass
 class Hunter:
     """Looks for faults in changed versions of one kernel under one contract; keeps the launches that it drew."""
@@ -78,12 +83,12 @@ class Hunter:
     def launches(self, requires: tuple[str, ...]) -> list[ConcreteLaunch]:
         """Launches of the contract that satisfy ``requires`` as well: usual sizes, then tiny and large ones."""
         if requires not in self._drawn:
-            clauses = [condition_of(text) for text in requires]
+            clauses = [_read(text) for text in requires]
 
             def draw(count: int, seed: int, sizes: Sequence[int], most_blocks: int | None) -> list[ConcreteLaunch]:
                 return drawn_launches(
                     self.unit.launch, count, seed, sizes=sizes, scalars=NEGATIVE, most_blocks=most_blocks,
-                    tries=TRIES, admits=lambda known: all(holds(known) for holds in clauses),
+                    tries=TRIES, admits=lambda known: all(_holds(clause, known) for clause in clauses),
                 )  # fmt: skip
 
             drawn = [
@@ -91,7 +96,8 @@ class Hunter:
                 *draw(self.tiny, 3, TINY, 24),
                 *draw(self.large, 4, LARGE, None),
             ]
-            self._drawn[requires] = [launch for launch in drawn if self._keeps_facts(launch)]
+            distinct = [launch for place, launch in enumerate(drawn) if launch not in drawn[:place]]
+            self._drawn[requires] = [launch for launch in distinct if self._keeps_facts(launch)]
         return self._drawn[requires]
 
     def _keeps_facts(self, launch: ConcreteLaunch) -> bool:
@@ -102,7 +108,28 @@ class Hunter:
     def first_fault(self, bytecode: bytes, requires: tuple[str, ...]) -> Fault | None:
         """A fault of a changed version: where its verdict was `proved` under ``requires``, that was wrong."""
         unit = replace(self.unit, bytecode=bytecode)
-        return next((f for launch in self.launches(requires) for f in faults(unit, launch)), None)
+        launches = self.launches(requires)
+        steps = STEPS * (self.small + self.tiny + self.large) // max(1, len(launches))
+        return next((fault for launch in launches for fault in faults(unit, launch, steps)), None)
+
+
+def _read(text: str) -> Expression:
+    try:
+        clause = parse_condition(text)
+    except SpecError as error:
+        raise NotUnderstood(text) from error
+    if isinstance(clause, SameArray):
+        raise NotUnderstood(text)
+    return clause
+
+
+def _holds(clause: Expression, known: Mapping[str, int]) -> bool:
+    try:
+        return bool(evaluate(clause, known))
+    except Undefined:
+        return False
+    except KeyError as error:
+        raise NotUnderstood(print_expression(clause)) from error
 
 
 def faults(unit: KernelUnit, launch: ConcreteLaunch, steps: int = STEPS) -> Iterator[Fault]:

@@ -26,9 +26,8 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
 
-from .clause_text import NotUnderstood
 from .edits import finished, sites
-from .hunt import Fault, Hunter
+from .hunt import Fault, Hunter, NotUnderstood
 from .mutators import KINDS, MUTATORS
 
 CHANGES = (1, 1, 1, 1, 1, 2, 2, 3)

@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` (UTF-8) to ``path`` so that no reader ever sees a part of it, also after a crash.
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write ``content`` (text as UTF-8) to ``path`` so that no reader ever sees a part of it, also after a crash.
 
     A device, pipe or the like is written to directly; a link is followed.  Raises OSError.
     """
-    data = text.encode("utf-8", errors="backslashreplace")
+    data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -129,10 +129,10 @@ def _name(result: KernelResult) -> str:
     return f"{result.verdict.value} {result.file}::{result.kernel} [{result.launch}]"
 
 
-def _writable(output: Path | None) -> None:
+def _writable(output: Path | None, option: str = "--output") -> None:
     """A wrong --output is said before minutes of work, not after."""
     if output is not None and not output.parent.is_dir():
-        raise UsageError(f"--output: there is no folder '{output.parent}'")
+        raise UsageError(f"{option}: there is no folder '{output.parent}'")
 
 
 # ------------------------------------------------------------------------------------- looking at kernels
@@ -241,6 +241,103 @@ def _heading(unit: KernelUnit) -> str:
     from .reports.plain import printable
 
     return printable(f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]")
+
+
+# --------------------------------------------------------------------------------------------------- run
+@command.command(epilog=_EXIT_CODES)
+@click.argument("target", metavar="FILE::KERNEL[::LAUNCH]")
+@click.option("--size", "sizes", multiple=True, metavar="M=256", help="Value of a free name of the spec.")
+@click.option("--arg", "args", multiple=True, metavar="n=5", help="Value of a runtime scalar.")
+@click.option("--input", "inputs", multiple=True, metavar="x=FILE.npy", help="Contents of an array.")
+@click.option(
+    "--inputs",
+    "archives",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Contents by name: .npz, .safetensors, or a folder of .npy.",
+)
+@click.option("--grid", metavar="X,Y,Z", help="Grid of a launch whose spec has none.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of generated contents."
+)
+@click.option(
+    "--save", type=click.Path(path_type=Path), metavar="PATH", help="Save written arrays: .npz or a folder."
+)
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--unproved", is_flag=True, help="Run the kernel even if it is not proved.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for the proof.")
+@click.pass_context
+def run(
+    context: click.Context,
+    target: str,
+    sizes: tuple[str, ...],
+    args: tuple[str, ...],
+    inputs: tuple[str, ...],
+    archives: tuple[Path, ...],
+    grid: str | None,
+    seed: int,
+    save: Path | None,
+    spec: Path | None,
+    unproved: bool,
+    no_cache: bool,
+    timeout: float | None,
+) -> None:
+    """Execute a proved kernel on arrays, without a GPU, in the reference interpreter.
+
+    Sizes, scalars and contents that are not given are chosen within the contract.  A kernel that is not proved is
+    refused with the exit code of `check`, a launch outside the contract with exit code 2.
+    """
+    named_sizes = {name: _whole(f"--size {name}", text) for name, text in _pairs("--size", sizes)}
+    axes = None if grid is None else tuple(_whole("--grid", axis) for axis in grid.split(","))
+    if save is not None and save.suffix == ".npz":
+        _writable(save, "--save")
+    elif save is not None and save.exists() and not save.is_dir():
+        raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
+    from .cache import default_folder
+    from .check import CheckOptions
+    from .execution import RunOptions, run_target
+    from .execution.files import read_array, read_arrays, write_arrays
+    from .execution.text import run_text, saved_text
+
+    arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
+    arrays |= {name: read_array(Path(path)) for name, path in _pairs("--input", inputs)}
+    options = RunOptions(
+        sizes=named_sizes,
+        args=dict(_pairs("--arg", args)),
+        arrays=arrays,
+        grid=axes,
+        seed=seed,
+        unproved=unproved,
+        spec=spec,
+        check=CheckOptions(timeout_s=timeout, cache=None if no_cache else default_folder()),
+    )
+    with Working(live=False):
+        result = run_target(target, options)
+    emit(run_text(result))
+    if save is not None:
+        written = {array.name: array for array in result.arrays if array.written}
+        write_arrays(save, {name: array.elements for name, array in written.items()})
+        talk(saved_text(str(save), written))
+    context.exit(1 if result.events else 0)
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{option} {text}: write {option} NAME=VALUE")
+        pairs.append((name, value))
+    return pairs
+
+
+def _whole(option: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UsageError(f"{option}: '{text}' is no integer") from None
 
 
 # ------------------------------------------------------------------------------------------------ record

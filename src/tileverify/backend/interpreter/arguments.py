@@ -16,11 +16,11 @@ from ...frontend.bytecode.model import Entry, Module, PointerType, ScalarType, T
 from ...frontend.sources.launch import EntryParameter, Role
 from ...verifier.claim import ConcreteArray, ConcreteLaunch
 from .faults import LaunchMismatch
-from .formats import to_bits
+from .formats import round_to, to_bits
 from .machine import Program
 from .memory import Extent, MemoryImage, Origin
 from .tiles import constant_tile
-from .values import Array, RuntimeValue, Tile, carrier, wrapped
+from .values import Array, RuntimeValue, Tile, wrapped
 
 T = TypeVar("T")
 
@@ -141,9 +141,9 @@ def _member(arguments: Mapping[str, T], name: str, kind: str) -> T:
 
 
 def _scalar_value(launch: ConcreteLaunch, parameter: EntryParameter, element: ScalarType) -> Tile:
-    """A float scalar that the launch does not name is 0: no contract speaks of floats, so any value will do."""
+    """A float scalar is rounded to its type; one that the launch does not name is 0."""
     if element.is_float:
-        return Tile(np.asarray(launch.scalars.get(parameter.argument, 0), carrier(element)))
+        return Tile(round_to(np.asarray(launch.floats.get(parameter.argument, 0.0), np.float64), element))
     number, bits = _number(launch, parameter), element.bits
     unsigned_too = parameter.role is Role.SCALAR
     if not -(1 << (bits - 1)) <= number < 1 << (bits if unsigned_too or bits == 1 else bits - 1):

@@ -1,0 +1,257 @@
+"""`tileverify run`: check a kernel, make a launch of its contract, execute it, say what was written.
+
+The backend is the reference interpreter: every block in turn on one memory, in the order of the block ids.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from ..backend.interpreter import Budget, GridRun, InterpreterStop, run_grid
+from ..backend.interpreter.memory import MemoryImage
+from ..check import CheckOptions, check_unit, display_path, entry_of
+from ..errors import TileVerifyError, UsageError
+from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Entry
+from ..frontend.bytecode.traverse import walk
+from ..frontend.sources.discover import SourceFailure, discover
+from ..frontend.sources.element_types import ELEMENT_TYPES
+from ..frontend.sources.launch import KernelUnit
+from ..results import KernelResult, Report, Verdict
+from ..verifier.claim import Block, ConcreteArray
+from .conditions import Contract, scalars
+from .elements import RAW, Array, numbers, presented
+from .inputs import Given, Inputs, make_inputs, view
+
+BACKEND: Final = "reference interpreter"
+_STEPS: Final = 1 << 60
+"""No bound in practice: whoever waits can interrupt."""
+
+
+@dataclass
+class NotProved(TileVerifyError):
+    """The kernel is not proved, so it is not run; ``exit_code`` is the one that `check` ends with."""
+
+    exit_code: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """``sizes``: free names of the spec; ``args``: runtime scalars as written; ``arrays``: inputs by argument name.
+
+    ``unproved``: run also what is not proved.  ``grid``: for a spec without one; missing axes are 1.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    args: Mapping[str, str] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    grid: tuple[int, ...] | None = None
+    seed: int = 0
+    unproved: bool = False
+    spec: Path | None = None
+    check: CheckOptions = field(default_factory=CheckOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenArray:
+    """One array after the run.
+
+    ``elements`` has the array's shape and the stored type (see `elements`); ``written`` counts elements, however
+    often they were written; ``checksum`` is the CRC-32 of the elements' bytes in row-major order.
+    """
+
+    name: str
+    dtype: str
+    elements: Array
+    written: int
+    checksum: int
+    smallest: float | int | None
+    largest: float | int | None
+
+    @property
+    def presented(self) -> Array:
+        """The elements in their own type: one of ml_dtypes for bf16 and 8-bit floats, raw bits without it."""
+        return presented(self.elements, self.dtype)
+
+    @property
+    def raw(self) -> bool:
+        """``elements`` are bits of a format that NumPy lacks."""
+        return self.dtype in RAW
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """``values``: the names of the contract; ``generated``: arrays whose contents were made up from the seed.
+
+    ``events``: undefined behaviour that the run met, one sentence each with code, block and source line.
+    """
+
+    verdict: KernelResult
+    backend: str
+    grid: Block
+    values: Mapping[str, int]
+    floats: Mapping[str, float]
+    arrays: tuple[WrittenArray, ...]
+    generated: tuple[str, ...]
+    events: tuple[str, ...]
+    seed: int
+    seconds: float
+
+
+def run_target(target: str, options: RunOptions) -> RunResult:
+    """Check and run the one kernel and launch that ``target`` names.
+
+    :raises NotProved: it is not proved, and ``unproved`` is not set.
+    :raises UsageError: no or several launches, inputs outside the contract, a launch that the interpreter cannot run.
+    """
+    unit = _one_unit(target, options.spec)
+    verdict = check_unit(unit, options.check)
+    if verdict.verdict is Verdict.ERROR:
+        raise NotProved(f"{_name(unit)} cannot be run: {verdict.findings[0].message}")
+    if verdict.verdict is not Verdict.PROVED and not options.unproved:
+        raise NotProved(_refusal(target, verdict), exit_code=Report((verdict,), "", "").exit_code)
+    contract = Contract(unit.launch, verdict.requires)
+    inputs = make_inputs(contract, _given(unit, options))
+    started = time.perf_counter()
+    module = decode(unit.bytecode, file=display_path(unit.file))
+    entry = entry_of(module, unit)
+    try:
+        with np.errstate(all="ignore"):
+            run = run_grid(module, entry, unit.parameters, inputs.launch, inputs.memory, Budget(_STEPS))
+    except InterpreterStop as stop:
+        raise UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {stop}") from None
+    return RunResult(
+        verdict=verdict,
+        backend=BACKEND,
+        grid=inputs.launch.grid,
+        values={name: inputs.values[name] for name in (*contract.sizes, *contract.scalars)},
+        floats=inputs.launch.floats,
+        arrays=tuple(_written(run, inputs)),
+        generated=inputs.generated,
+        events=_events(run, entry),
+        seed=options.seed,
+        seconds=time.perf_counter() - started,
+    )
+
+
+# --------------------------------------------------------------------------------------------- the target
+def _one_unit(target: str, spec: Path | None) -> KernelUnit:
+    units: list[KernelUnit] = []
+    for found in discover([target], spec_file=spec):
+        if isinstance(found, SourceFailure):
+            raise found.error
+        units.append(found)
+    if len(units) != 1:
+        path = target.split("::")[0]
+        named = ", ".join(f"{path}::{unit.kernel}::{unit.launch.name}" for unit in units[:4])
+        more = ", ..." if len(units) > 4 else ""
+        raise UsageError(f"'{target}' names {len(units)} launches; run one of them: {named}{more}")
+    return units[0]
+
+
+def _name(unit: KernelUnit) -> str:
+    return f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]"
+
+
+def _refusal(target: str, verdict: KernelResult) -> str:
+    finding = verdict.findings[0]
+    return (
+        f"{verdict.file}::{verdict.kernel} [{verdict.launch}] is {verdict.verdict.value}, not proved"
+        f" ({finding.code}: {finding.message}); see `tileverify check {target}`, or run it as it is with --unproved"
+    )
+
+
+# --------------------------------------------------------------------------------------------- the inputs
+def _given(unit: KernelUnit, options: RunOptions) -> Given:
+    known = {scalar.name: scalar.dtype for scalar in scalars(unit.launch)}
+    integers, floats = dict(options.sizes), {}
+    for name, text in options.args.items():
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise UsageError(f"--arg {name}: the launch has no runtime scalar '{name}' (there are: {there})")
+        if ELEMENT_TYPES[known[name]].kind == "f":
+            floats[name] = _float(name, text)
+        else:
+            integers[name] = _integer(name, text)
+    if options.grid is None:
+        return Given(integers, floats, options.arrays, None, options.seed)
+    if not 1 <= len(options.grid) <= 3:
+        raise UsageError("--grid takes one to three axes, as in --grid 4,1,1")
+    x, y, z = (*options.grid, 1, 1)[:3]
+    return Given(integers, floats, options.arrays, (x, y, z), options.seed)
+
+
+def _float(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--arg {name}={text}: {name} is a float") from None
+
+
+def _integer(name: str, text: str) -> int:
+    words = {"true": 1, "false": 0}
+    try:
+        return words[text.lower()] if text.lower() in words else int(text, 0)
+    except ValueError:
+        raise UsageError(f"--arg {name}={text}: {name} is an integer") from None
+
+
+# -------------------------------------------------------------------------------------------- the outputs
+def _written(run: GridRun, inputs: Inputs) -> list[WrittenArray]:
+    masks = _write_masks(run)
+    launch = inputs.launch
+    placed = dict(launch.arrays)
+    for name, items in launch.lists.items():
+        placed |= {f"{name}[{number}]": item for number, item in enumerate(items)}
+    return [_array(name, array, run, masks) for name, array in placed.items()]
+
+
+def _array(name: str, array: ConcreteArray, run: GridRun, masks: Mapping[str, Array]) -> WrittenArray:
+    memory = run.arrays[array.allocation]
+    width = memory.dtype.itemsize
+    elements = view(memory, array.shape, array.strides).copy()
+    touched = np.asarray(masks[array.allocation].reshape(-1, width).any(axis=1))
+    readable = numbers(elements, array.dtype)
+    known = readable[~np.isnan(readable)] if readable.dtype.kind == "f" else readable
+    return WrittenArray(
+        name=name,
+        dtype=array.dtype,
+        elements=elements,
+        written=int(np.count_nonzero(view(touched, array.shape, array.strides))),
+        checksum=zlib.crc32(elements.tobytes()),
+        smallest=known.min().item() if known.size else None,
+        largest=known.max().item() if known.size else None,
+    )
+
+
+def _write_masks(run: GridRun) -> dict[str, Array]:
+    """For every allocation, which of its bytes were written."""
+    image: MemoryImage = run.image
+    masks = {allocation.name: np.zeros(allocation.size, np.bool_) for allocation in image.allocations}
+    for log in run.logs:
+        for access in log.accesses:
+            if access.writes is not None and access.origin >= 0:
+                allocation = image.allocation_of(access.origin)
+                for start, end in zip(*access.writes.runs, strict=True):
+                    masks[allocation.name][int(start) - allocation.base : int(end) - allocation.base] = True
+    return masks
+
+
+def _events(run: GridRun, entry: Entry) -> tuple[str, ...]:
+    """Undefined behaviour, once for each op and code, with the first block that showed it."""
+    places = {op.offset: op.location for op in walk(entry.body)}
+    told: dict[tuple[str, int], str] = {}
+    for log in run.logs:
+        for event in log.events:
+            location = places.get(event.offset)
+            where = f" at {display_path(location.file)}:{location.line}" if location else ""
+            block = ", ".join(map(str, log.block))
+            told.setdefault((event.code, event.offset), f"{event.code}{where} in block ({block}): {event.message}")
+    return tuple(told.values())

@@ -1,0 +1,63 @@
+"""What `tileverify run` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..reports.plain import printable
+from .elements import ML_DTYPES
+from .run import RunResult, WrittenArray
+
+_HEADINGS = ("array", "shape", "dtype", "written", "crc32", "min", "max")
+
+
+def run_text(result: RunResult) -> str:
+    """Verdict, backend, launch, and one line for every array."""
+    verdict = result.verdict
+    blocks = result.grid[0] * result.grid[1] * result.grid[2]
+    lines = [
+        f"{verdict.file}::{verdict.kernel} [{verdict.launch}]: {verdict.verdict.value}",
+        f"ran on: {result.backend}, {blocks} block{'s' if blocks != 1 else ''} in {result.seconds:.2f} s",
+        f"launch: grid ({', '.join(map(str, result.grid))}){_named({**result.values, **result.floats})}",
+    ]
+    if result.generated:
+        lines.append(f"generated from seed {result.seed}: {', '.join(result.generated)}")
+    lines += ["", *_table([_HEADINGS, *map(_row, result.arrays)])]
+    lines += [f"undefined behaviour: {event}" for event in result.events]
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def saved_text(target: str, arrays: Mapping[str, WrittenArray]) -> str:
+    """What went into the file or folder ``target``, and how to read raw bits."""
+    raw = [f"{name} ({array.dtype}: .view(ml_dtypes.{ML_DTYPES[array.dtype]}))"
+           for name, array in arrays.items() if array.raw]  # fmt: skip
+    note = f"; as raw bits: {', '.join(raw)}" if raw else ""
+    return printable(f"saved to {target}: {', '.join(arrays) or 'nothing, for nothing was written'}{note}")
+
+
+def _named(values: Mapping[str, float]) -> str:
+    return "".join(f", {name} = {value}" for name, value in values.items())
+
+
+def _row(array: WrittenArray) -> tuple[str, ...]:
+    written = f"{array.written} of {array.elements.size}" if array.written else "-"
+    shape = " x ".join(map(str, array.elements.shape)) or "scalar"
+    return (
+        array.name,
+        shape,
+        array.dtype,
+        written,
+        f"{array.checksum:08x}",
+        _short(array.smallest),
+        _short(array.largest),
+    )
+
+
+def _short(value: float | int | None) -> str:
+    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

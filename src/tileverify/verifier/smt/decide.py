@@ -28,11 +28,13 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """``linear``/``nonlinear``: Z3 resource units for one question; ``rounds``: refinements of the linear rung."""
+    """Z3 resource units: ``linear`` for one check of the linear rung and ``rounds`` checks of a question, which may
+    take ``total`` together; ``nonlinear`` for the one check of the non-linear rung."""
 
     linear: int = 400_000
     nonlinear: int = 2_000_000
     rounds: int = 60
+    total: int = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +122,10 @@ class Decider:
     def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> Result:
         rung.push(wanted)
         lemmas = 0
+        end = rung.spent() + self.limits.total
         try:
             for _ in range(rounds):
-                answer = rung.check(self.limits.linear)
+                answer = rung.check(min(self.limits.linear, max(1, end - rung.spent())))
                 if answer is not Answer.SATISFIABLE:
                     return Result(answer, "linear integers", lemmas=lemmas)
                 new = rung.refine()
@@ -199,6 +202,10 @@ class _Rung:
 
     def _coefficients(self) -> dict[Term, set[int]]:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
+
+    def spent(self) -> int:
+        """Resource units used by this rung so far."""
+        return int(self.solver.statistics().get_key_value("rlimit count"))
 
     def check(self, limit: int) -> Answer:
         if self.deadline is not None:

@@ -40,6 +40,10 @@ class Bounds:
 
     def within(self, pattern: Term, low: int | None, high: int | None) -> Bounds:
         """The facts, and ``low <= pattern <= high``."""
+        constant, summands = linear_parts(pattern)
+        if constant and len(summands) == 1 and summands[0][0] == 1:
+            pattern = summands[0][1]
+            low, high = (None if bound is None else bound - constant for bound in (low, high))
         known_low, known_high = self.interval(pattern)
         low = known_low if low is None or (known_low is not None and known_low >= low) else low
         high = known_high if high is None or (known_high is not None and known_high <= high) else high

@@ -184,9 +184,36 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         return junction
     if condition.kind is Kind.NOT:
         return ite(condition.args[0], otherwise, then)
-    low = None if then.low is None or otherwise.low is None else min(then.low, otherwise.low)
-    high = None if then.high is None or otherwise.high is None else max(then.high, otherwise.high)
+    low, high = _hull(_interval_where(condition, True, then), _interval_where(condition, False, otherwise))
     return make(Kind.ITE, (condition, then, otherwise), sort=then.sort, low=low, high=high)
+
+
+def _hull(a: tuple[int | None, int | None], b: tuple[int | None, int | None]) -> tuple[int | None, int | None]:
+    low = None if a[0] is None or b[0] is None else min(a[0], b[0])
+    high = None if a[1] is None or b[1] is None else max(a[1], b[1])
+    return low, high
+
+
+def _interval_where(condition: Term, holds: bool, side: Term) -> tuple[int | None, int | None]:
+    """Bounds of ``side`` where ``condition`` holds or not: a comparison of something close to it with a constant.
+
+    So that the unsigned reading ``x + 2**N if x < 0 else x`` is known to lie between 0 and 2**N - 1.
+    """
+    low, high = side.low, side.high
+    if condition.kind not in (Kind.LT, Kind.LE) or side.sort is Sort.BOOL:
+        return low, high
+    small, large = condition.args if holds else condition.args[::-1]
+    gap = 1 if (condition.kind is Kind.LT) == holds else 0  # small + gap <= large
+    for term, limit, is_upper in ((small, large, True), (large, small, False)):
+        distance = sub(side, term)
+        if limit.kind is Kind.CONST and distance.kind is Kind.CONST:
+            if is_upper:
+                bound = limit.value - gap + distance.value
+                high = bound if high is None else min(high, bound)
+            else:
+                bound = limit.value + gap + distance.value
+                low = bound if low is None else max(low, bound)
+    return low, high
 
 
 def _choice_as_junction(condition: Term, then: Term, otherwise: Term) -> Term | None:

@@ -39,11 +39,12 @@ from .terms import (
     maximum,
     mul,
     or_,
+    simplified,
     sub,
     substitute,
     var,
 )
-from .tokens import Carried, Token
+from .tokens import Carried, Token, weaken
 from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
 
 _NARROWINGS: Final = 2
@@ -150,9 +151,12 @@ class Body:
     def block(self) -> Block:
         return self.op.regions[0].blocks[0]
 
-    def run(self, values: Sequence[SymbolicValue], guard: Term) -> Exits:
-        """One iteration on the given carried values."""
-        with self.m.iteration(self.loop, guard) as exits:
+    def run(self, values: Sequence[SymbolicValue], guard: Term, slots: Sequence[Slot] = ()) -> Exits:
+        """One iteration on the given carried values, which stay in the ranges of their ``slots``."""
+        ranges = [
+            (value, slot.low, slot.high) for slot, value in zip(slots, values, strict=False) if isinstance(value, Term)
+        ]
+        with self.m.iteration(self.loop, guard, ranges) as exits:
             self.bind()
             self.m.env.update(zip(self.carried, values, strict=True))
             self.m.run(self.block)
@@ -280,7 +284,7 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     if not all(isinstance(m.value(init), Opaque) for init in inits):
         solution = body.solve(inits, guard, narrowings=0)
         if m.recording:
-            body.run(solution.at(k, solution.tokens.at(k)), guard)
+            body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
         if any(trips in part.free for result in results for part in _terms(result)):
@@ -365,10 +369,10 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     first = substitute(continued, {k: ZERO})
 
     def reached(time: Term) -> Term:
-        return or_(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
+        return weaken(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
 
     if m.recording:
-        exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k))
+        exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
     if not exits.breaks:
         m.stop()
         return ()
@@ -382,7 +386,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
 
 def _resolved(exit: Exit, solution: Solution) -> Exit:
     values = tuple(solution.resolve(value) for value in exit.values)
-    return Exit(solution.numbers.resolve(exit.condition), values, exit.bounds)
+    return Exit(simplified(solution.numbers.resolve(exit.condition)), values, exit.bounds)
 
 
 def _left(value: SymbolicValue, k: Term, last: Term) -> SymbolicValue:

@@ -58,7 +58,7 @@ class Machine:
 
     ``path`` is the condition under which the current op runs, ``inside`` the part of it that the body of the innermost
     loop added, ``since`` the part that was added since the innermost branch began, ``bounds`` what the path says about
-    sizes of terms, ``known`` about boolean terms.
+    sizes of terms, ``known`` about boolean terms; ``ranges`` are invariants of the loops around.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Machine:
         self.since: Term = TRUE
         self.bounds = Bounds()
         self.known: dict[Term, Term] = {}
+        self.ranges: tuple[tuple[Term, int | None, int | None], ...] = ()
         self.loops: tuple[Loop, ...] = ()
         self.exits = Exits()
         self.recording = True
@@ -192,6 +193,8 @@ class Machine:
         self.since = and_(self.since, condition)
         self.bounds = self.bounds.under(condition)
         self.known = self.known | literals(condition)
+        for term, low, high in self.ranges:
+            self.bounds = self.bounds.within(self._chosen(term), low, high)
 
     def stop(self) -> None:
         """Nothing behind the current op runs."""
@@ -211,15 +214,21 @@ class Machine:
             self.path, self.inside, self.since, self.bounds, self.known = saved
 
     @contextmanager
-    def iteration(self, loop: Loop, guard: Term) -> Iterator[Exits]:
-        """Run one generic iteration of ``loop``, which happens where ``guard`` holds."""
-        saved = self.loops, self.exits
+    def iteration(
+        self, loop: Loop, guard: Term, ranges: Sequence[tuple[Term, int | None, int | None]] = ()
+    ) -> Iterator[Exits]:
+        """Run one generic iteration of ``loop``, which happens where ``guard`` holds.
+
+        ``ranges``: intervals that terms (of carried values) stay in during every iteration.
+        """
+        saved = self.loops, self.exits, self.ranges
+        self.ranges = (*self.ranges, *ranges)
         with self.branch(guard):
             self.inside, self.loops, self.exits = TRUE, (*self.loops, loop), Exits()
             try:
                 yield self.exits
             finally:
-                self.loops, self.exits = saved
+                self.loops, self.exits, self.ranges = saved
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:

@@ -63,7 +63,7 @@ def offset(m: Machine, op: Op) -> Pointer:
 
 def _near(offset: Term) -> bool:
     """Whether a byte offset is so small that adding it to an address cannot overflow."""
-    return offset.low is not None and offset.high is not None and -_FAR <= offset.low and offset.high <= _FAR
+    return offset.low is not None and offset.high is not None and offset.low >= -_FAR and offset.high <= _FAR
 
 
 def pointer_to_pointer(m: Machine, op: Op) -> Pointer:

@@ -107,3 +107,28 @@ def assuming(term: Term, known: Mapping[Term, Term]) -> Term:
             args = tuple(done[arg] for arg in sub_term.args)
             done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
     return done[term]
+
+
+def choice(condition: Term, then: Term, otherwise: Term) -> Term:
+    """``ite``, without the case ``x == c`` where ``otherwise`` gives ``then`` at c anyway."""
+    if condition.kind is Kind.EQ:
+        for variable, constant in (condition.args, condition.args[::-1]):
+            at_constant = variable.kind is Kind.VAR and constant.kind is Kind.CONST
+            if at_constant and substitute(otherwise, {variable: constant}) is then:
+                return otherwise
+    return ite(condition, then, otherwise)
+
+
+def simplified(term: Term) -> Term:
+    """``term`` with every choice simplified under its own condition; for terms put together from parts."""
+    done: dict[Term, Term] = {}
+    for part in postorder(term):
+        args = tuple(done[arg] for arg in part.args)
+        if part.kind is Kind.ITE:
+            condition, then, otherwise = args
+            done[part] = choice(
+                condition, assuming(then, literals(condition)), assuming(otherwise, literals(not_(condition)))
+            )
+        else:
+            done[part] = part if args == part.args else rebuild(part, args)
+    return done[term]

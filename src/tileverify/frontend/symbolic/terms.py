@@ -30,7 +30,7 @@ from .nodes import (
 )
 from .products import mul, product, unsigned
 from .rendering import render
-from .rewriting import assuming, literals, rebuild, substitute, transform
+from .rewriting import assuming, choice, literals, rebuild, simplified, substitute, transform
 from .sums import (
     add,
     ceildiv,
@@ -66,6 +66,7 @@ __all__ = [
     "assuming",
     "boolean",
     "ceildiv",
+    "choice",
     "const",
     "eq",
     "fits_signed",
@@ -91,6 +92,7 @@ __all__ = [
     "rebuild",
     "render",
     "scale",
+    "simplified",
     "sub",
     "substitute",
     "transform",

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from ..bytecode.model import ScalarType
 from .lanes import CoordinateMap
 from .summary import Origin, OriginKind
-from .terms import Term, ite, substitute
+from .terms import Kind, Scope, Term, choice, substitute
 from .tokens import Token, either_way
 
 
@@ -94,18 +94,16 @@ def choose(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Sy
             return Opaque(a and b and is_uniform(condition))
         case Pointer(a, x), Pointer(b, y):
             origin = a if a == b else unknown_origin(a.element_bytes)
-            return Pointer(origin, ite(condition, x, y))
+            return Pointer(origin, choice(condition, x, y))
         case Token(), Token():
             return either_way(condition, then, otherwise)
         case Term(), Term():
-            return ite(condition, then, otherwise)
+            return choice(condition, then, otherwise)
     raise AssertionError(f"cannot merge {type(then).__name__} and {type(otherwise).__name__}")
 
 
 def is_uniform(term: Term) -> bool:
     """Whether ``term`` has one value for the whole launch (for each lane)."""
-    from .terms import Kind, Scope
-
     return all(
         (part.symbol if part.kind is Kind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
         for part in term.free

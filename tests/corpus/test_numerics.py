@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
-from tileverify.corpus import Labelled, corpus_launches
+from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.results import Verdict
 
 from .problems import Problem, as_numbers, decided, interpret, numbers, overwritten, problem
-from .references import NUMBERS, REFERENCES, WITHOUT_REFERENCE
+from .references import NUMBERS, REFERENCES, WITHOUT_REFERENCE, Numbers
 from .test_dynamic import units
 
 TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
@@ -66,3 +68,11 @@ def test_a_launch_changes_its_memory(label: Labelled) -> None:
     expected = overwritten(case, REFERENCES[label.kernel](numbers(case), values_of(case)))
     before = {place: as_numbers(stored, case.dtypes[place]) for place, stored in case.contents.items()}
     assert any((expected[place] != before[place]).any() for place in expected)
+
+
+def test_a_product_of_512_by_512_matrices_takes_seconds() -> None:
+    unit = units()[str(ROOT / "showcase" / "matmul_swizzled.py"), "matmul_swizzled", "any-size"]
+    case = problem(unit, Numbers({"M": 512, "N": 512, "K": 512}))
+    started = time.perf_counter()
+    interpret(case)
+    assert time.perf_counter() - started < 10

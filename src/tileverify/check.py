@@ -40,12 +40,14 @@ _MANY = 16
 class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
     ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
-    one needs a guarded ``__main__``.  ``cache``: folder, None: none."""
+    one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
+    what is refuted into the results."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     jobs: int = 1
     cache: Path | None = None
+    playback: bool = False
 
 
 class KernelTimeout(BaseException):
@@ -78,7 +80,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
     compiled = _unverified(unit)
     try:
         with _deadline(options.timeout_s and options.timeout_s * _GRACE):
-            return _decide(unit, compiled, options)
+            result = _decide(unit, compiled, options)
+            return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
         return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding("TV903", limit),))
@@ -151,6 +154,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if cache:
         cache.store(unit, key, result)
     return replace(result, findings=_displayed(result.findings, unit))
+
+
+def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
+    from .playback.source import playback_files
+
+    return replace(result, playback=playback_files(unit, result))
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:

@@ -65,6 +65,11 @@ def command(traceback: bool) -> None:
     metavar="S",
     help="Seconds for each kernel.  [default: none]",
 )
+@click.option(
+    "--playback",
+    metavar="print|DIR",
+    help="Write a pytest file that reproduces it for every refuted finding: to stdout, or into the folder DIR.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -80,6 +85,7 @@ def check(
     jobs: int,
     no_cache: bool,
     timeout: float | None,
+    playback: str | None,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -90,12 +96,17 @@ def check(
     """
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
+    if playback == "print" and format_ == "json" and output is None:
+        raise UsageError("--playback print and --format json both write to stdout; give --output or a folder")
+    if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
+        raise UsageError(f"--playback: '{playback}' is not a folder")
     _writable(output)
     from .cache import default_folder
     from .check import CheckOptions, check_paths, solver_version
     from .results import Report
 
-    options = CheckOptions(timeout, deny_requires, jobs, None if no_cache else default_folder())
+    cache = None if no_cache else default_folder()
+    options = CheckOptions(timeout, deny_requires, jobs, cache, playback=playback is not None)
     with Working(live=not quiet) as working:
         try:
             report = check_paths(
@@ -114,8 +125,34 @@ def check(
         from .reports.text import summary_line
 
         talk(f"{summary_line(report)}; written to {output}")
+    if playback is not None:
+        _write_playback(report, playback)
     code = report.exit_code
     context.exit(0 if code == 3 and not strict else code)
+
+
+def _write_playback(report: Report, where: str) -> None:
+    """Reproductions to stdout or into a folder; files of the same name get a number."""
+    texts: dict[str, str] = {}
+    for file in (file for result in report.results for file in result.playback):
+        name, number = file.name, 2
+        while name in texts:
+            name, number = f"{file.name.removesuffix('.py')}_{number}.py", number + 1
+        texts[name] = file.text
+    if where == "print":
+        emit("".join(f"# {name}\n{text}\n" for name, text in texts.items()))
+        return
+    if not texts:
+        talk("nothing is refuted: no reproduction was written")
+        return
+    folder = Path(where)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--playback: cannot make '{where}': {error.strerror or error}") from None
+    for name, text in texts.items():
+        emit(text, folder / name)
+    talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
 
 
 def _text(report: Report, quiet: bool, verbose: bool, color: bool) -> str:
@@ -258,12 +295,8 @@ def _heading(unit: KernelUnit) -> str:
     help="Contents by name: .npz, .safetensors, or a folder of .npy.",
 )
 @click.option("--grid", metavar="X,Y,Z", help="Grid of a launch whose spec has none.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of generated contents."
-)
-@click.option(
-    "--save", type=click.Path(path_type=Path), metavar="PATH", help="Save written arrays: .npz or a folder."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of generated contents.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="PATH", help="Save written arrays: .npz or a folder.")
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--unproved", is_flag=True, help="Run the kernel even if it is not proved.")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class Verdict(enum.Enum):
@@ -35,7 +36,10 @@ class SourceSite:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay."""
+    """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
+
+    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`verifier.claim.claim_from_json`).
+    """
 
     sizes: Mapping[str, int]
     grid: tuple[int, int, int]
@@ -47,6 +51,7 @@ class Witness:
     data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
     variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
     confirmed_by: str = ""
+    launch: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,14 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaybackFile:
+    """A pytest file that reproduces one finding by itself."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelResult:
     file: str
     kernel: str
@@ -107,6 +120,7 @@ class KernelResult:
     notes: tuple[str, ...] = ()
     line: int | None = None
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
+    playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def _site(site: SourceSite) -> Json:
 
 
 def _witness(witness: Witness) -> Json:
-    return {
+    document: Json = {
         "sizes": dict(witness.sizes),
         "grid": list(witness.grid),
         "block_a": list(witness.block_a),
@@ -109,6 +109,9 @@ def _witness(witness: Witness) -> Json:
         "variables": [{"name": name, "a": first, "b": second} for name, first, second in witness.variables],
         "confirmed_by": witness.confirmed_by,
     }
+    if witness.launch is not None:
+        document["launch"] = dict(witness.launch)
+    return document
 
 
 # --------------------------------------------------------------------------------------------- reading
@@ -165,6 +168,7 @@ def _read_witness(document: Mapping[str, Any]) -> Witness:
         data={name: tuple(contents) for name, contents in document["data"].items()},
         variables=tuple((entry["name"], entry["a"], entry["b"]) for entry in document["variables"]),
         confirmed_by=document["confirmed_by"],
+        launch=document.get("launch"),
     )
 
 

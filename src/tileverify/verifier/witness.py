@@ -10,7 +10,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
-from .claim import Block, Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation
+from .claim import Block, Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, claim_to_json
 from .contract import INT_BITS, Contract, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
@@ -219,6 +219,7 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         data=data,
         variables=tuple(_variables(obligation, found.model, prepared)),
         confirmed_by=found.confirmation.replayed_by,
+        launch=claim_to_json(found.launch, found.claim),
     )
 
 

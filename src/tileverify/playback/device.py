@@ -1,0 +1,165 @@
+"""Tries of a racy launch on a GPU, with cuda-python and torch, on the very cubin that `tileiras` makes.
+
+What a try shows is a difference: memory that another launch of the same inputs left otherwise.  Floats get random
+contents, so that blocks that race write different values; integers keep those of the witness, which may steer it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from os import environ
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ..backend.interpreter import BoundLaunch, bind_launch
+from ..backend.interpreter.formats import to_bits
+from ..backend.interpreter.memory import Allocation
+from ..backend.interpreter.values import Tile
+from ..errors import UsageError
+from ..frontend.bytecode.model import PointerType, TileType
+from ..frontend.sources.element_types import ELEMENT_TYPES
+from ..frontend.sources.launch import EntryParameter, Role
+from ..verifier.claim import ConcreteLaunch
+from .replaying import Parameter, entry_parameters, load
+
+RACES: Final = ("TV101", "TV102", "TV103", "TV201", "TV202")
+"""Faults that change results at most; what leaves its array may end the process and is not tried."""
+MOST_BYTES: Final = 1 << 30
+
+
+def no_device(launch: Mapping[str, Any]) -> str | None:
+    """Why the launch cannot be tried here, or ``None``."""
+    code = launch["claim"]["code"]
+    if code not in RACES:
+        return f"{code} is not tried on a GPU: an access outside its array may end the process"
+    if launch["lists"]:
+        return "lists of arrays are not tried on a GPU"
+    try:
+        import torch
+    except ImportError:
+        return "no torch"
+    if not torch.cuda.is_available():
+        return "no CUDA device"
+    try:
+        from cuda.bindings import driver  # noqa: F401
+    except ImportError:
+        return "no cuda-python (pip install 'tileverify[cuda]')"
+    if _assembler() is None:
+        return "no tileiras (pip install 'tileverify[assemble]')"
+    return None
+
+
+def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, Any], times: int) -> int:
+    """How many of ``times`` launches left memory that differs from what most of them left.
+
+    :raises UsageError: tileiras or the driver refuses the kernel, or the launch needs more than `MOST_BYTES`.
+    """
+    import torch
+
+    module, concrete, _ = load(code, entry, launch)
+    meaning = entry_parameters(parameters)
+    (found,) = (each for each in module.entries if each.name == entry)
+    bound = bind_launch(module, found, meaning, concrete)
+    major, minor = torch.cuda.get_device_capability()
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")  # makes the context current that the driver calls below work in
+    function = _Function(_assembled(code, f"sm_{major}{minor}"), entry)
+    before = _contents(bound, concrete)
+    outcomes: Counter[bytes] = Counter()
+    for _ in range(times):
+        memory = {name: torch.from_numpy(data).cuda() for name, data in before.items()}
+        addresses = {name: tensor.data_ptr() for name, tensor in memory.items()}
+        function.launch(concrete.grid, _values(bound, concrete, meaning, addresses))
+        torch.cuda.synchronize()
+        outcomes[b"".join(tensor.cpu().numpy().tobytes() for tensor in memory.values())] += 1
+    return times - max(outcomes.values())
+
+
+# --------------------------------------------------------------------------------------------- the launch
+def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
+    """The initial bytes of every argument's memory."""
+    dtypes: dict[str, set[str]] = {}
+    for name, array in launch.arrays.items():
+        dtypes.setdefault(array.allocation or name, set()).add(array.dtype)
+    source = np.random.default_rng(0)
+    allocations: dict[str, Allocation] = {each.name: each for each in bound.image.allocations if each.name in dtypes}
+    if sum(each.size for each in allocations.values()) > MOST_BYTES:
+        raise UsageError(f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often")
+    contents = {}
+    for name, allocation in allocations.items():
+        data = allocation.initial(np.arange(allocation.size))
+        (dtype,) = dtypes[name] if len(dtypes[name]) == 1 else ("",)
+        if dtype in ("f16", "f32", "f64"):
+            numpy_type = np.dtype(f"float{ELEMENT_TYPES[dtype].bits}")
+            random = source.standard_normal(allocation.size // numpy_type.itemsize).astype(numpy_type)
+            data = random.view(np.uint8)
+        contents[name] = np.concatenate([data, np.zeros(16, np.uint8)])  # torch gives no memory to nothing
+    return contents
+
+
+def _values(
+    bound: BoundLaunch, launch: ConcreteLaunch, meaning: Sequence[EntryParameter], addresses: Mapping[str, int]
+) -> list[bytes]:
+    """Every entry parameter as its bytes in memory."""
+    values = []
+    for parameter, (value, argument) in zip(meaning, bound.arguments.items(), strict=True):
+        assert isinstance(value.type, TileType)
+        assert isinstance(argument, Tile)
+        element = value.type.element
+        if parameter.role is Role.POINTER:
+            array = launch.arrays[parameter.argument]
+            address = addresses[array.allocation or parameter.argument] + array.byte_offset
+            values.append(address.to_bytes(8, "little"))
+        else:
+            assert not isinstance(element, PointerType)
+            values.append(to_bits(argument.data, element).tobytes())
+    return values
+
+
+# ---------------------------------------------------------------------------------------------- the cubin
+def _assembler() -> str | None:
+    """``tileiras`` of the extra ``assemble``, or of PATH."""
+    return shutil.which("tileiras", path=f"{sysconfig.get_path('purelib')}/nvidia/cu13/bin:{environ.get('PATH', '')}")
+
+
+def _assembled(code: bytes, architecture: str) -> bytes:
+    assembler = _assembler()
+    assert assembler is not None, "no_device says so first"
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
+        source.write_bytes(code)
+        command = [assembler, "--gpu-name", architecture, str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise UsageError(f"tileiras refused the kernel: {done.stderr.strip()}")
+        return target.read_bytes()
+
+
+class _Function:
+    """A loaded kernel.  The grid counts tile blocks; the cubin itself says how many threads run one."""
+
+    def __init__(self, cubin: bytes, symbol: str) -> None:
+        from cuda.bindings import driver
+
+        self._driver = driver
+        (module,) = self._checked(driver.cuModuleLoadData(cubin))
+        (self._function,) = self._checked(driver.cuModuleGetFunction(module, symbol.encode()))
+
+    def launch(self, grid: Sequence[int], values: Sequence[bytes]) -> None:
+        buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
+        pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
+        self._checked(self._driver.cuLaunchKernel(self._function, *grid, 1, 1, 1, 0, 0, ctypes.addressof(pointers), 0))
+
+    def _checked(self, answer: tuple[Any, ...]) -> tuple[Any, ...]:
+        status, *results = answer
+        if status != self._driver.CUresult.CUDA_SUCCESS:
+            raise UsageError(f"the CUDA driver refuses the launch: {status.name}")
+        return tuple(results)

@@ -1,0 +1,193 @@
+"""Reproductions: files that `check --playback` writes run by themselves, and fail where the fault is absent."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jsonschema
+import pytest
+
+from tileverify import cli
+from tileverify.check import CheckOptions, check_unit
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.playback import FaultNotSeen, bytecode, replay
+from tileverify.playback.device import no_device
+from tileverify.reports.json_report import result_from_json, result_to_json, schema_text
+from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch, claim_from_json, claim_to_json
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+KERNEL = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i{index},), tile=ct.load(x, index=(i,), shape=(16,)))
+"""
+SPEC = """\
+[[launch]]
+kernel = "copy"
+grid = ["cdiv(N, 16){more}"]
+requires = ["N > 16"]
+args = { x = "f32[N]", out = "f32[N]" }
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(autouse=True)
+def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    for name, index, more in (("racy", " // 2", ""), ("fixed", "", ""), ("outside", "", " + 1")):
+        Path(f"{name}.py").write_text(KERNEL.replace("{index}", index))
+        Path(f"{name}.tileverify.toml").write_text(SPEC.replace("{more}", more))
+
+
+@pytest.fixture
+def tileverify(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(*arguments: str) -> Ran:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.command(list(arguments), prog_name="tileverify")
+        out, err = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Ran(ended.value.code, out, err)
+
+    return run
+
+
+def unit(path: str) -> KernelUnit:
+    (found,) = discover([path])
+    assert isinstance(found, KernelUnit)
+    return found
+
+
+def pytest_of(path: Path) -> subprocess.CompletedProcess[str]:
+    """A pytest of its own, without the options and plugins of this one."""
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-c", os.devnull, str(path)]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "CUDA_VISIBLE_DEVICES": ""}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+
+
+def test_a_file_reproduces_the_fault_and_fails_without_it(tileverify: Callable[..., Ran]) -> None:
+    ran = tileverify("check", "racy.py", "fixed.py", "--playback", "made/here")
+    assert ran.code == 1
+    assert "1 reproduction in made/here" in ran.err
+    (written,) = Path("made/here").iterdir()
+    assert written.name == "test_racy_copy_0_TV101.py"
+
+    found = pytest_of(written)
+    assert found.returncode == 0, found.stdout
+    assert "1 passed, 1 skipped" in found.stdout
+
+    text = written.read_text()
+    head, rest = text.split('playback.bytecode("""', 1)
+    mended = f'{head}playback.bytecode("""{base64.b64encode(unit("fixed.py").bytecode).decode()}""")'
+    Path("test_mended.py").write_text(mended + rest.split('""")', 1)[1])
+    absent = pytest_of(Path("test_mended.py"))
+    assert absent.returncode == 1, absent.stdout
+    assert "FaultNotSeen: TV101 did not show in this launch: no TV101 shows" in absent.stdout
+    assert "1 failed, 1 skipped" in absent.stdout
+
+
+def test_what_is_printed_is_what_is_written(tileverify: Callable[..., Ran]) -> None:
+    tileverify("check", "racy.py", "--playback", "folder")
+    printed = tileverify("check", "racy.py", "--playback", "print", "-q")  # from the cache this time
+    assert printed.code == 1
+    report, text = printed.out.split("# test_racy_copy_0_TV101.py\n")
+    assert "error[TV101]" in report
+    assert text.rstrip() == Path("folder/test_racy_copy_0_TV101.py").read_text().rstrip()
+
+
+def test_files_of_one_name_are_kept_apart(tileverify: Callable[..., Ran]) -> None:
+    Path("sub").mkdir()
+    for name in ("racy.py", "racy.tileverify.toml"):
+        Path("sub", name).write_text(Path(name).read_text())
+    tileverify("check", "racy.py", "sub", "--playback", "made")
+    assert sorted(os.listdir("made")) == ["test_racy_copy_0_TV101.py", "test_racy_copy_0_TV101_2.py"]
+
+
+def test_nothing_to_reproduce(tileverify: Callable[..., Ran]) -> None:
+    ran = tileverify("check", "fixed.py", "--playback", "made")
+    assert ran.code == 0
+    assert "no reproduction was written" in ran.err
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--playback", "racy.py"], "--playback: 'racy.py' is not a folder"),
+        (["--playback", "print", "--format", "json"], "give --output or a folder"),
+    ],
+)
+def test_refused(tileverify: Callable[..., Ran], arguments: list[str], sentence: str) -> None:
+    ran = tileverify("check", "racy.py", *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert sentence in ran.err
+
+
+@pytest.mark.parametrize("path", ["racy.py", "outside.py"])
+def test_a_witness_carries_its_launch_through_json(path: str, tileverify: Callable[..., Ran]) -> None:
+    result = check_unit(unit(path), CheckOptions(playback=True))
+    assert len(result.playback) == len(result.findings) > 0
+    document = json.loads(json.dumps(result_to_json(result)))
+    back = result_from_json(document)
+    assert [finding.witness for finding in back.findings] == [finding.witness for finding in result.findings]
+    witness = back.findings[0].witness
+    assert witness is not None
+    assert witness.launch is not None
+    kernel = unit(path)
+    parameters = [(p.role.value, p.argument, p.dim, p.static) for p in kernel.parameters]
+    assert replay(kernel.bytecode, kernel.symbol, parameters, witness.launch).element == witness.element
+
+    report = json.loads(tileverify("check", path, "--format", "json").out)
+    jsonschema.validate(report, json.loads(schema_text()))
+    del report["results"][0]["findings"][0]["witness"]["launch"]["grid"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(report, json.loads(schema_text()))
+
+
+def test_claims_keep_every_part() -> None:
+    array = ConcreteArray("i32", (3, 2), (5, 1), {7: -1, 2: 4}, 3, "memory", 8)
+    launch = ConcreteLaunch((4, 3, 2), {"idx": array}, {"n": -2}, {"xs": (array, array)}, {"scale": 0.5})
+    result = check_unit(unit("racy.py"))
+    assert result.findings[0].witness is not None
+    assert result.findings[0].witness.launch is not None
+    _, claim = claim_from_json(result.findings[0].witness.launch)
+    document = json.loads(json.dumps(claim_to_json(launch, claim)))
+    assert claim_from_json(document) == (launch, claim)
+
+
+def test_faults_that_a_gpu_does_not_survive_are_not_tried() -> None:
+    (finding, *_) = check_unit(unit("outside.py")).findings
+    assert finding.witness is not None
+    assert finding.witness.launch is not None
+    assert "may end the process" in (no_device(finding.witness.launch) or "")
+
+
+def test_damaged_reproductions_say_so() -> None:
+    kernel = unit("racy.py")
+    with pytest.raises(Exception, match="is not base64"):
+        bytecode("?")
+    with pytest.raises(Exception, match="no entry 'paste'"):
+        replay(kernel.bytecode, "paste", [], {})
+    with pytest.raises(Exception, match="incomplete: KeyError"):
+        replay(kernel.bytecode, kernel.symbol, [], {"grid": [1, 1, 1]})
+    assert issubclass(FaultNotSeen, AssertionError)

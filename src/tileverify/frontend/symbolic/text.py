@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from .locations import user_frame
-from .summary import AccessSummary, Footprint, Origin, OriginKind, Promise, Site, ViewFootprint
+from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint
 from .terms import TRUE, ZERO, Term, render
 
 
@@ -37,8 +37,7 @@ def _site(summary: AccessSummary, site: Site) -> list[str]:
     lines.extend(f"  {line}" for line in _footprint(site.footprint))
     if site.lanes:
         lines.append("  lanes: " + ", ".join(f"{render(lane.variable)} < {lane.size}" for lane in site.lanes))
-    for loop in site.loops:
-        lines.append(f"  {summary.names.get(loop.name, loop.name)}: iteration {render(loop.iteration)}")
+    lines.extend(_loop(summary, loop) for loop in site.loops)
     if site.guard is not TRUE:
         lines.append(f"  if: {render(site.guard)}")
     if site.waits:
@@ -48,6 +47,12 @@ def _site(summary: AccessSummary, site: Site) -> list[str]:
         )
         lines.append("  waits for: " + "; ".join(waits))
     return lines
+
+
+def _loop(summary: AccessSummary, loop: Loop) -> str:
+    name = render(loop.iteration)
+    text = f"  loop: {name}, {summary.names.get(name, 'its iteration')}"
+    return text if loop.value in (None, loop.iteration) else f"{text}; value {render(loop.value)}"
 
 
 def origin_text(origin: Origin) -> str:

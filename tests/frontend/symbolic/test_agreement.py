@@ -1,0 +1,65 @@
+"""Summaries against the reference interpreter: compiled kernels on random launches, and random programs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from tileverify.backend.interpreter import InterpreterStop
+
+from .agreement import LaunchMaker, Outcome, OutOfReach, compare
+from .compiled import decoded, summary
+from .programs import ProgramMaker
+
+KERNELS = (  # the others go by values that are not known before the run
+    "copy",
+    "transposed",
+    "persistent",
+    "grouped_product",
+    "gathered",
+    "gathered_rows",
+    "counted_while",
+    "early_return",
+    "in_place",
+    "nested",
+    "python_division",
+    "found_group",
+)
+
+LAUNCHES = 12
+PROGRAMS = 24
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_touch_what_their_summary_says(kernel: str) -> None:
+    module, entry, unit = decoded("patterns.py", kernel)
+    blocks = accesses = 0
+    for seed in range(LAUNCHES):
+        launch = LaunchMaker(entry, unit.parameters, seed, multiple=16 if seed % 2 else 1).make()
+        places = list(itertools.product(*(range(size) for size in launch.grid)))
+        random.Random(seed).shuffle(places)
+        outcome = compare(module, entry, unit.parameters, launch, places[:3], summary=summary(kernel), budget=1 << 23)
+        blocks += outcome.blocks
+        accesses += outcome.accesses
+    assert blocks, "no launch ran without undefined behaviour"
+    assert accesses, "no launch touched memory"
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_random_programs_touch_what_their_summary_says(chunk: int) -> None:
+    total = Outcome()
+    for seed in range(chunk * PROGRAMS, (chunk + 1) * PROGRAMS):
+        module, parameters, launch = ProgramMaker(seed).make()
+        try:
+            outcome = compare(module, module.entries[0], parameters, launch, budget=1 << 22)
+        except (OutOfReach, InterpreterStop):
+            continue
+        total.blocks += outcome.blocks
+        total.accesses += outcome.accesses
+        total.waits += outcome.waits
+        total.missing_waits += outcome.missing_waits
+    assert total.blocks
+    assert total.accesses
+    assert total.missing_waits <= 5 + total.waits // 10, "waits of the run that the summary does not know"

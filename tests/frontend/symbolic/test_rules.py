@@ -1,0 +1,88 @@
+"""Every op of Tile IR has a rule, and every sample of every op runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tileverify.errors import SpecError, UnsupportedOperation
+from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, scalar, tile
+from tileverify.frontend.bytecode.model import Block, Entry, Location, Module
+from tileverify.frontend.bytecode.optable import BY_NAME, OPERATIONS
+from tileverify.frontend.sources.launch import EntryParameter, Role
+from tileverify.frontend.symbolic.execute import summarize
+from tileverify.frontend.symbolic.numbering import ACCESS_OPS
+from tileverify.frontend.symbolic.rules import RULES
+from tileverify.frontend.symbolic.written import _ADDRESS
+
+from ..bytecode.samples import sample, samples
+
+WITHOUT_RULE = {"preview$call": "calls into code outside the module (preview); the module is opaque then"}
+
+
+def test_every_op_has_a_rule_or_a_reason() -> None:
+    assert {op.name for op in OPERATIONS} - RULES.keys() == WITHOUT_RULE.keys()
+    assert RULES.keys() <= BY_NAME.keys()
+
+
+def test_every_op_that_touches_memory_is_a_site() -> None:
+    effects = {op.name for op in OPERATIONS if op.effect in ("read", "write", "read_write")}
+    assert effects - WITHOUT_RULE.keys() == ACCESS_OPS
+    writing = {op.name for op in OPERATIONS if op.effect in ("write", "read_write")}
+    assert _ADDRESS.keys() == writing - WITHOUT_RULE.keys()
+
+
+@pytest.mark.parametrize(("name", "version"), samples(), ids=str)
+def test_samples_run(name: str, version: tuple[int, int]) -> None:
+    module = sample(name, version)
+    for entry in module.entries:
+        summary = summarize(module, entry)
+        assert [site.number for site in summary.sites] == list(range(len(summary.sites)))
+
+
+def module_with(op_name: str) -> tuple[Module, Entry]:
+    """An entry whose only op claims to be ``op_name``."""
+    builder = ModuleBuilder((13, 4))
+    with builder.entry("k", [tile(pointer(I32))]) as f:
+        f.location = Location("/home/me/kernel.py", 7, 4)
+        f.op("make_token")
+        f.op("return")
+    module = builder.build()
+    (entry,) = module.entries
+    made, end = entry.body.ops
+    strange = dataclasses.replace(made, declaration=dataclasses.replace(made.declaration, name=op_name))
+    return module, dataclasses.replace(entry, body=Block(entry.body.arguments, (strange, end)))
+
+
+def test_an_op_without_a_rule_is_refused_by_name_and_place() -> None:
+    module, entry = module_with("telepathy")
+    with pytest.raises(UnsupportedOperation, match="telepathy") as refusal:
+        summarize(module, entry)
+    assert (refusal.value.op, refusal.value.file, refusal.value.line) == ("telepathy", "/home/me/kernel.py", 7)
+
+
+def test_packed_pointers_are_refused() -> None:
+    builder = ModuleBuilder((13, 4))
+    with builder.entry("k", [tile(pointer(scalar("i4")))]) as f:
+        f.op("offset", ptr=f.parameters[0], off=f.constant(tile(I32), 1))
+        f.op("return")
+    module = builder.build()
+    with pytest.raises(UnsupportedOperation, match="4-bit"):
+        summarize(module, module.entries[0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ([EntryParameter(Role.POINTER, "x")], "2 parameters in its bytecode, but the launch describes 1"),
+        ([EntryParameter(Role.SCALAR, "n"), EntryParameter(Role.SCALAR, "m")], "'n' of kernel 'k' is described as a"),
+    ],
+)
+def test_a_description_that_does_not_fit(parameters: list[EntryParameter], message: str) -> None:
+    builder = ModuleBuilder((13, 4))
+    with builder.entry("k", [tile(pointer(I32)), tile(I32)]) as f:
+        f.op("return")
+    module = builder.build()
+    with pytest.raises(SpecError, match=message):
+        summarize(module, module.entries[0], parameters)

@@ -1,11 +1,12 @@
-"""Runs the corpus' launches on a GPU and compares all memory with what the reference interpreter left there.
+"""Runs launches on a GPU and compares all memory with what the reference interpreter left there.
 
     python -m benchmarks.device.compare prepare FOLDER               interpret and assemble; needs no GPU
     python -m benchmarks.device.compare run FOLDER [--json FILE]     launch and compare; needs a GPU, NumPy, no more
     python -m benchmarks.device.compare all FOLDER [--json FILE]     both, one after the other
 
-Memory that a kernel must not write is compared too: arrays start with random contents, and every allocation lies
-between guard zones.  Integers must be equal, floats equal or within a tolerance of their type.  Launches that are
+The launches are those of the corpus that are labelled proved, and one for each family of ops on boundary values
+(`ops`).  Memory that a kernel must not write is compared too: arrays start with random contents, and every allocation
+lies between guard zones.  Integers must be equal, floats equal or within a tolerance of their type.  Launches that are
 refuted for a race are run ``--repeat`` times; their table says in how many runs the result was another than that of
 the blocks run one after the other.  Runs that agree prove nothing.
 """
@@ -36,6 +37,8 @@ TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2, "f64": 1e-12}
 """Of the larger of the value and one: two units in the last place of the short types, some twenty for sums in f32."""
 GUARD = 4096
 GUARD_BYTE = 0xA5
+EXAMPLES = 5
+"""Elements reported of an array that is off: place, on the device, in the interpreter; the worst ones first."""
 PATIENCE = 60.0
 """Seconds that one case may take."""
 
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     _print(report)
-    return int(any(row["result"] in ("differs", "failed") for row in rows if not row["racy"]))
+    return int(any(row["result"] in ("differs", "failed") for row in rows if row["kind"] != "racy"))
 
 
 # --------------------------------------------------------------------------------------------- running the cases
@@ -121,14 +124,18 @@ def _work(folder: Path, cases: Sequence[Case], repeat: int, answers: Any) -> Non
     driver = Driver()
     for case in cases:
         try:
-            answers.put(_repeated(driver, folder, case, repeat) if case["racy"] else _compared(driver, folder, case))
+            answers.put(_run_case(driver, folder, case, repeat))
         except DriverError as error:
             answers.put(_row(case, "failed", error=str(error)))
             return
 
 
+def _run_case(driver: Driver, folder: Path, case: Case, repeat: int) -> Row:
+    return _repeated(driver, folder, case, repeat) if case["kind"] == "racy" else _compared(driver, folder, case)
+
+
 def _row(case: Case, result: str, **details: object) -> Row:
-    return {"id": case["id"], "racy": case["racy"], "grid": case["grid"], "result": result, **details}
+    return {"id": case["id"], "kind": case["kind"], "grid": case["grid"], "result": result, **details}
 
 
 class Launcher:
@@ -194,16 +201,29 @@ def _compared(driver: Driver, folder: Path, case: Case) -> Row:
     after, guarded = launcher.run()
     launcher.close()
     elements = unequal = wrong = 0
-    worst = 0.0
+    worst: dict[str, float] = {}
+    examples: dict[str, list[list[object]]] = {}
     for k, (seen, memory) in enumerate(zip(after, case["memory"], strict=True)):
         known = launcher.data.get(f"decided{k}", np.ones(seen.shape, np.bool_))
         off = distance(seen[known], launcher.data[f"after{k}"][known], memory["dtype"])
         elements += off.size
         unequal += int(np.count_nonzero(off))
         wrong += int(np.count_nonzero(off > 1))
-        worst = max(worst, float(off.max(initial=0)))
+        if off.any():
+            worst[memory["name"]] = float(off.max())
+            wanted = launcher.data[f"after{k}"][known]
+            examples[memory["name"]] = [
+                [int(place), str(seen[known][place]), str(wanted[place])] for place in np.argsort(-off)[:EXAMPLES]
+            ]
     result = "differs" if wrong or not guarded else "within tolerance" if unequal else "exact"
-    details = {"elements": elements, "unequal": unequal, "wrong": wrong, "worst": worst, "guarded": guarded}
+    details = {
+        "elements": elements,
+        "unequal": unequal,
+        "wrong": wrong,
+        "off": worst,
+        "examples": examples,
+        "guarded": guarded,
+    }
     return _row(case, result, **details, blocks=case["interpreted blocks"])
 
 
@@ -241,21 +261,31 @@ def _repeated(driver: Driver, folder: Path, case: Case, repeat: int) -> Row:
 def _print(report: Mapping[str, Any]) -> None:
     for title in ("device", "prepared with"):
         print(f"{title}: " + ", ".join(f"{name} {text}" for name, text in report[title].items()))
-    proved = [row for row in report["launches"] if not row["racy"]]
-    print(f"\n{'result':18}{'elements':>10}{'unequal':>9}{'worst':>9}  launch  (worst: in tolerances)")
-    for row in proved:
-        numbers = f"{row['elements']:10}{row['unequal']:9}{row['worst']:9.3f}" if "elements" in row else " " * 28
-        zones = "" if row.get("guarded", True) else "  GUARD ZONE WRITTEN"
-        print(f"{row['result']:18}{numbers}  {row['id']}{zones}{'  ' + row['error'] if 'error' in row else ''}")
-    print(", ".join(f"{count} {result}" for result, count in Counter(row["result"] for row in proved).items()))
+    for kind, title in (("proved", "launch"), ("ops", "ops")):
+        rows = [row for row in report["launches"] if row["kind"] == kind]
+        print(f"\n{'result':18}{'elements':>10}{'unequal':>9}{'worst':>9}  {title}  (worst: in tolerances)")
+        for row in rows:
+            _print_compared(row)
+        print(", ".join(f"{count} {result}" for result, count in Counter(row["result"] for row in rows).items()))
     print(f"\n{'result':18}{'elements':>10}{'differing':>18}{'unsettled':>11}{'results':>9}  racy launch")
-    for row in report["launches"]:
-        if row["racy"] and "differing" in row:
+    for row in (row for row in report["launches"] if row["kind"] == "racy"):
+        if "differing" in row:
             spread = f"{min(row['differing'])}..{max(row['differing'])}"
             numbers = f"{row['elements']:10}{spread:>18}{row['unsettled']:11}{row['results']:9}"
             print(f"{row['result']:18}{numbers}  {row['id']}{'' if row['guarded'] else '  GUARD ZONE WRITTEN'}")
-        elif row["racy"]:
+        else:
             print(f"{row['result']:18}  {row['id']}  {row['error']}")
+
+
+def _print_compared(row: Row) -> None:
+    if row["result"] == "failed":
+        print(f"{'failed':46}  {row['id']}  {row['error']}")
+        return
+    zones = "" if row["guarded"] else "  GUARD ZONE WRITTEN"
+    worst = max(row["off"].values(), default=0.0)
+    print(f"{row['result']:18}{row['elements']:10}{row['unequal']:9}{worst:9.3f}  {row['id']}{zones}")
+    for name, off in row["off"].items() if worst > 1 or row["kind"] == "ops" else ():
+        print(f"{off:46.3f}      {name}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """The first half of the comparison, for a machine without a GPU: what to run, and what the interpreter got.
 
 The folder that it writes is complete: cubins, memory before and after every launch, and ``manifest.json``.  Each case
-of the manifest has ``id``, ``racy``, ``symbol``, ``cubin``, ``data`` (an ``.npz``), ``grid``, ``memory`` (name and
-element type of each allocation; the k-th has ``before<k>``, ``after<k>`` and, where not all blocks were interpreted,
-``decided<k>`` in the ``.npz``) and ``parameters`` in the entry's order, each one of
+of the manifest has ``id``, ``kind`` (``proved`` or ``racy`` launches, or ``ops``), ``symbol``, ``cubin``, ``data`` (an
+``.npz``), ``grid``, ``memory`` (name and element type of each allocation; the k-th has ``before<k>``, ``after<k>`` and,
+where not all blocks were interpreted, ``decided<k>`` in the ``.npz``) and ``parameters`` in the entry's order, each one
+of
 
     {"memory": k, "offset": bytes}                a pointer into the k-th allocation
     {"bytes": "hex"}                              a number as it stands in memory
@@ -17,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from os import environ
 from pathlib import Path
@@ -38,6 +39,8 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 from tileverify.results import Verdict
 from tileverify.verifier.claim import ConcreteArray
+
+from .ops import op_problems
 
 ARCHITECTURE: Final = "sm_90"
 
@@ -67,11 +70,15 @@ def prepare(folder: Path) -> int:
     assembler = find_assembler()
     (folder / "cases").mkdir(parents=True, exist_ok=True)
     units = {(str(u.file), u.kernel, u.launch.name): u for u in discover([str(ROOT)]) if isinstance(u, KernelUnit)}
+    problems = [
+        *((label.id, kind, problem(units[str(label.file), label.kernel, label.launch], numbers))
+          for kind, label, numbers in _chosen()),
+        *((name, "ops", given) for name, given in op_problems()),
+    ]  # fmt: skip
     cases = []
-    for number, (label, numbers) in enumerate(_chosen()):
-        given = problem(units[str(label.file), label.kernel, label.launch], numbers)
-        print(f"{number:3} {label.id}", flush=True)
-        cases.append(_case(folder, f"cases/{number:03}", label, given, assembler))
+    for number, (name, kind, given) in enumerate(problems):
+        print(f"{number:3} {name}", flush=True)
+        cases.append({"id": name, "kind": kind, **_case(folder, f"cases/{number:03}", given, assembler)})
     versions = {
         "tileverify": __version__,
         "cuda-tile": version("cuda-tile"),
@@ -84,14 +91,15 @@ def prepare(folder: Path) -> int:
     return len(cases)
 
 
-def _chosen() -> list[tuple[Labelled, Numbers]]:
+def _chosen() -> Iterator[tuple[str, Labelled, Numbers]]:
     labels = {label.id: label for label in corpus_launches()}
-    for name, verdict in [*((n, Verdict.PROVED) for n in NUMBERS), *((n, Verdict.REFUTED) for n in RACY)]:
-        assert labels[name].verdict is verdict, name
-    return [(labels[name], numbers) for name, numbers in (*NUMBERS.items(), *RACY.items())]
+    for kind, verdict, chosen in (("proved", Verdict.PROVED, NUMBERS), ("racy", Verdict.REFUTED, RACY)):
+        for name, numbers in chosen.items():
+            assert labels[name].verdict is verdict, name
+            yield kind, labels[name], numbers
 
 
-def _case(folder: Path, stem: str, label: Labelled, given: Problem, assembler: str) -> dict[str, Any]:
+def _case(folder: Path, stem: str, given: Problem, assembler: str) -> dict[str, Any]:
     places = {name: number for number, name in enumerate(given.contents)}
     run = interpret(given)
     data = {}
@@ -102,8 +110,6 @@ def _case(folder: Path, stem: str, label: Labelled, given: Problem, assembler: s
     np.savez_compressed(folder / f"{stem}.npz", **data)
     assemble(assembler, given.unit.bytecode, folder / f"{stem}.cubin")
     return {
-        "id": label.id,
-        "racy": label.verdict is not Verdict.PROVED,
         "symbol": given.unit.symbol,
         "cubin": f"{stem}.cubin",
         "data": f"{stem}.npz",

@@ -245,6 +245,7 @@ def test_unproved(tileverify: Callable[..., Ran]) -> None:
     ran = tileverify("run", "k.py::halves", "--unproved")
     assert ran.code == 0, ran.err
     assert "halves [0]: refuted" in ran.out
+    assert "not proved: the blocks ran one after the other" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -305,6 +306,7 @@ def test_inputs_outside_the_contract(
     [
         ([0, 1, 1, 2], "'permutation(idx)' does not hold, idx[1] = 1 is also idx[2]"),
         ([0, 1, 4, 2], "'permutation(idx)' does not hold, idx[2] = 4 is not in [0, 4)"),
+        ([-1, 1, 3, 2], "'permutation(idx)' does not hold, idx[0] = -1 is not in [0, 4)"),
     ],
 )
 def test_contents_that_break_a_fact(tileverify: Callable[..., Ran], idx: list[int], sentence: str) -> None:

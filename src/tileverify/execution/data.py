@@ -83,7 +83,7 @@ def _violation(fact: DataFact, array: Array, value: Value) -> str | None:
     flat = array.reshape(-1)
     if fact.kind in ("range", "permutation"):
         low, high = _bounds(fact, flat.size, value)
-        outside = np.flatnonzero([not low <= int(each) < high for each in flat])
+        outside = np.flatnonzero(_outside(flat, low, high))
         if len(outside):
             return f"{_element(fact.array, array, int(outside[0]))} is not in [{low}, {high})"
     if fact.kind in ("injective", "permutation"):
@@ -98,6 +98,15 @@ def _violation(fact: DataFact, array: Array, value: Value) -> str | None:
             place = int(falls[0]) + 1
             return f"{_element(fact.array, array, place)} follows {flat[place - 1]}"
     return None
+
+
+def _outside(flat: Array, low: int, high: int) -> Array:
+    """Which elements are not in [low, high), numbers that the type may not hold."""
+    limits = np.iinfo(flat.dtype)
+    if high <= limits.min or low > limits.max:
+        return np.ones(flat.shape, np.bool_)
+    least, most = (flat.dtype.type(limit) for limit in (max(low, limits.min), min(high - 1, limits.max)))
+    return np.asarray((flat < least) | (flat > most))
 
 
 def _element(name: str, array: Array, place: int, *, value: bool = True) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..reports.plain import printable
+from ..results import Verdict
 from .elements import ML_DTYPES
 from .run import RunResult, WrittenArray
 
@@ -24,6 +25,10 @@ def run_text(result: RunResult) -> str:
         lines.append(f"generated from seed {result.seed}: {', '.join(result.generated)}")
     lines += ["", *_table([_HEADINGS, *map(_row, result.arrays)])]
     lines += [f"undefined behaviour: {event}" for event in result.events]
+    if verdict.verdict is not Verdict.PROVED:
+        lines.append("not proved: the blocks ran one after the other here; run at once they may leave something else")
+    elif result.events:
+        lines.append("this contradicts the proof: please report it with the kernel and this launch")
     return "".join(f"{printable(line)}\n" for line in lines)
 
 

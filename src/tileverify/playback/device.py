@@ -24,6 +24,7 @@ from ..backend.interpreter.formats import to_bits
 from ..backend.interpreter.memory import Allocation
 from ..backend.interpreter.values import Tile
 from ..errors import UsageError
+from ..execution.elements import rounded
 from ..frontend.bytecode.model import PointerType, TileType
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import EntryParameter, Role
@@ -97,10 +98,9 @@ def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
     for name, allocation in allocations.items():
         data = allocation.initial(np.arange(allocation.size))
         (dtype,) = dtypes[name] if len(dtypes[name]) == 1 else ("",)
-        if dtype in ("f16", "f32", "f64"):
-            numpy_type = np.dtype(f"float{ELEMENT_TYPES[dtype].bits}")
-            random = source.standard_normal(allocation.size // numpy_type.itemsize).astype(numpy_type)
-            data = random.view(np.uint8)
+        if dtype and ELEMENT_TYPES[dtype].kind == "f":
+            count = allocation.size * 8 // ELEMENT_TYPES[dtype].bits
+            data = rounded(source.standard_normal(count), dtype).view(np.uint8)
         contents[name] = np.concatenate([data, np.zeros(16, np.uint8)])  # torch gives no memory to nothing
     return contents
 

@@ -41,13 +41,14 @@ def test_the_fault_shows_in_the_interpreter() -> None:
     assert (seen.array, seen.element) == ({array!r}, {element!r})
 
 
-def test_how_often_the_fault_shows_on_a_gpu() -> None:
+def test_how_often_the_fault_shows_on_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     """Reports a number and never fails for it: what did not show is not absent."""
     reason = playback.no_device(LAUNCH)
     if reason is not None:
         pytest.skip(reason)
     seen = playback.count_on_device(BYTECODE, ENTRY, PARAMETERS, LAUNCH, times={launches})
-    print(f"seen {{seen}} of {launches}")
+    with capsys.disabled():
+        print(f"\\n{{ENTRY}}: seen {{seen}} of {launches}")
 '''
 
 

@@ -7,18 +7,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break
+from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
 from tileverify.frontend.symbolic.summary import earlier
 from tileverify.frontend.symbolic.terms import (
     FALSE,
     ONE,
     TRUE,
     ZERO,
+    Function,
     Scope,
     Sort,
     Term,
     add,
     and_,
+    apply,
     const,
     eq,
     le,
@@ -111,7 +113,20 @@ def test_last_store_and_last_access_of_cutile() -> None:
 def test_a_break_awaits_everything_up_to_its_iteration() -> None:
     last = var("last", Scope.BLOCK, 0)
     token = Token({0: le(E, K), 1: lt(E, K), 9: TRUE})
-    assert left_by_break(token, K, last).awaits == {0: TRUE, 1: lt(E, last), 9: TRUE}
+    loop = CarriedLoop(0, K, (), frozenset({0, 1}))
+    assert left_by_break(token, loop, last).awaits == {0: TRUE, 1: lt(E, last), 9: TRUE}
+
+
+def test_what_holds_of_this_iteration_is_not_claimed_of_others() -> None:
+    """Behind an inner loop with T(k) trips its instances are below T(k), those of another k below that one's."""
+    outer = var("o", Scope.ITERATION, 0)
+    trips = apply(Function("trips", Scope.BLOCK, 0), outer)
+    known = lt(E, trips)
+    here, there = and_(eq(earlier(outer), outer), known), and_(lt(earlier(outer), outer), known)
+    assert taken_for_granted(here, known, [outer]) is eq(earlier(outer), outer)
+    assert taken_for_granted(there, known, [outer]) is there
+    assert taken_for_granted(or_(here, there), known, [outer]) is or_(eq(earlier(outer), outer), there)
+    assert taken_for_granted(known, known, []) is TRUE
 
 
 def test_own_instance() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from .summary import earlier
 from .terms import (
@@ -91,10 +92,10 @@ class CarriedTokens:
 
     def left_by_exhaustion(self, trips: Term) -> tuple[Token, ...]:
         """The tokens behind a `for` that made ``trips`` iterations: each instance inside has ``earlier(k) < trips``."""
-        certain = {lt(earlier(self.loop.iteration), trips): TRUE}
+        known = lt(earlier(self.loop.iteration), trips)
 
         def behind(key: Key, condition: Term) -> Term:
-            condition = transform(condition, certain.get)
+            condition = taken_for_granted(condition, known, self.loop.outer)
             return self._where_it_ran(condition, trips) if key in self.loop.inside else condition
 
         return tuple(token.map_items(behind) for token in self.at(trips))
@@ -103,7 +104,7 @@ class CarriedTokens:
         """``condition`` on an instance inside, with what its existence says.
 
         If the instance belongs to the same iteration of all loops around, then ``trips`` is not 0.  So where it is 0,
-        the condition may be widened by what it would be otherwise on those instances.
+        the condition may be widened, on those instances, by what it would be otherwise.
         """
         none = eq(trips, ZERO)
         without = assuming(condition, literals(none))
@@ -211,10 +212,27 @@ def _expanded(token: Token, values: Mapping[Carried, Token]) -> Token:
     )
 
 
-def left_by_break(token: Token, iteration: Term, last: Term) -> Token:
+def left_by_break(token: Token, loop: CarriedLoop, last: Term) -> Token:
     """A break operand seen from behind the `loop` that ended in iteration ``last``.
 
     Every instance inside has ``earlier(k) <= last``.
     """
-    certain = {le(earlier(iteration), iteration): TRUE}
-    return token.map(lambda term: substitute(transform(term, certain.get), {iteration: last}))
+    k = loop.iteration
+    known = le(earlier(k), k)
+    return token.map(lambda term: substitute(taken_for_granted(term, known, loop.outer), {k: last}))
+
+
+def taken_for_granted(condition: Term, known: Term, outer: Sequence[Term]) -> Term:
+    """``condition`` without ``known``, which holds of every instance of the same iteration of the loops around.
+
+    It is dropped only where the condition itself asks for that same iteration.
+    """
+    same = {eq(earlier(k), k) for k in outer}
+    if condition.kind is Kind.ITE:
+        test, *sides = condition.args
+        then, otherwise = (taken_for_granted(side, known, outer) for side in sides)
+        return ite(test, then, otherwise)
+    if condition.kind is Kind.OR:
+        return reduce(weaken, (taken_for_granted(part, known, outer) for part in condition.args))
+    asked = set(condition.args if condition.kind is Kind.AND else (condition,))
+    return transform(condition, {known: TRUE}.get) if same <= asked else condition

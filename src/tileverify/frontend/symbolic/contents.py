@@ -45,7 +45,7 @@ def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Symboli
     element = _element(op)
     if element.is_float:
         return Opaque()
-    if place.origin.kind is OriginKind.LIST:
+    if place.origin.kind is OriginKind.LIST and not m.written.may_write(place.origin):
         return _descriptor(m, op, place)
     if not _stable(m, op, place.origin):
         return m.unknown(op, op.results[0])

@@ -381,7 +381,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
         last = apply(m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0)), *m.iterations)
     broke = or_(*(exit.condition for exit in exits.breaks))
     m.narrow(and_(reached(last), substitute(broke, {k: last})))
-    return tuple(_left(value, k, last) for value in merge(exits.breaks))
+    return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))
 
 
 def _resolved(exit: Exit, solution: Solution) -> Exit:
@@ -389,13 +389,13 @@ def _resolved(exit: Exit, solution: Solution) -> Exit:
     return Exit(simplified(solution.numbers.resolve(exit.condition)), values, exit.bounds)
 
 
-def _left(value: SymbolicValue, k: Term, last: Term) -> SymbolicValue:
+def _left(value: SymbolicValue, loop: CarriedLoop, last: Term) -> SymbolicValue:
     """A break operand of iteration k, seen from behind the loop."""
     if isinstance(value, Token):
-        return left_by_break(value, k, last)
+        return left_by_break(value, loop, last)
     if isinstance(value, Pointer):
-        return Pointer(value.origin, substitute(value.offset, {k: last}))
-    return substitute(value, {k: last}) if isinstance(value, Term) else value
+        return Pointer(value.origin, substitute(value.offset, {loop.iteration: last}))
+    return substitute(value, {loop.iteration: last}) if isinstance(value, Term) else value
 
 
 RULES: Final[dict[str, Rule]] = {"for": for_loop, "loop": endless_loop}

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.device.compare import GUARD, Launcher, distance, main
+from benchmarks.device.ops import op_problems
 from benchmarks.device.prepare import RACY, parameters_of
-from tests.corpus.problems import problem
+from tests.corpus.problems import Problem, interpret, problem
 from tests.corpus.references import NUMBERS
 
 from tileverify.corpus import ROOT, corpus_launches
@@ -62,6 +63,16 @@ def test_parameters_are_passed_as_the_entry_takes_them() -> None:
     assert launcher._bytes(passed[0], bases, kept) == (0x7000).to_bytes(8, "little")
     assert uploads.words[:6] == [bases[rows[0][0]] + GUARD, 600, 1, bases[rows[1][0]] + GUARD, 600, 1]
     assert launcher._bytes(passed[2], bases, kept) == (bases[places["out"]] + GUARD).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("given", [pytest.param(given, id=name) for name, given in op_problems()])
+def test_op_kernels_are_defined_on_all_their_inputs(given: Problem) -> None:
+    """Undefined behaviour on one lane would make the whole comparison with the device worthless."""
+    run = interpret(given)
+    assert not [event for log in run.logs for event in log.events]
+    for name, stored in given.contents.items():
+        changed = run.arrays[name].tobytes() != stored.tobytes()
+        assert changed == (name not in {f"in{k}" for k in range(3)}), name
 
 
 @pytest.mark.gpu

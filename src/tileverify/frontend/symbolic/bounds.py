@@ -24,18 +24,24 @@ class Bounds:
         """The facts that hold where ``condition`` does too."""
         parts = condition.args if condition.kind is Kind.AND else (condition,)
         result = self
-        for part in parts:
-            if part.kind is Kind.EQ:
-                for this, other in (part.args, part.args[::-1]):
-                    result = result.within(this, *result.interval(other))
-            if part.kind in (Kind.LT, Kind.LE):
-                small, large = part.args
-                gap = 1 if part.kind is Kind.LT else 0
-                lowest, highest = result.interval(small)[0], result.interval(large)[1]
-                if highest is not None:
-                    result = result.within(small, None, highest - gap)
-                if lowest is not None:
-                    result = result.within(large, lowest + gap, None)
+        for _ in parts[:2]:  # twice for a conjunction: a later part may sharpen an earlier one
+            for part in parts:
+                result = result._with(part)
+        return result
+
+    def _with(self, part: Term) -> Bounds:
+        result = self
+        if part.kind is Kind.EQ:
+            for this, other in (part.args, part.args[::-1]):
+                result = result.within(this, *result.interval(other))
+        if part.kind in (Kind.LT, Kind.LE):
+            small, large = part.args
+            gap = 1 if part.kind is Kind.LT else 0
+            lowest, highest = result.interval(small)[0], result.interval(large)[1]
+            if highest is not None:
+                result = result.within(small, None, highest - gap)
+            if lowest is not None:
+                result = result.within(large, lowest + gap, None)
         return result
 
     def within(self, pattern: Term, low: int | None, high: int | None) -> Bounds:

@@ -8,7 +8,7 @@ the carried values are the forms at the trip count, or at the iteration that bro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -17,6 +17,7 @@ from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_
 from .integers import zero_extended
 from .lanes import lane_terms
 from .machine import Exit, Exits, Machine, Rule, element_bits
+from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
 from .summary import Loop, Origin
 from .terms import (
@@ -169,24 +170,34 @@ class Body:
             with self.m.rehearsal():
                 stand_ins = [_stand_in(self.loop.name, slot, self.number) for slot in slots]
                 exits = self.run(stand_ins, guard)
-            lost = self._lost(slots, exits)
+            lost = self._lost(slots, stand_ins, exits)
+            narrower = self._narrowed(slots, exits) if narrowings and not lost else slots
+            if not lost and narrower == slots:
+                solution = self._solution(slots, stand_ins, exits)
+                lost = {
+                    slot.index
+                    for slot in slots
+                    if isinstance(slot.init, Pointer) and not slot.lost
+                    if solution.numbers.is_unknown(solution.positions[slot.index])
+                }
+                if not lost:
+                    return solution
             if lost:
-                slots = [_lose(slot) if slot.index in lost else slot for slot in slots]
-                continue
-            narrower = self._narrowed(slots, exits) if narrowings else slots
-            if narrower == slots:
-                return self._solution(slots, stand_ins, exits)
-            slots, narrowings = narrower, narrowings - 1
+                slots = [replace(slot, lost=True) if slot.index in lost else slot for slot in slots]
+            else:
+                slots, narrowings = narrower, narrowings - 1
 
-    def _lost(self, slots: Sequence[Slot], exits: Exits) -> set[int]:
-        """Pointers that some iteration hands on with another origin."""
-        return {
-            slot.index
-            for slot in slots
-            if isinstance(slot.init, Pointer) and not slot.lost
-            for exit in exits.continues
-            if isinstance(pointer := exit.values[slot.index], Pointer) and pointer.origin != slot.init.origin
-        }
+    def _lost(self, slots: Sequence[Slot], stand_ins: Sequence[SymbolicValue], exits: Exits) -> set[int]:
+        """Pointers that some iteration hands on with another origin, or moved from a place that may be far away."""
+        lost = set()
+        for slot, now in zip(slots, stand_ins, strict=True):
+            if isinstance(slot.init, Pointer) and not slot.lost:
+                handed_on = [exit.values[slot.index] for exit in exits.continues]
+                moved = any(value != now for value in handed_on)
+                same = all(isinstance(value, Pointer) and value.origin == slot.init.origin for value in handed_on)
+                if not same or (moved and not near(slot.init.offset)):
+                    lost.add(slot.index)
+        return lost
 
     def _narrowed(self, slots: list[Slot], exits: Exits) -> list[Slot]:
         """Better ranges: every value is an initial one or was handed on by a ``continue``.
@@ -208,7 +219,7 @@ class Body:
                 assert slot.high is not None
                 low = max(slot.low, min(lows)) if len(lows) == len(intervals) else slot.low
                 high = min(slot.high, max(highs)) if len(highs) == len(intervals) else slot.high
-                slot = Slot(slot.index, slot.value, slot.init, low, high)
+                slot = replace(slot, low=low, high=high)
             result.append(slot)
         return result
 
@@ -249,10 +260,6 @@ class Body:
             assert isinstance(after, Term)
             parts = now, slot.init, after
         return Recurrence(*parts, slot.lanes, self.m.iterations, partial(self.m.symbol, self.op))
-
-
-def _lose(slot: Slot) -> Slot:
-    return Slot(slot.index, slot.value, slot.init, slot.low, slot.high, lost=True)
 
 
 def merge(exits: Sequence[Exit]) -> tuple[SymbolicValue, ...]:

@@ -55,15 +55,25 @@ def offset(m: Machine, op: Op) -> Pointer:
         raise m.unsupported(op, "a pointer to 4-bit elements")
     counted = number(elements, element_bits(op.value("off")))
     step = scale(pointee(op.value("ptr")).bytes, counted)
-    if pointer.offset is not ZERO and not (_near(pointer.offset) and _near(step)):
+    if pointer.offset is not ZERO and not (near(pointer.offset) and near(step)):
         # p + 2**61 - 2**61 lies inside, but its first sum has already overflowed: nothing is known of the result.
         return Pointer(unknown_origin(pointee(op.value("ptr")).bytes), ZERO)
     return Pointer(pointer.origin, add(pointer.offset, step))
 
 
-def _near(offset: Term) -> bool:
-    """Whether a byte offset is so small that adding it to an address cannot overflow."""
-    return offset.low is not None and offset.high is not None and offset.low >= -_FAR and offset.high <= _FAR
+def near(offset: Term) -> bool:
+    """Whether a byte offset is so small that adding it to an address cannot overflow.
+
+    Of a pointer that a loop carries, while the loop is examined, only the steps count: it is given up afterwards
+    unless it moves in equal steps from a near place, and then everything in between is as near as its ends.
+    """
+    constant, summands = linear_parts(offset)
+    known = add(const(constant), *(scale(c, t) for c, t in summands if not _is_carried(t)))
+    return known.low is not None and known.high is not None and known.low >= -_FAR and known.high <= _FAR
+
+
+def _is_carried(term: Term) -> bool:
+    return term.kind is Kind.APPLY and term.function.scope is Scope.ITERATION
 
 
 def pointer_to_pointer(m: Machine, op: Op) -> Pointer:

@@ -125,6 +125,10 @@ class Recurrences:
                 return [value if self._is_fresh(form) else form for form, value in zip(forms, exact, strict=True)]
         return forms
 
+    def is_unknown(self, position: int) -> bool:
+        """Whether no form was found for a value."""
+        return self._is_fresh(self.forms[self.items[position].placeholder.function](self.k))
+
     def resolve(self, term: Term) -> Term:
         """``term`` of iteration k with the placeholders replaced by their forms."""
         return self._resolve(term, {})

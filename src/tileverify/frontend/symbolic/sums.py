@@ -20,6 +20,8 @@ def linear_parts(term: Term) -> tuple[int, tuple[tuple[int, Term], ...]]:
 
 def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
     """The inverse of `linear_parts`; zero coefficients are dropped."""
+    if any(t.kind is Kind.MOD for t in parts):
+        parts = _rejoined(parts)
     items = sorted(((t, c) for t, c in parts.items() if c), key=lambda item: item[0].digest)
     if not items:
         return const(constant)
@@ -38,6 +40,23 @@ def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
         low=low,
         high=high,
     )
+
+
+def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
+    """``d * (x // d) + x % d`` is x: what a reshape there and back makes of a lane."""
+    joined = dict(parts)
+    for rest in parts:
+        if rest.kind is Kind.MOD and rest.args[1].kind is Kind.CONST:
+            x, divisor = rest.args
+            factor, whole = joined.get(rest, 0), floordiv(x, divisor)
+            if factor and joined.get(whole) == factor * divisor.value:
+                del joined[rest], joined[whole]
+                constant, summands = linear_parts(x)
+                if constant:
+                    return parts  # the constant would have to join the sum: leave it as it is
+                for c, t in summands:
+                    joined[t] = joined.get(t, 0) + factor * c
+    return joined
 
 
 def add(*terms: Term) -> Term:

@@ -49,13 +49,24 @@ def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Symboli
         return _descriptor(m, op, place)
     if not _stable(m, op, place.origin):
         return m.unknown(op, op.results[0])
-    inside = and_(*(and_(le(ZERO, c), lt(c, s)) for c, s in zip(place.coordinates, place.shape, strict=True)))
+    inside = _inside(view, place)
     value = _content(m, place.origin, element, _byte_offset(place), inside)
     if view.padding == "zero":
         outside: SymbolicValue = constant_element(0, element.bits)
     else:
         outside = m.unknown(op, op.results[0], suffix=".outside")
     return _where(inside, value, outside)
+
+
+def _inside(view: TileView, place: ViewFootprint) -> Term:
+    """Which lanes lie inside the layout.
+
+    Along a dimension of one element per tile every index in the index space is inside, and any other is undefined
+    (TV301 asks for that), so nothing needs to be said.
+    """
+    partial = [place.dim_map[d] for d, size in enumerate(view.tile) if size > 1 or view.element_index]
+    limits = ((place.coordinates[k], place.shape[k]) for k in partial)
+    return and_(*(and_(le(ZERO, c), lt(c, size)) for c, size in limits))
 
 
 def of_pointer(m: Machine, op: Op, pointer: Pointer, mask: Term) -> SymbolicValue:

@@ -17,7 +17,14 @@ from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Function, Kind, Term
 from ..evaluate import Value
 from .encode import Encoder, expand, is_opaque_quotient, split_product
-from .lemmas import coefficients_of_products, distribution_lemmas, eager_lemmas, quotient_lemma, violated_lemmas
+from .lemmas import (
+    coefficients_of_products,
+    distribution_lemmas,
+    eager_lemmas,
+    point_lemmas,
+    quotient_lemma,
+    violated_lemmas,
+)
 
 
 class Answer(enum.Enum):
@@ -105,7 +112,8 @@ class Decider:
                 break
             a, b = found
             replaced[b] = a
-            wanted = [t.eq(a, b), *(_replace(condition, {b: a}) for condition in wanted)]
+            memo: dict[Term, Term] = {}
+            wanted = [t.eq(a, b), *(t.transform(condition, {b: a}.get, memo) for condition in wanted)]
         return wanted
 
     def _first_equal(
@@ -140,6 +148,9 @@ class Decider:
 MERGE_ROUNDS = 6
 """Lemma rounds spent on one candidate equality between twins."""
 
+MAX_LEARNED = 64
+"""General lemmas kept from one question to the next."""
+
 EAGER_PRODUCTS = 10
 """Up to so many products, all order lemmas are given at once: cheaper than finding them one model at a time."""
 
@@ -164,6 +175,8 @@ class _Rung:
         self._asserted: dict[Term, None] = {}
         self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []
+        # Lemmas that earlier questions needed: questions of one kernel are about the same products.
+        self._learned: dict[Term, None] = {}
         self._assert(facts)
 
     def push(self, conditions: Sequence[Term]) -> None:
@@ -174,6 +187,11 @@ class _Rung:
             products = self._products()
             if 0 < len(products) <= EAGER_PRODUCTS:
                 self._assert([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
+            if products:
+                self._assert([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
+
+    def _speaks_of_present_terms(self, lemma: Term) -> bool:
+        return all(carrier in self._carriers for carrier in self.encoder.carriers(lemma))
 
     def pop(self) -> None:
         self.solver.pop()
@@ -226,6 +244,10 @@ class _Rung:
             return 0
         value = _Valuation(self.solver.model(), self.encoder)
         lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
+        if len(self._learned) < MAX_LEARNED:
+            self._learned.update(dict.fromkeys(lemmas))
+        if not lemmas:
+            lemmas = list(point_lemmas(products, value))
         self._assert(lemmas)
         return len(lemmas)
 

@@ -42,21 +42,27 @@ def violated_lemmas(
     coefficients: Mapping[Term, set[int]],
     value: Valuation,
 ) -> Iterator[Term]:
-    """Lemma instances that the candidate model breaks, most general schemas first.
+    """General lemma instances that the candidate model breaks: order, congruence and signs.
 
     ``value`` gives a term's value in the model, where a product has whatever value the solver chose.
     """
-    wrong = [p for p, (x, y) in products.items() if value(p) != value(x) * value(y)]
+    wrong = _wrong(products, value)
     if not wrong:
         return
-    general = [*_order_lemmas(products, coefficients, value)]
+    found = [*_order_lemmas(products, coefficients, value)]
     for p in wrong:
-        general += _sign_lemmas(p, *products[p], value)
-    general = [lemma for lemma in general if lemma is not t.TRUE]
-    yield from general
-    if not general:
-        for p in wrong:
-            yield from _point_lemmas(p, *products[p], value)
+        found += _sign_lemmas(p, *products[p], value)
+    yield from (lemma for lemma in found if lemma is not t.TRUE)
+
+
+def point_lemmas(products: Mapping[Term, tuple[Term, Term]], value: Valuation) -> Iterator[Term]:
+    """What always breaks a model with a wrong product, at the price of speaking of this model's numbers only."""
+    for p in _wrong(products, value):
+        yield from _point_lemmas(p, *products[p], value)
+
+
+def _wrong(products: Mapping[Term, tuple[Term, Term]], value: Valuation) -> list[Term]:
+    return [p for p, (x, y) in products.items() if value(p) != value(x) * value(y)]
 
 
 def _entries(products: Iterable[Term], coefficients: Mapping[Term, set[int]]) -> Iterator[tuple[Term, int, Term, Term]]:

@@ -427,12 +427,16 @@ def test_record_hands_options_on_and_tells_what_came(
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
-        assert options == {"output": Path("there"), "no_gpu": True, "append": False}
+        expected = record.RecordOptions(specialisations=5)
+        assert options == {"output": Path("there"), "no_gpu": True, "append": False, "options": expected}
         failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,))
 
     monkeypatch.setattr(record, "record", fake)
-    ran = tileverify("record", "--no-gpu", "-o", "there", "--", "python", "prog.py", "--no-gpu", "-o", "x")
+    ran = tileverify(
+        *("record", "--no-gpu", "--specialisations", "5", "-o", "there"),
+        *("--", "python", "prog.py", "--no-gpu", "-o", "x"),
+    )
     assert ran.code == (2 if code else 0)
     assert ran.out == ""
     assert "not recorded: f: TileTypeError: no" in ran.err

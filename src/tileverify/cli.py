@@ -385,14 +385,30 @@ def _whole(option: str, text: str) -> int:
     show_default=True,
     help="Folder for bytecode and launch specs.",
 )
+@click.option(
+    "--specialisations",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Specialisations kept per kernel.",
+)
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.pass_context
-def record(context: click.Context, no_gpu: bool, append: bool, output: Path, arguments: tuple[str, ...]) -> None:
+def record(
+    context: click.Context,
+    no_gpu: bool,
+    append: bool,
+    output: Path,
+    specialisations: int,
+    arguments: tuple[str, ...],
+) -> None:
     """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
+    from .record import RecordOptions
     from .record import record as run
 
+    options = RecordOptions(specialisations=specialisations)
     with Working(live=False):
-        summary = run(arguments, output=output, no_gpu=no_gpu, append=append)
+        summary = run(arguments, output=output, no_gpu=no_gpu, append=append, options=options)
     for failure in summary.failures:
         talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
     talk(

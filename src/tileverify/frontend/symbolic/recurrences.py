@@ -87,7 +87,10 @@ class Recurrence:
         """An arbitrary value for each iteration that keeps ``invariant``, the initial one at the first."""
 
         def form(time: Term) -> Term:
-            value = apply(function, *self.context, time, *self.lanes)
+            if function.low is not None and function.low == function.high:
+                value = const(function.low)
+            else:
+                value = apply(function, *self.context, time, *self.lanes)
             if self.placeholder.sort is Sort.INT:
                 value = add(scale(invariant.modulus, value), const(invariant.rest))
             return at_start(time, self.init, value)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import gcd
+from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
 from .sums import linear_parts, sub
-from .terms import Function, Kind, Scope, Sort, Term, transform, var
+from .terms import Function, Kind, Scope, Sort, Term, postorder, transform, var
 
 if TYPE_CHECKING:
     from .recurrences import Recurrence
@@ -125,32 +125,49 @@ def _residue(stand_in: Term, init: Term, step: Term) -> tuple[int, int]:
 
 def _stride(stand_in: Term, init: Term, step: Term) -> int:
     """g with ``step = v (mod g)`` or ``step = init (mod g)``, so that v stays congruent to ``init``; 0: equal to it."""
-    if step is stand_in:
-        return 0
-    if step.kind is Kind.ITE:
-        return gcd(*(_stride(stand_in, init, side) for side in step.args[1:]))
-    if step.kind is Kind.WRAP:
-        return gcd(_stride(stand_in, init, step.args[0]), 1 << step.payload)
-    relative, absolute = content(sub(step, stand_in)), content(sub(step, init))
-    return 0 if relative == 0 or absolute == 0 else max(relative, absolute)
+    choices: set[Term] = set()  # what the step chooses between
+    stack = [step]
+    while stack:
+        part = stack.pop()
+        if part not in choices:
+            choices.add(part)
+            stack.extend(part.args[1:] if part.kind is Kind.ITE else part.args if part.kind is Kind.WRAP else ())
+    found: dict[Term, int] = {}
+    for part in postorder(step):
+        if part not in choices:
+            continue
+        if part is stand_in:
+            found[part] = 0
+        elif part.kind is Kind.ITE:
+            found[part] = gcd(*(found[side] for side in part.args[1:]))
+        elif part.kind is Kind.WRAP:
+            found[part] = gcd(found[part.args[0]], 1 << part.payload)
+        else:
+            relative, absolute = content(sub(part, stand_in)), content(sub(part, init))
+            found[part] = 0 if relative == 0 or absolute == 0 else max(relative, absolute)
+    return found[step]
 
 
 def content(term: Term) -> int:
     """A number that divides every value of ``term``; 0 if it is 0."""
+    found: dict[Term, int] = {}
+    for part in postorder(term):
+        found[part] = _content(part, found) if part.sort is Sort.INT else 1
+    return found[term]
+
+
+def _content(term: Term, found: Mapping[Term, int]) -> int:
     match term.kind:
         case Kind.CONST:
             return abs(term.value)
         case Kind.SUM:
             constant, summands = linear_parts(term)
-            return gcd(constant, *(c * content(part) for c, part in summands))
+            return gcd(constant, *(c * found[part] for c, part in summands))
         case Kind.PRODUCT:
-            result = 1
-            for factor in term.args:
-                result *= content(factor)
-            return result
+            return prod(found[factor] for factor in term.args)
         case Kind.ITE:
-            return gcd(*(content(side) for side in term.args[1:]))
+            return gcd(*(found[side] for side in term.args[1:]))
         case Kind.WRAP:
-            return gcd(content(term.args[0]), 1 << term.payload)
+            return gcd(found[term.args[0]], 1 << term.payload)
         case _:
             return 1

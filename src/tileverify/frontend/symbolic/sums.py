@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from .nodes import ZERO, Kind, Term, const, make
 
@@ -149,7 +150,7 @@ def floormod(a: Term, b: Term) -> Term:
     return make(Kind.MOD, (a, b), low=low, high=high)
 
 
-def _floormod_const(a: Term, divisor: int) -> Term:
+def _floormod_const(a: Term, divisor: int, depth: int = 0) -> Term:
     if divisor == 1:
         return ZERO
     if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
@@ -158,20 +159,24 @@ def _floormod_const(a: Term, divisor: int) -> Term:
     constant, summands = linear_parts(a)
     rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
     if rest is not a:
-        return _floormod_const(rest, divisor)
+        return _floormod_const(rest, divisor, depth)
     if a.kind is Kind.MOD and a.args[1].kind is Kind.CONST and a.args[1].value % divisor == 0:
-        return _floormod_const(a.args[0], divisor)
+        return _floormod_const(a.args[0], divisor, depth)
     if a.kind is Kind.WRAP and (1 << a.payload) % divisor == 0:
-        return _floormod_const(a.args[0], divisor)
-    if a.kind is Kind.ITE and (chosen := _chosen_remainder(a, divisor)) is not None:
+        return _floormod_const(a.args[0], divisor, depth)
+    if a.kind is Kind.ITE and depth < _DEEPEST and (chosen := _chosen_remainder(a, divisor, depth + 1)) is not None:
         return chosen
     return make(Kind.MOD, (a, const(divisor)), low=0, high=divisor - 1)
 
 
-def _chosen_remainder(choice: Term, divisor: int) -> Term | None:
+_DEEPEST: Final = 6
+"""Choices inside choices that a remainder looks into: shared ones would be visited over and over."""
+
+
+def _chosen_remainder(choice: Term, divisor: int, depth: int) -> Term | None:
     """The remainder of a choice, where it is a constant on both sides."""
     condition, *sides = choice.args
-    first, second = (_floormod_const(side, divisor) for side in sides)
+    first, second = (_floormod_const(side, divisor, depth) for side in sides)
     if first is second:
         return first
     if first.kind is Kind.CONST and second.kind is Kind.CONST:

@@ -13,6 +13,7 @@ from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
 from .terms import FALSE
+from .values import Pointer
 from .written import ANYTHING, Written, find_written
 
 
@@ -34,7 +35,7 @@ def summarize(
     """
     binding = bind(entry, parameters)
     numbering = number(entry)
-    pointers = [(value, content.origin) for value, content in binding.values.items() if hasattr(content, "origin")]
+    pointers = [(value, content.origin) for value, content in binding.values.items() if isinstance(content, Pointer)]
     written = find_written(entry, pointers, may_overlap, numbering)
     machine = _execute(module, entry, binding, numbering, written)
     if ANYTHING not in written.keys and any(

@@ -8,15 +8,13 @@ lanes are replaced by terms over the result's lanes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from .summary import Lane
 from .terms import ZERO, Kind, Scope, Term, add, const, floordiv, floormod, scale, var
 
 CoordinateMap: TypeAlias = Mapping[Term, Term]
 """Source lane variable -> term over the result's lanes; replaced all at once."""
-
-UNMOVED: Final[CoordinateMap] = {}
 
 
 def lane(dim: int, size: int) -> Term:

@@ -5,7 +5,6 @@ Integers, booleans and tiles of them are plain terms; everything else is one of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -108,6 +107,3 @@ def is_uniform(term: Term) -> bool:
         (part.symbol if part.kind is Kind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
         for part in term.free
     )
-
-
-Environment: TypeAlias = Mapping[object, SymbolicValue]

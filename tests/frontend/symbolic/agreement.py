@@ -21,14 +21,24 @@ from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
 from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.summary import BID, GRID, AccessSummary, Origin, Promise, Site, ViewFootprint, earlier
+from tileverify.frontend.symbolic.summary import (
+    BID,
+    GRID,
+    AccessSummary,
+    Origin,
+    OriginKind,
+    Promise,
+    Site,
+    ViewFootprint,
+    earlier,
+)
 from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Term, postorder
 from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 DTYPES = {"i1": "bool", "f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2"}
 MOST_ITERATIONS = 48
 MOST_INSTANCES = 4000
-MOST_CHOICES = 12
+MOST_CHOICES = 40
 MOST_EVALUATIONS = 20_000
 
 
@@ -455,7 +465,7 @@ def _compare_block(summary, evaluator, image, log, outcome) -> None:
     for site in summary.sites:
         expected[site.number] = list(itertools.islice(instances(evaluator, site), MOST_INSTANCES))
         seen = by_op.pop(site.offset, [])
-        if len(seen) > MOST_ITERATIONS // 2 and site.loops:
+        if len(seen) > (MOST_ITERATIONS // 2 if len(site.loops) > 1 else MOST_ITERATIONS - 1):
             raise OutOfReach("too many iterations")
         if len(expected[site.number]) > len(seen) and _loosely_reached(site, evaluator):
             raise OutOfReach("a `loop` may be left earlier than its guard says")
@@ -481,7 +491,9 @@ def _loosely_reached(site: Site | Promise, evaluator: Evaluator) -> bool:
 
 def _base(image, origin: Origin, access) -> int:
     seen = image.origins[access.origin]
-    if origin.index is None:
+    if origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL):
+        assert seen.name.startswith("alloca")
+    elif origin.index is None:
         assert seen.name == origin.name, f"{origin.name} expected, {seen.name} touched"
     return seen.base
 

@@ -19,13 +19,11 @@ from ..frontend.sources.launch import (
     ArrayArgument,
     ConstantArgument,
     DataFact,
-    EntryParameter,
     Expression,
     LaunchSpec,
     ListArgument,
     Name,
     Number,
-    Role,
     SameArray,
     ScalarArgument,
     TupleArgument,
@@ -80,18 +78,6 @@ class Contract:
 
     def is_same(self, first: str, second: str) -> bool:
         return any(first in group and second in group for group in self.same)
-
-
-def parameter_variable(parameter: EntryParameter, index_bits: int = 32) -> Term | None:
-    """The summary's variable of one entry parameter (named as in the spec)."""
-    match parameter.role:
-        case Role.SHAPE:
-            name = f"{parameter.argument}.shape[{parameter.dim}]"
-        case Role.STRIDE:
-            name = f"{parameter.argument}.strides[{parameter.dim}]"
-        case _:
-            return None
-    return t.var(name, Scope.LAUNCH, 0, INDEX_MAX[index_bits])
 
 
 def scalar_variable(name: str, dtype: str) -> Term:

@@ -8,7 +8,7 @@ it holds once ``0 <= coordinate[d] < shape[d]`` is proved for them (TV302 does),
     of products cannot wrap, whatever the products are;
   * in an injective layout different in-range coordinates have different addresses.
 
-``PlainFootprint`` is the fallback: bytes relative to the origin.
+`ByteFootprint` is the fallback: bytes relative to the origin.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ class EntryParameter:
 class KernelUnit:
     """One kernel of one file under one launch spec, compiled to bytecode.
 
-    ``assumed_divisibility``: what the compilation was told beyond the spec is never in here: divisibility is
-    passed on only where the spec implies it.
+    The compilation was told no more than the spec implies: divisibility and constants are passed on only where they
+    follow from it.
     """
 
     file: Path

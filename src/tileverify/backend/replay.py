@@ -9,7 +9,7 @@ memory.  Other blocks of the grid never run: what a block does before any of the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..frontend.bytecode.model import Entry, Module
@@ -91,6 +91,10 @@ class Replayer:
 
     def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
         budget = Budget(self.budget)
+        confirmation = self._seen(bound, launch, claim, budget)
+        return replace(confirmation, steps=self.budget - budget.left)
+
+    def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:
             return self._between_blocks(bound, launch, claim, budget)
         log = _run(bound, launch, Memory(bound.image), claim.block_a, budget)

@@ -67,7 +67,10 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The replay saw the fault: on ``array``, byte ``byte`` of its allocation, ``element`` as ``c[1, 0]``."""
+    """The replay saw the fault: on ``array``, byte ``byte`` of its allocation, ``element`` as ``c[1, 0]``.
+
+    ``steps``: what the replay took, in the interpreter's units.
+    """
 
     array: str
     element: str
@@ -75,6 +78,7 @@ class Confirmation:
     first: Touch
     second: Touch | None
     replayed_by: str
+    steps: int = 0
 
 
 # ------------------------------------------------------------------------------------------------- as JSON

@@ -188,11 +188,12 @@ class _Builder:
                 self._keep_apart(d, shape, strides)
 
     def _keep_apart(self, d: int, shape: Sequence[Term], strides: Sequence[Term]) -> None:
-        """A named stride keeps elements apart, so it is no shorter than a row of neighbours.
+        """A named stride keeps elements apart, so it is not 0, and no shorter than a row of neighbours.
 
         Not needed for proofs, where layouts are injective anyway, but a contract may not say the contrary.
         """
         without = (t.le(shape[d], t.ONE), *(t.eq(size, t.ZERO) for size in shape))
+        self.facts.append(t.or_(*without, t.le(t.ONE, strides[d])))
         for size, stride in zip(shape, strides, strict=True):
             if stride is t.ONE:
                 self.facts.append(t.or_(*without, t.le(size, strides[d])))
@@ -350,6 +351,20 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
 def list_length(name: str) -> Term:
     """The number of arrays in a list argument."""
     return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[32])
+
+
+def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:
+    """How a list's description gives ``shape`` or ``strides`` number ``d`` of each of its arrays.
+
+    A number, or the word of the array that has this size: the first of one name (``f32[M, M]`` is square).  ``None``
+    for an expression, of which nothing is known.
+    """
+    described = (element.shape if part == "shape" else element.strides or ())[d]
+    if isinstance(described, Number):
+        return described.value
+    words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
+    words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
+    return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None
 
 
 def extent_of(array: ArrayArgument, element_bytes: int) -> Term:

@@ -25,7 +25,7 @@ from ..frontend.symbolic.summary import (
     ViewFootprint,
 )
 from ..frontend.symbolic.terms import Kind, Term
-from .contract import INDEX_MAX, Contract, extent_of, list_length
+from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
 from .obligations import Prepared
@@ -118,14 +118,19 @@ def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
         return None
     element = lists[name].element
     limit = INDEX_MAX[element.index_bits]
-    dim = int(field_name.partition("[")[2].rstrip("]"))
-    if field_name.startswith("strides") and element.strides is None:
-        sizes = (
-            t.apply(replace(word.function, name=f"{name}[].shape[{d}]", high=limit), *word.args)
-            for d in range(dim + 1, len(element.shape))
-        )
-        return t.product(sizes)
-    return t.apply(replace(word.function, low=0, high=limit), *word.args)
+    part, _, rest = field_name.partition("[")
+    dim = int(rest.rstrip("]"))
+
+    def described(part: str, d: int) -> Term:
+        known = described_word(element, part, d)
+        if isinstance(known, int):
+            return t.const(known)
+        function = replace(word.function, name=f"{name}[].{known or f'{part}[{d}]'}", low=0, high=limit)
+        return t.apply(function, *word.args)
+
+    if part == "strides" and element.strides is None:
+        return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
+    return described(part, dim)
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:

@@ -1,20 +1,22 @@
-"""From a solver model to a concrete launch, and from a confirmed launch to what people read."""
+"""Witnesses: a small launch that breaks an obligation, as the replay confirmed it, and what people read of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ..frontend.sources.launch import LaunchSpec, ScalarArgument, TupleArgument
+from ..frontend.sources.launch import LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
-from .claim import Block, Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, claim_to_json
-from .contract import INT_BITS, Contract, scalar_variable
+from .claim import Claim, ConcreteLaunch, Confirm, Confirmation, claim_to_json
+from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch
+from .contract import Contract
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
+from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .obligations import Obligation, Prepared, overlap_distance
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
@@ -23,6 +25,8 @@ SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
 
 GRID_BOUNDS = (4, 8, 64, 1024, 2**14, 2**17, 2**24, None)
+
+MAX_REPLAYS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,10 @@ class Found:
     claim: Claim
     confirmation: Confirmation
     model: Model
+
+    @property
+    def steps(self) -> int:
+        return self.confirmation.steps
 
 
 @dataclass
@@ -50,12 +58,20 @@ class Search:
     origins: Mapping[str, Origin]
     decider: Decider
     candidate: bool = False
+    _words: tuple[Term, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._words = tuple(_list_words(self.conditions, self.contract))
 
     def run(self, confirm: Confirm) -> Found | None:
+        found = self._first(confirm)
+        return None if found is None else self._minimised(found, confirm)
+
+    def _first(self, confirm: Confirm) -> Found | None:
         attempts = 0
         asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
-            limited = [*self.conditions, *_small(self.contract, size_bound, grid_bound)]
+            limited = [*self.conditions, *self._small(size_bound, grid_bound)]
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
@@ -63,138 +79,100 @@ class Search:
             if result.answer is not Answer.SATISFIABLE or result.model is None:
                 continue
             self.candidate = True
-            model = self._complete(result.model)
-            concrete = _concrete(model, self.contract, self.launch, self.origins)
-            claim = _claim(self.obligation, model)
-            confirmation = confirm(concrete, claim)
-            if confirmation is not None:
-                return Found(concrete, claim, confirmation, model)
+            found = self._confirmed(result.model, confirm)
+            if found is not None:
+                return found
             attempts += 1
             if attempts == MAX_REPLAYS:
                 break
         return None
 
-    def _complete(self, model: Model) -> Model:
-        """Give the variables that simplification removed the value of those they are equal to."""
+    def _small(self, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
+        values = contract_values(self.contract)
+        if size_bound is not None:
+            for size in (*self.contract.variables, *self._words):
+                if size.sort is t.Sort.INT:
+                    yield t.le(size, t.const(size_bound))
+        if grid_bound is not None:
+            for grid in GRID:
+                term = values.get(grid, grid)
+                if term.kind is not Kind.CONST:
+                    yield t.le(term, t.const(grid_bound))
+
+    def _confirmed(self, model: Model, confirm: Confirm) -> Found | None:
+        """The witness of a model, if it has a launch and the replay sees the fault there."""
         for variable, equal in reversed(list(self.eliminated.items())):
-            model.variables[variable] = _Environment(model)[equal]
-        return model
+            model.variables[variable] = Numbers(model)[equal]
+        try:
+            launch = concrete_launch(model, self.contract, self.launch, self.origins)
+        except NoLaunch:
+            return None
+        claim = concrete_claim(self.obligation, model)
+        confirmation = confirm(launch, claim)
+        return None if confirmation is None else Found(launch, claim, confirmation, model)
 
-
-MAX_REPLAYS = 3
-
-
-def _small(contract: Contract, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
-    values = contract_values(contract)
-    if size_bound is not None:
-        for variable in contract.variables:
-            if variable.sort is t.Sort.INT:
-                yield t.le(variable, t.const(size_bound))
-    if grid_bound is not None:
-        for grid in GRID:
-            term = values.get(grid, grid)
-            if term.kind is not Kind.CONST:
-                yield t.le(term, t.const(grid_bound))
-
-
-# ----------------------------------------------------------------------------------------- to numbers
-class _Environment:
-    """Launch variables of a model, with harmless defaults for those the question did not mention."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def __getitem__(self, term: Term) -> Value:
-        if term in self.model.variables:
-            return self.model.variables[term]
-        symbol = term.symbol
-        if symbol.sort is t.Sort.BOOL:
-            return False
-        low = 1 if symbol.low is None or symbol.low <= 1 else symbol.low
-        return low if symbol.high is None else min(low, symbol.high)
-
-    def __call__(self, term: Term) -> int:
-        return int(evaluate(term, self))  # type: ignore[arg-type]
-
-
-def _concrete(model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]) -> ConcreteLaunch:
-    """The launch that the model describes."""
-    values = contract_values(contract)
-    number = _Environment(model)
-
-    def read(term: Term) -> int:
-        return number(values.get(term, term))
-
-    arrays: dict[str, ConcreteArray] = {}
-    for array in contract.arrays.values():
-        limit = 2**31 - 1 if array.index_bits == 32 else 2**63 - 1
-        shape, strides = (
-            tuple(read(t.var(f"{array.name}.{part}[{d}]", Scope.LAUNCH, 0, limit)) for d in range(len(array.shape)))
-            for part in ("shape", "strides")
+    # ------------------------------------------------------------------------------------- minimising
+    def _minimised(self, found: Found, confirm: Confirm) -> Found:
+        decider = Decider((*self.decider.facts, *self.conditions), LIMITS, self.decider.deadline)
+        minimiser = Minimiser(
+            found, decider, lambda witness, term: Numbers(witness.model)(term), lambda m: self._confirmed(m, confirm)
         )
-        contents = {
-            sum(int(i) * s for i, s in zip(args, strides, strict=True)): int(value)
-            for (function, args), value in model.applications.items()
-            if function.array == array.name and function.name == array.name and len(args) == len(strides)
-        }
-        allocation, offset = _allocation(array.name, contract, number, origins)
-        arrays[array.name] = ConcreteArray(
-            array.dtype, shape, strides, contents, allocation=allocation, byte_offset=offset
-        )
-    scalars = {name: read(variable) for name, variable in _scalar_variables(launch)}
-    grid = tuple(read(g) for g in GRID)
-    return ConcreteLaunch((grid[0], grid[1], grid[2]), arrays, scalars)
+        sizes = [size for size in (*self.contract.variables, *self._words) if size.sort is t.Sort.INT]
+        found = minimiser.lower([self._blocks()])
+        empty = [size for size in sizes if size.low == 0 and not Numbers(found.model)(size)]
+        if empty:
+            found = minimiser.prefer([t.le(t.ONE, size) for size in empty])
+        return minimiser.lower(self._goals(sizes, found))
+
+    def _blocks(self) -> Goal:
+        values = contract_values(self.contract)
+        return Goal(t.product(values.get(grid, grid) for grid in GRID), 2 if self.obligation.level == "block" else 1)
+
+    def _goals(self, sizes: Sequence[Term], found: Found) -> Iterator[Goal]:
+        """Sizes and scalars, distances between arrays that may overlap, block ids, iterations.
+
+        A size does not go down to 0 where it need not: an array without elements explains nothing.
+        """
+        present = {leaf for condition in (*self.decider.facts, *self.conditions) for leaf in condition.free}
+        for term in (*sizes, *self._distances()):
+            if term.free & present:
+                filled = term.low == 0 and Numbers(found.model)(term) > 0
+                yield Goal(distance_from_zero(term), 1 if filled else 0)
+        sides = [""] if self.obligation.level in ("", "lane") else ["", OTHER]
+        for mark in sides if self.obligation.level == "block" else [""]:
+            for bid in block_ids(mark):
+                yield from self._goal(bid, present)
+        for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
+            copy = Copy(self.obligation.level, mark) if mark else None
+            for loop in site.loops if site is not None else ():
+                yield from self._goal(copy(loop.iteration) if copy else loop.iteration, present)
+
+    def _goal(self, variable: Term, present: set[Term]) -> Iterator[Goal]:
+        """A variable of the question, or the one that it was found to be equal to."""
+        while variable in self.eliminated:
+            variable = self.eliminated[variable]
+        if variable in present:
+            yield Goal(variable)
+
+    def _distances(self) -> Iterator[Term]:
+        names = sorted(self.contract.arrays)
+        for number, first in enumerate(names):
+            for second in names[:number]:
+                if self.contract.may_overlap(first, second) and {first, second} <= self.origins.keys():
+                    yield overlap_distance(self.origins[first], self.origins[second])
 
 
-def _allocation(name: str, contract: Contract, number: _Environment, origins: Mapping[str, Origin]) -> tuple[str, int]:
-    """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""
-    for first in contract.arrays:
-        if first == name:
-            break
-        if contract.is_same(first, name):
-            return _allocation(first, contract, number, origins)
-        if contract.may_overlap(first, name):
-            distance = overlap_distance(origins[first], origins[name])
-            if distance.free & number.model.variables.keys():
-                base, offset = _allocation(first, contract, number, origins)
-                return base, offset + number(distance)
-    return name, 0
-
-
-def _scalar_variables(launch: LaunchSpec) -> Iterator[tuple[str, Term]]:
-    stack = list(launch.arguments)
-    while stack:
-        argument = stack.pop()
-        if isinstance(argument, TupleArgument):
-            stack.extend(argument.items)
-        elif isinstance(argument, ScalarArgument) and argument.dtype in INT_BITS:
-            yield argument.name, scalar_variable(argument.name, argument.dtype)
-
-
-def _block(model: Model, mark: str) -> Block:
-    copy = Copy("block", mark)
-    x, y, z = (int(model.variables.get(copy(bid) if mark else bid, 0)) for bid in BID)
-    return x, y, z
-
-
-def _claim(obligation: Obligation, model: Model) -> Claim:
-    return Claim(
-        code=obligation.code,
-        block_a=_block(model, ""),
-        block_b=_block(model, OTHER) if obligation.level == "block" else None,
-        offset_a=_offset(obligation.first or obligation.promise),
-        offset_b=_offset(obligation.second),
-    )
-
-
-def _offset(item: object) -> int | None:
-    return getattr(item, "offset", None)
+def _list_words(conditions: Sequence[Term], contract: Contract) -> Iterator[Term]:
+    """The sizes and strides of arrays in lists that the question is about."""
+    leaves = sorted({leaf for condition in conditions for leaf in condition.free if leaf.kind is Kind.APPLY})
+    prefixes = tuple(f"{name}[].{part}[" for name in contract.lists for part in ("shape", "strides"))
+    return (leaf for leaf in leaves if leaf.function.scope is Scope.LAUNCH and leaf.function.name.startswith(prefixes))
 
 
 # ---------------------------------------------------------------------------------------- for people
 def describe(found: Found, obligation: Obligation, contract: Contract, prepared: Mapping[int, Prepared]) -> Witness:
     """The witness as reports show it."""
-    number = _Environment(found.model)
+    number = Numbers(found.model)
     names = {variable.symbol.name: variable for variable in contract.variables}
     scalars = dict(found.launch.scalars)
     strides = {

@@ -85,6 +85,11 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
             return _expression(t.sub(t.floormod(t.add(term.args[0], t.const(half)), t.const(2 * half)), t.const(half)))
         case Kind.NOT if term.args[0].kind is Kind.EQ:
             return _comparison("!=", *term.args[0].args)
+        case Kind.NOT if term.args[0].kind is Kind.IFF:
+            a, b = term.args[0].args
+            return _alike(a, t.not_(b))
+        case Kind.IFF:
+            return _alike(*term.args)
         case Kind.ITE if term.sort is Sort.BOOL:
             c, a, b = term.args
             return _expression(t.and_(t.or_(t.not_(c), a), t.or_(c, b)))
@@ -92,7 +97,7 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
             return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value + 1)))
         case Kind.LE if term.args[0].kind is Kind.CONST:
             return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value)))
-        case Kind.EQ | Kind.IFF:
+        case Kind.EQ:
             return _comparison("==", *term.args)
         case Kind.PRODUCT:
             return reduce(lambda x, y: Apply("*", (x, y)), map(_expression, _by_name(term.args)))
@@ -128,6 +133,12 @@ def _comparison(op: str, a: Term, b: Term) -> Expression:
     if a.kind is Kind.CONST or (b.kind is not Kind.CONST and t.render(b) < t.render(a)):
         a, b = b, a
     return Apply(op, (_expression(a), _expression(b)))
+
+
+def _alike(a: Term, b: Term) -> Expression:
+    """Both or neither; conditions cannot be compared in a launch spec."""
+    both = Apply("and", (_expression(a), _expression(b)))
+    return Apply("or", (both, Apply("and", (_expression(t.not_(a)), _expression(t.not_(b))))))
 
 
 def _sum(term: Term) -> Expression:

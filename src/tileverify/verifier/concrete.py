@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..frontend.sources.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
@@ -84,7 +84,7 @@ class _Builder:
         self._values = contract_values(self.contract)
 
     def build(self) -> ConcreteLaunch:
-        arrays = {name: self._array(name) for name in self.contract.arrays}
+        arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         scalars = {name: self._read(variable) for name, variable in _scalar_variables(self.launch)}
         x, y, z = map(self._read, GRID)
@@ -154,6 +154,13 @@ class _Builder:
         name = f"{listed.name}[].{known}"
         usual = max((int(v) for (f, _), v in self.number.model.applications.items() if f.name == name), default=default)
         return int(self.number.word(name, (index,), usual))
+
+
+def _from_zero(arrays: Mapping[str, ConcreteArray]) -> Iterator[tuple[str, ConcreteArray]]:
+    """The same arrays, where the first byte of an allocation belongs to the lowest array in it."""
+    for name, array in arrays.items():
+        lowest = min(other.byte_offset for other in arrays.values() if other.allocation == array.allocation)
+        yield name, replace(array, byte_offset=array.byte_offset - lowest)
 
 
 def _keeps_apart(shape: Sequence[int], strides: Sequence[int]) -> bool:

@@ -75,7 +75,7 @@ class Minimiser(Generic[Witnessed]):
         """The witness after all goals."""
         for goal in goals:
             self._lower(goal)
-            self._held.append(t.le(goal.term, t.const(self.value(self.best, goal.term))))
+            self._held.append(t.eq(goal.term, t.const(self.value(self.best, goal.term))))
         return self.best
 
     def _lower(self, goal: Goal) -> None:

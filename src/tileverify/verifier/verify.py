@@ -256,6 +256,7 @@ class _Verification:
         """A confirmed witness or a reason for every open obligation, one finding per code and place."""
         confirmed: dict[object, Finding] = {}
         reasons: dict[object, Finding] = {}
+        shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation
             key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
@@ -266,6 +267,10 @@ class _Verification:
                 reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
                 continue
             reasons.pop(key, None)
+            place = (obligation.code, found.ops)
+            if place in shown and not found.as_claimed:
+                continue  # the fault of another finding, which comes before this one
+            shown.add(place)
             confirmed[key] = Finding(
                 obligation.code,
                 messages.broken(obligation),

@@ -42,6 +42,16 @@ class Found:
     def steps(self) -> int:
         return self.confirmation.steps
 
+    @property
+    def ops(self) -> frozenset[int]:
+        """The bytecode offsets of the ops that the replay saw at fault."""
+        return frozenset(touch.offset for touch in (self.confirmation.first, self.confirmation.second) if touch)
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether those are the ops that the solver meant."""
+        return self.ops == {offset for offset in (self.claim.offset_a, self.claim.offset_b) if offset is not None}
+
 
 @dataclass
 class Search:
@@ -187,7 +197,9 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         if array.contents
     }
     return Witness(
-        sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT},
+        sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT}
+        | dict(_listed_sizes(found))
+        | dict(_distances(found.launch, contract)),
         grid=found.launch.grid,
         block_a=found.claim.block_a,
         block_b=found.claim.block_b,
@@ -199,6 +211,24 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         confirmed_by=found.confirmation.replayed_by,
         launch=claim_to_json(found.launch, found.claim),
     )
+
+
+def _listed_sizes(found: Found) -> Iterator[tuple[str, int]]:
+    """The sizes of those arrays in lists that the question is about."""
+    mentioned = {(f.name, arguments) for f, arguments in found.model.applications}
+    for name, arrays in found.launch.lists.items():
+        for index, array in enumerate(arrays):
+            for d, size in enumerate(array.shape):
+                if (f"{name}[].shape[{d}]", (index,)) in mentioned:
+                    yield f"{name}[{index}].shape[{d}]", size
+
+
+def _distances(launch: ConcreteLaunch, contract: Contract) -> Iterator[tuple[str, int]]:
+    """How many bytes lie between the first elements of arrays that overlap."""
+    for second, array in launch.arrays.items():
+        first = array.allocation
+        if first != second and contract.may_overlap(first, second) and not contract.is_same(first, second):
+            yield f"{second}.address - {first}.address", array.byte_offset - launch.arrays[first].byte_offset
 
 
 def _variables(

@@ -1,0 +1,301 @@
+"""Memory accesses of generated kernels: pointer tiles, the three kinds of views, slices and atomics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tileverify.frontend.bytecode.builder import I8, I32, I64, BodyBuilder, scalar, tile
+from tileverify.frontend.bytecode.model import (
+    GatherScatterViewType,
+    PartitionViewType,
+    ScalarType,
+    StridedViewType,
+    TensorViewType,
+    TileType,
+    Value,
+)
+from tileverify.frontend.sources.expressions import constant_value
+from tileverify.frontend.sources.launch import ArrayArgument
+
+from .arithmetic import Arithmetic
+from .draws import Draws
+from .indices import Indices
+from .ordering import Ordering
+
+ATOMIC_TYPES = ("i32", "i64", "f32")
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An array argument in the entry: its pointer, sizes and strides."""
+
+    argument: ArrayArgument
+    base: Value
+    sizes: tuple[Value, ...]
+    strides: tuple[Value, ...]
+
+    @property
+    def name(self) -> str:
+        return self.argument.name
+
+    @property
+    def element(self) -> ScalarType:
+        return scalar(self.argument.dtype)
+
+    def fixed_size(self, dim: int) -> int | None:
+        return constant_value(self.argument.shape[dim])
+
+    def unit_stride(self, dim: int) -> bool:
+        """The description says that neighbours along ``dim`` lie side by side."""
+        if self.argument.strides is None:
+            return dim == len(self.sizes) - 1
+        return constant_value(self.argument.strides[dim]) == 1
+
+
+@dataclass
+class Accesses:
+    draws: Draws
+    f: BodyBuilder
+    arithmetic: Arithmetic
+    indices: Indices
+    ordering: Ordering
+    tile: int
+
+    # ------------------------------------------------------------------------------------------- any access
+    def load(self, buffer: Buffer) -> None:
+        """Loads; integers that it gives may become indices."""
+        found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
+        if found is not None and buffer.name == "idx":
+            self._keep(found)
+
+    def store(self, buffer: Buffer) -> None:
+        if self.draws.chance(45):
+            self._pointers(buffer, "store")
+        else:
+            self._view(buffer, "store")
+
+    def atomic(self, buffer: Buffer) -> None:
+        if buffer.argument.dtype not in ATOMIC_TYPES:
+            self.store(buffer)
+        elif self.draws.chance(60):
+            self._pointers(buffer, "atomic")
+        else:
+            self._view(buffer, "atomic")
+
+    def _keep(self, loaded: Value) -> None:
+        """Make a loaded tile's numbers available."""
+        f, a, type = self.f, self.arithmetic, loaded.type
+        flat = loaded if len(type.shape) == 1 else f.op("reshape", s=loaded, results=[tile(type.element, type.size)])
+        if type.size == 1:
+            value = f.op("reshape", s=flat, results=[tile(type.element)])
+        else:
+            value = a.piece(flat, a.constant(tile(I32), self.draws.pick((0, 1, 0, type.size))))
+        self.indices.read.append(value)
+        a.pool.append(value)
+
+    def _value(self, type: TileType) -> Value:
+        """What is stored; no verdict depends on it."""
+        if type.element.name[0] == "i" and self.draws.chance(30):
+            return self.arithmetic.any(type)
+        return self.f.constant(type, 0)
+
+    def _atomicity(self, kind: str) -> dict[str, str]:
+        draws = self.draws
+        if kind == "atomic":
+            scope = "tl_blk" if draws.slip(25) else draws.pick(("device", "sys"))
+            return {"ord": draws.pick(("relaxed", "acq_rel", "acquire", "release")), "scope": scope}
+        if not draws.slip(8):
+            return {}
+        order = draws.pick(("relaxed", "acquire" if kind == "load" else "release"))
+        return {"ord": order, "scope": draws.pick(("device", "tl_blk", "sys"))}
+
+    # ---------------------------------------------------------------------------------------- pointer tiles
+    def _pointers(self, buffer: Buffer, kind: str) -> Value | None:
+        draws, a, f = self.draws, self.arithmetic, self.f
+        shape = draws.pick(((self.tile,), (), (2, 2), (4,)))
+        indices = self._coordinates(buffer, shape)
+        conditions: list[Value] = []
+        guarded = [self._guard(index, size, conditions) for index, size in zip(indices, buffer.sizes, strict=True)]
+        if draws.chance(12):
+            conditions.append(a.condition(shape))
+        places = None
+        for dim, index in enumerate(guarded):
+            wide = index if draws.slip(15) else a.convert(index, I64)
+            if not (buffer.unit_stride(dim) and draws.chance(70)):
+                wide = a.multiply(wide, a.fit(buffer.strides[dim], wide.type))
+            if places is not None:
+                places, wide = self._joined(places, wide)
+                wide = a.add(places, wide)
+            places = wide
+        assert places is not None
+        target = f.op("offset", ptr=a.spread(buffer.base, shape), off=places)
+        parts = {"ptr": target, **self.ordering.operand(buffer.name)}
+        if conditions:
+            parts["mask"] = a.all_of(conditions)
+        return self._pointer_op(buffer, kind, parts, shape)
+
+    def _joined(self, first: Value, second: Value) -> tuple[Value, Value]:
+        """Both in the wider of their types."""
+        wide = max(first.type.element, second.type.element, key=lambda element: element.bits)
+        return self.arithmetic.convert(first, wide), self.arithmetic.convert(second, wide)
+
+    def _pointer_op(
+        self, buffer: Buffer, kind: str, parts: dict[str, Value], shape: tuple[int, ...]
+    ) -> Value | None:  # fmt: skip
+        f, type = self.f, TileType(buffer.element, shape)
+        how = self._atomicity(kind)
+        if kind == "load":
+            if "mask" in parts and self.draws.chance(80):
+                parts["pad"] = f.constant(type, 0)
+            value, token = f.op("load_ptr_tko", **parts, **how)
+        elif kind == "store":
+            value, token = None, f.op("store_ptr_tko", val=self._value(type), **parts, **how)
+        elif self.draws.chance(20):
+            value, token = f.op(
+                "atomic_cas_tko", cmp=f.constant(type, 0), val=f.constant(type, 1 if type.element.is_integer else 0),
+                **parts, **how,
+            )  # fmt: skip
+        else:
+            modes = ["add", "umax", "xchg", "or"] if type.element.is_integer else ["addf", "xchg"]
+            value, token = f.op(
+                "atomic_rmw_tko", arg=f.constant(type, 0), mode=self.draws.pick(modes), **parts, **how
+            )
+        self.ordering.done(buffer.name, token)
+        return value
+
+    def _coordinates(self, buffer: Buffer, shape: tuple[int, ...]) -> list[Value]:
+        """An index tile of ``shape`` for each dimension of the array."""
+        draws, a = self.draws, self.arithmetic
+        if len(buffer.sizes) == 1:
+            return [self.indices.lanes(shape)]
+        if len(shape) == 2 and draws.chance(70):
+            return [self._along(shape, axis) for axis in (0, 1)]
+        order = (1, 0) if draws.slip(20) else (0, 1)
+        found: list[Value] = []
+        for axis in order:
+            if axis == 1 or not shape:
+                found.append(self.indices.lanes(shape, axis) if shape else self.indices.part(I32, axis))
+            else:
+                found.append(a.spread(self.indices.part(draws.pick((I32, I64)), axis), shape))
+        return found
+
+    def _along(self, shape: tuple[int, ...], axis: int) -> Value:
+        """``shape[axis]`` neighbouring indices, the same all along the other dimension."""
+        line = self.indices.lanes((shape[axis],), axis)
+        place = tuple(size if axis == dim else 1 for dim, size in enumerate(shape))
+        stood = self.f.op("reshape", s=line, results=[TileType(line.type.element, place)])
+        return self.f.op("broadcast", s=stood, results=[TileType(line.type.element, shape)])
+
+    def _guard(self, index: Value, size: Value, conditions: list[Value]) -> Value:
+        """Keep ``index`` within ``size``: by a mask, a remainder, a clamp, or not at all."""
+        draws, a = self.draws, self.arithmetic
+        careless = not draws.careful
+        kind = draws.weighted(
+            (5, "unsigned"), (3, "signed"), (1 + 2 * careless, "upper"), (1 + 3 * careless, "none"), (1, "remainder"),
+            (careless, "clamp"), (careless, "narrow"),
+        )  # fmt: skip
+        if kind == "none":
+            return index
+        if kind in ("remainder", "clamp"):
+            limit = a.fit(size, index.type)
+            if kind == "remainder":
+                return a.remainder(index, limit, draws.pick(("unsigned", "signed")))
+            last = a.f.op("subi", lhs=limit, rhs=a.constant(index.type, 1))
+            low = a.f.op("maxi", lhs=index, rhs=a.constant(index.type, 0), sgn="signed")
+            return a.f.op("mini", lhs=low, rhs=last, sgn="signed")
+        wide = index if kind == "narrow" else a.convert(index, I64)
+        limit = a.fit(size, wide.type)
+        if kind == "signed":
+            conditions.append(a.compare(a.constant(wide.type, 0), "less_than_or_equal", wide))
+        predicate = "less_than_or_equal" if draws.slip(6) else "less_than"
+        conditions.append(a.compare(wide, predicate, limit, "unsigned" if kind == "unsigned" else "signed"))
+        return index
+
+    # ------------------------------------------------------------------------------------------------ views
+    def _tensor(self, buffer: Buffer) -> Value:
+        """A tensor view of the array, of a slice of it, or with its dimensions swapped."""
+        draws, f = self.draws, self.f
+        base, sizes, strides = buffer.base, list(buffer.sizes), list(buffer.strides)
+        fixed: list[int | None] = [
+            buffer.fixed_size(dim) or None if draws.chance(50) else None for dim in range(len(sizes))
+        ]
+        steps: list[int | None] = [
+            1 if buffer.unit_stride(dim) and draws.chance(70) else None for dim in range(len(sizes))
+        ]
+        if draws.slip(20):
+            base, sizes[0], fixed[0] = self._slice(buffer, sizes[0])
+        if len(sizes) == 2 and draws.chance(12):
+            for each in (sizes, strides, fixed, steps):
+                each.reverse()  # type: ignore[attr-defined]
+        type = TensorViewType(buffer.element, tuple(fixed), tuple(steps))
+        return f.op(
+            "make_tensor_view",
+            base=base,
+            shape=[size for size, known in zip(sizes, fixed, strict=True) if known is None],
+            strides=[stride for stride, known in zip(strides, steps, strict=True) if known is None],
+            results=[type],
+        )
+
+    def _slice(self, buffer: Buffer, size: Value) -> tuple[Value, Value, None]:
+        """``array[start:stop]`` along the first dimension, as cuTile lowers it: the product may wrap."""
+        a, f = self.arithmetic, self.f
+        start = a.any(size.type) if self.draws.chance(60) else a.constant(size.type, self.draws.pick((0, 1, 2)))
+        stop = size if self.draws.chance(70) else a.any(size.type)
+        place = a.multiply(start, a.fit(buffer.strides[0], start.type))
+        base = f.op("offset", ptr=buffer.base, off=a.convert(place, I64))
+        return base, f.op("subi", lhs=stop, rhs=start), None
+
+    def _view(self, buffer: Buffer, kind: str) -> Value | None:
+        draws, f = self.draws, self.f
+        tensor = self._tensor(buffer)
+        type = tensor.type
+        rank = len(type.shape)
+        shape = tuple(draws.pick((1, 2, 4)) if draws.slip(40) else self.tile for _ in range(rank))
+        padding = draws.pick(("zero", None))
+        ways = [(6, "partition"), (2, "strided")] + ([(2, "sparse")] if kind != "atomic" else [])
+        way = draws.weighted(*ways)
+        order = (1, 0) if rank == 2 and draws.slip(20) else tuple(range(rank))
+        if way == "partition":
+            view = f.op("make_partition_view", s=tensor, results=[PartitionViewType(shape, type, order, padding)])
+        elif way == "strided":
+            steps = tuple(size if draws.chance(50) else draws.pick((1, 2, 4, 3)) for size in shape)
+            view = f.op("make_strided_view", s=tensor, results=[StridedViewType(shape, steps, type, order, padding)])
+        else:
+            return self._sparse(buffer, tensor, shape, padding, kind)
+        element = draws.weighted((8, I32), (2, I64), (1, I8))
+        index = [self.indices.part(element, axis) for axis in range(rank)]
+        return self._view_op(buffer, kind, view, index, shape)
+
+    def _sparse(
+        self, buffer: Buffer, tensor: Value, shape: tuple[int, ...], padding: str | None, kind: str
+    ) -> Value | None:
+        """A gather/scatter view: rows by an index tile, element offsets along the other dimensions."""
+        draws, f, a = self.draws, self.f, self.arithmetic
+        dim = draws.below(len(shape))
+        view_type = GatherScatterViewType(shape, tensor.type, dim, padding)
+        view = f.op("make_gather_scatter_view", s=tensor, results=[view_type])
+        element = draws.pick((I32, I64))
+        index = [
+            a.convert(self.indices.lanes((size,), axis), element) if axis == dim else self.indices.part(element, axis)
+            for axis, size in enumerate(shape)
+        ]
+        return self._view_op(buffer, kind, view, index, shape)
+
+    def _view_op(
+        self, buffer: Buffer, kind: str, view: Value, index: Sequence[Value], shape: tuple[int, ...]
+    ) -> Value | None:
+        draws, f, type = self.draws, self.f, TileType(buffer.element, shape)
+        parts = {"view": view, "index": list(index), **self.ordering.operand(buffer.name)}
+        if kind != "atomic" and draws.slip(8):
+            parts["inbounds"] = tuple(draws.chance(60) for _ in index)
+        if kind == "load":
+            value, token = f.op("load_view_tko", **parts, **self._atomicity(kind))
+        elif kind == "store":
+            value, token = None, f.op("store_view_tko", tile=self._value(type), **parts, **self._atomicity(kind))
+        else:
+            how = {"ord": "relaxed", "scope": "tl_blk" if draws.slip(20) else "device"}
+            mode = draws.pick(("add", "umax")) if type.element.is_integer else "addf"
+            value, token = None, f.op("atomic_red_view_tko", value=f.constant(type, 0), mode=mode, **parts, **how)
+        self.ordering.done(buffer.name, token)
+        return value

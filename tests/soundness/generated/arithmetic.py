@@ -1,0 +1,183 @@
+"""Integer arithmetic of generated kernels: every integer op of the table, on scalars and small tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, tile
+from tileverify.frontend.bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
+
+from .draws import Draws
+
+PREDICATES = ("less_than", "equal", "not_equal", "less_than_or_equal", "greater_than", "greater_than_or_equal")
+SIGNS = ("signed", "unsigned")
+NUMBERS = (1, 0, 2, 3, -1, 4, 5, -2, 7, 100, 127, -128, 1 << 15, 1 << 30, 1 << 31, -(1 << 31), 1 << 32, (1 << 63) - 1)
+"""Constants; they are cut down to the width they are used in."""
+
+
+@dataclass
+class Arithmetic:
+    """Writes arithmetic into ``f``; ``pool`` holds the 0-d integers that may be used, ``flags`` the 0-d conditions."""
+
+    draws: Draws
+    f: BodyBuilder
+    pool: list[Value] = field(default_factory=list)
+    flags: list[Value] = field(default_factory=list)
+
+    # ------------------------------------------------------------------------------------------- leaves
+    def constant(self, type: TileType, value: int) -> Value:
+        return self.f.constant(type, value & ((1 << _bits(type)) - 1))
+
+    def number(self, type: TileType) -> Value:
+        """A drawn constant."""
+        return self.constant(type, self.draws.pick(NUMBERS))
+
+    def any(self, type: TileType) -> Value:
+        """A known value brought to ``type``, or a constant."""
+        if self.pool and self.draws.chance(60):
+            return self.fit(self.draws.pick(self.pool), type)
+        return self.number(type)
+
+    def lanes(self, element: ScalarType, count: int) -> Value:
+        """``0, 1, ..., count - 1``; sometimes in a roundabout way."""
+        f, roundabout = self.f, self.draws.below(8)
+        plain = f.op("iota", results=[tile(element, count)])
+        if roundabout == 6 and count > 1:
+            half = f.op("iota", results=[tile(element, count // 2)])
+            upper = f.op("addi", lhs=half, rhs=self.constant(half.type, count // 2))
+            return f.op("cat", lhs=half, rhs=upper, dim=0, results=[tile(element, count)])
+        if roundabout == 7 and count > 1:
+            square = f.op("reshape", s=plain, results=[tile(element, 2, count // 2)])
+            turned = f.op("permute", s=square, perm=(1, 0), results=[tile(element, count // 2, 2)])
+            return f.op("reshape", s=turned, results=[tile(element, count)])
+        return plain
+
+    # --------------------------------------------------------------------------------------------- types
+    def fit(self, value: Value, type: TileType) -> Value:
+        """``value`` in the element type and shape of ``type``; a scalar is spread over the tile."""
+        return self.spread(self.convert(value, type.element), type.shape)
+
+    def convert(self, value: Value, element: ScalarType) -> Value:
+        old = value.type.element
+        if old.bits == element.bits:
+            return value
+        target = TileType(element, value.type.shape)
+        if old.bits > element.bits:
+            overflow = self.draws.pick(("nsw", "nuw")) if self.draws.slip(15) else "none"
+            return self.f.op("trunci", s=value, results=[target], ovf=overflow)
+        return self.f.op("exti", s=value, results=[target], sgn="unsigned" if self.draws.slip(15) else "signed")
+
+    def spread(self, value: Value, shape: tuple[int, ...]) -> Value:
+        if value.type.shape == shape:
+            return value
+        assert not value.type.shape
+        small = self.f.op("reshape", s=value, results=[TileType(value.type.element, (1,) * len(shape))])
+        return self.f.op("broadcast", s=small, results=[TileType(value.type.element, shape)])
+
+    # ---------------------------------------------------------------------------------------- operations
+    def add(self, lhs: Value, rhs: Value) -> Value:
+        return self.f.op("addi", lhs=lhs, rhs=rhs, ovf=self._overflow())
+
+    def multiply(self, lhs: Value, rhs: Value) -> Value:
+        return self.f.op("muli", lhs=lhs, rhs=rhs, ovf=self._overflow())
+
+    def divide(self, lhs: Value, rhs: Value, rounding: str = "zero", sign: str = "signed") -> Value:
+        return self.f.op("divi", lhs=lhs, rhs=rhs, rnd=rounding, sgn=sign)
+
+    def remainder(self, lhs: Value, rhs: Value, sign: str = "signed") -> Value:
+        return self.f.op("remi", lhs=lhs, rhs=rhs, sgn=sign)
+
+    def compare(self, lhs: Value, predicate: str, rhs: Value, sign: str = "signed") -> Value:
+        return self.f.op("cmpi", lhs=lhs, rhs=rhs, pred=predicate, sgn=sign)
+
+    def _overflow(self) -> str:
+        return self.draws.pick(("nsw", "nuw", "nw")) if self.draws.slip(10) else "none"
+
+    def changed(self, value: Value) -> Value:
+        """``value`` after one more operation of any kind, of the same type."""
+        draws, f, type = self.draws, self.f, value.type
+        kind = draws.below(17)
+        if kind in (0, 1, 2):
+            name = draws.pick(("addi", "subi", "muli"))
+            return f.op(name, lhs=value, rhs=self._operand(type), ovf=self._overflow())
+        if kind in (3, 4):
+            rounding = draws.pick(("negative_inf", "zero", "positive_inf"))
+            sign = "signed" if rounding == "negative_inf" else draws.pick(SIGNS)
+            return self.divide(value, self._operand(type), rounding, sign)
+        if kind in (5, 6):
+            return self.remainder(value, self._operand(type), draws.pick(SIGNS))
+        if kind == 7:
+            return f.op(draws.pick(("mini", "maxi")), lhs=value, rhs=self._operand(type), sgn=draws.pick(SIGNS))
+        if kind == 8:
+            return f.op(draws.pick(("andi", "ori", "xori")), lhs=value, rhs=self._operand(type))
+        if kind in (9, 10):
+            amount = self.constant(type, draws.pick((1, 0, 2, 3, 7, 31))) if draws.chance(90) else self.any(type)
+            if kind == 9:
+                return f.op("shli", lhs=value, rhs=amount, ovf=self._overflow())
+            return f.op("shri", lhs=value, rhs=amount, sgn=draws.pick(SIGNS))
+        if kind == 11:
+            return f.op(draws.pick(("absi", "negi")), s=value)
+        if kind == 12:
+            narrow = draws.pick([e for e in (I8, I16, I32, I64) if e.bits != type.element.bits])
+            return self.convert(self.convert(value, narrow), type.element)
+        if kind == 13:
+            return self.python_modulo(value, self._operand(type))
+        if kind == 14:
+            return f.op("select", c=self.condition(type.shape), t=self._operand(type), f=value)
+        if kind == 15:
+            return self.promised(value)
+        return f.op("mulhii", lhs=value, rhs=self._operand(type))
+
+    def _operand(self, type: TileType) -> Value:
+        return self.any(type) if self.draws.chance(35) else self.constant(type, self.draws.pick(NUMBERS[:8]))
+
+    def python_modulo(self, a: Value, b: Value) -> Value:
+        """``a % b`` as cuTile lowers it."""
+        f, zero = self.f, self.constant(a.type, 0)
+        r = self.remainder(a, b)
+        mixed = f.op("xori", lhs=self.compare(r, "less_than", zero), rhs=self.compare(b, "less_than", zero))
+        wrong = f.op("andi", lhs=mixed, rhs=self.compare(r, "not_equal", zero))
+        return f.op("select", c=wrong, t=f.op("addi", lhs=r, rhs=b), f=r)
+
+    def promised(self, value: Value) -> Value:
+        """``value`` with a promise about it, which may be a lie."""
+        low, high = self.draws.pick(((0, None), (0, 127), (None, 100), (-1, 7), (1, 4)))
+        predicate = Bounded(low, high) if self.draws.chance(60) else DivBy(self.draws.pick((1, 2, 4)))
+        return self.f.op("assume", s=value, pred=predicate)
+
+    def piece(self, value: Value, index: Value) -> Value:
+        """One element of a 1-D tile, read with ``extract`` at an index that may be out of range."""
+        element = self.f.op("extract", s=value, index=[index], results=[tile(value.type.element, 1)])
+        return self.f.op("reshape", s=element, results=[tile(value.type.element)])
+
+    def put(self, value: Value, into: Value, index: Value) -> Value:
+        """A 1-D tile with one element replaced through ``insert``."""
+        element = self.f.op("reshape", s=value, results=[tile(value.type.element, 1)])
+        return self.f.op("insert", s=element, dest=into, index=[index])
+
+    # ----------------------------------------------------------------------------------------- conditions
+    def condition(self, shape: tuple[int, ...]) -> Value:
+        """Any condition."""
+        draws = self.draws
+        if not shape and self.flags and draws.chance(20):
+            return draws.pick(self.flags)
+        type = TileType(draws.pick((I32, I8, I64)), shape)
+        lhs = self.fit(draws.pick(self.pool), type) if self.pool else self.number(type)
+        found = self.compare(lhs, draws.pick(PREDICATES), self._operand(type), draws.pick(SIGNS))
+        if draws.chance(15):
+            other = self.compare(self.any(type), draws.pick(PREDICATES), self._operand(type))
+            found = self.f.op(draws.pick(("andi", "ori", "xori")), lhs=found, rhs=other)
+        return found
+
+    def all_of(self, conditions: Sequence[Value]) -> Value:
+        found, *others = conditions
+        for other in others:
+            found = self.f.op("andi", lhs=found, rhs=other)
+        return found
+
+
+def _bits(type: TileType) -> int:
+    element = type.element
+    assert isinstance(element, ScalarType)
+    return element.bits

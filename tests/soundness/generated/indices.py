@@ -1,0 +1,87 @@
+"""Which part of the work a block takes: the idioms of real kernels, and what goes wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, tile
+from tileverify.frontend.bytecode.model import ScalarType, TileType, Value
+
+from .arithmetic import Arithmetic
+from .draws import Draws
+
+
+@dataclass
+class Indices:
+    """``blocks`` and ``counts`` are the block's id and the grid; ``counters`` those of the loops around."""
+
+    draws: Draws
+    arithmetic: Arithmetic
+    blocks: Sequence[Value]
+    counts: Sequence[Value]
+    tile: int
+    counters: list[Value] = field(default_factory=list)
+    read: list[Value] = field(default_factory=list)
+    """Integers that were loaded."""
+
+    def part(self, element: ScalarType, axis: int = 0) -> Value:
+        """A 0-d number that is meant to be different in every block."""
+        draws, a = self.draws, self.arithmetic
+        x, y, _ = self.blocks
+        kind = draws.weighted(
+            (8, "own"), (3, "linear"), (2, "swizzled"), (2, "loaded"), (6, "counter"), (1, "reversed"),
+            (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
+        )  # fmt: skip
+        if kind == "loaded" and self.read:
+            found = draws.pick(self.read)
+        elif kind == "counter" and self.counters:
+            found = draws.pick(self.counters)
+        elif kind == "linear":
+            first, second, width = (y, x, self.counts[0]) if draws.chance(60) else (x, y, self.counts[1])
+            found = a.add(a.multiply(first, width), second)
+        elif kind == "swizzled":
+            found = self._swizzled(x)
+        elif kind == "fixed":
+            found = a.constant(tile(I32), draws.pick((0, 1, 2)))
+        elif kind == "reversed":
+            last = a.f.op("subi", lhs=self.counts[0], rhs=a.constant(tile(I32), draws.pick((1, 0))))
+            found = a.f.op("subi", lhs=last, rhs=x)
+        elif kind == "any" and a.pool:
+            found = draws.pick(a.pool)
+        else:
+            found = self.blocks[axis if axis < 2 else 0]
+        found = a.convert(found, element)
+        if draws.slip(12):
+            found = a.changed(found)
+        return found
+
+    def _swizzled(self, x: Value) -> Value:
+        """Blocks in groups: ``(x % k) * (count // k) + x // k`` is a permutation only if k divides the count."""
+        a = self.arithmetic
+        k = a.constant(x.type, self.draws.pick((2, 1, 3)))
+        inner = a.remainder(x, k)
+        if self.draws.chance(40):
+            return a.add(a.multiply(inner, a.divide(self.counts[0], k)), a.divide(x, k))
+        return a.add(a.multiply(a.divide(x, k), k), inner)
+
+    def lanes(self, shape: tuple[int, ...], axis: int = 0) -> Value:
+        """An index tile of ``shape`` (rank 0 to 2) that runs along its last dimension, ``part`` times its length on."""
+        draws, a = self.draws, self.arithmetic
+        element = draws.weighted((8, I32), (3, I64), (2, I8), (1, I16))
+        start = self.part(element, axis)
+        if not shape:
+            return start
+        count = shape[0] if len(shape) == 1 else shape[0] * shape[1]
+        step = draws.pick((1, self.tile, 2, 3, 1 << 6, 1 << 30)) if draws.slip(20) else count
+        if not draws.slip(10):
+            start = a.multiply(start, a.constant(start.type, step))
+        iota = a.lanes(element, count)
+        if draws.slip(8):
+            iota = a.changed(iota)
+        if len(shape) == 2:
+            iota = a.f.op("reshape", s=iota, results=[TileType(element, shape)])
+        found = a.add(a.spread(start, shape), iota)
+        if draws.slip(10):
+            found = a.changed(found)
+        return found

@@ -1,0 +1,115 @@
+"""Verdicts of the prover against the truth.
+
+* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault.
+* `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.
+* `error`: only for a contract without any launch (TV004).
+* `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from tileverify.backend.interpreter import InterpreterStop
+from tileverify.check import CheckOptions, check_unit
+from tileverify.errors import SpecError
+from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.frontend.sources.launch import Expression, SameArray
+from tileverify.results import Finding, KernelResult, Verdict
+from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
+
+from .kernels import Generated
+from .truth import Interpreted
+
+MOST_LAUNCHES = 400
+"""Launches of one contract that are interpreted; of more, every n-th one is."""
+ENUMERATED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """``wrong``: why the verdict is wrong.  ``truth``: `right`, `faulty`, `mixed` or `open` over the launches seen."""
+
+    result: KernelResult
+    wrong: str | None
+    truth: str
+    launches: int
+    seconds: float
+
+
+def judge(generated: Generated, options: CheckOptions = CheckOptions()) -> Judged:
+    """Check a kernel and compare the verdict with what its launches show."""
+    started = time.perf_counter()
+    result = check_unit(generated.unit, options)
+    seconds = time.perf_counter() - started
+    launches = _launches(generated)
+    if result.verdict is Verdict.ERROR:
+        codes = {finding.code for finding in result.findings}
+        fine = codes == {"TV004"} and not launches
+        return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", len(launches), seconds)
+    interpreted = Interpreted(generated.unit)
+    if result.verdict is Verdict.REFUTED:
+        wrong = next(_unreal(generated, interpreted, result), None)
+        return Judged(result, wrong, "faulty", 1, seconds)
+    clauses = [_read(text) for text in result.requires] if result.verdict is Verdict.PROVED else []
+    if any(clause is None for clause in clauses):
+        return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
+    kept = [launch for launch, names in launches if all(_holds(clause, names) for clause in clauses if clause)]
+    kept = kept[:: -(-len(kept) // MOST_LAUNCHES) or 1]
+    truths, wrong = set(), None
+    for launch in kept:
+        try:
+            seen = interpreted.see(launch)
+        except InterpreterStop as stop:
+            wrong = wrong or f"a launch of the contract cannot be bound: {stop}"
+            continue
+        truths.add("faulty" if seen.codes else "open" if seen.open else "right")
+        if seen.codes and result.verdict is Verdict.PROVED:
+            wrong = wrong or f"proved under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
+    truth = "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
+    return Judged(result, wrong, truth, len(kept), seconds)
+
+
+def _launches(generated: Generated) -> list[tuple[ConcreteLaunch, Mapping[str, int]]]:
+    return list(islice(generated.contract.launches(), ENUMERATED))
+
+
+def _unreal(generated: Generated, interpreted: Interpreted, result: KernelResult) -> Iterator[str]:
+    """Why a witness is none."""
+    refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+    if not refuted:
+        yield "refuted without a finding"
+    for finding in refuted:
+        yield from _unreal_finding(generated, interpreted, finding)
+
+
+def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Finding) -> Iterator[str]:
+    if finding.witness is None or finding.witness.launch is None:
+        yield f"{finding.code} has no witness"
+        return
+    launch, claim = claim_from_json(finding.witness.launch)
+    if not generated.contract.admits(launch):
+        yield f"the witness of {finding.code} is outside the contract: {launch}"
+    seen = interpreted.see(launch)
+    if finding.code not in seen.codes:
+        yield f"the witness of {finding.code} shows {sorted(seen.codes)} ({seen.open}): {launch}, {claim}"
+
+
+def _read(text: str) -> Expression | None:
+    try:
+        clause = parse_condition(text)
+    except SpecError:
+        return None
+    return None if isinstance(clause, SameArray) else clause
+
+
+def _holds(clause: Expression, names: Mapping[str, int]) -> bool:
+    try:
+        return bool(evaluate(clause, names))
+    except Undefined:
+        return False
+    except KeyError as error:
+        raise AssertionError(f"{print_expression(clause)} names {error}") from None

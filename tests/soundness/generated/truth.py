@@ -1,0 +1,99 @@
+"""The truth about a generated kernel: every launch of its contract, interpreted.
+
+Without atomics and scoped accesses, running each block from the initial memory is exhaustive: up to the first race
+no block can see what another one does.  With them, what a block reads may come from others, so that blocks also run
+one after the other in all orders of pairs on one memory; faults seen in either way are real, but absence of faults
+is then only what was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from tileverify.backend.interpreter import (
+    BlockLog,
+    BoundLaunch,
+    Budget,
+    Memory,
+    bind_launch,
+    run_block,
+)
+from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, synchronisations, unordered
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import Op
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.verifier.claim import Block, ConcreteLaunch
+
+BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
+STEPS = 1 << 22
+"""For one block; the loops of generated kernels are short, unless a wrapped bound makes them endless."""
+PAIRS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one launch shows: the codes of its faults, and why a block could not be followed to its end."""
+
+    codes: frozenset[str]
+    open: str | None
+
+
+class Interpreted:
+    """Interprets launches of one kernel."""
+
+    def __init__(self, unit: KernelUnit) -> None:
+        self._unit = unit
+        self._module = decode(unit.bytecode, file=str(unit.file))
+        (self._entry,) = self._module.entries
+        self._loops = loops_around(self._entry.body)
+        self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
+
+    def see(self, launch: ConcreteLaunch) -> Seen:
+        """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
+        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
+        blocks = [
+            (x, y, z) for x in range(launch.grid[0]) for y in range(launch.grid[1]) for z in range(launch.grid[2])
+        ]
+        logs = [self._run(bound, launch, Memory(bound.image), block, apart=True) for block in blocks]
+        codes = set(_alone(logs, self._loops))
+        for first, second in combinations(logs, 2):
+            codes |= {
+                code
+                for code in BETWEEN_BLOCKS
+                if any(races(code, first.accesses, second.accesses, lambda one, other: False))
+            }
+        if self.scoped:
+            for pair in list(permutations(blocks, 2))[:PAIRS]:
+                codes |= set(self._in_sequence(bound, launch, pair))
+        stops = [log.stopped for log in logs if log.stopped is not None]
+        left_out = [text for log in logs for text in log.left_out]
+        why = str(stops[0]) if stops else left_out[0] if left_out else None
+        return Seen(frozenset(codes), why)
+
+    def _in_sequence(self, bound: BoundLaunch, launch: ConcreteLaunch, pair: Sequence[Block]) -> Iterator[str]:
+        memory = Memory(bound.image)
+        first, second = (self._run(bound, launch, memory, block, apart=False) for block in pair)
+        yield from _alone((first, second), self._loops)
+        meetings = synchronisations(first, second)
+        for code in BETWEEN_BLOCKS:
+            found = races(
+                code, first.accesses, second.accesses, lambda one, other: any(m.orders(one, other) for m in meetings)
+            )
+            if any(found):
+                yield code
+
+    def _run(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, *, apart: bool
+    ) -> BlockLog:  # fmt: skip
+        return run_block(bound.program, bound.arguments, memory, launch.grid, block, Budget(STEPS), apart=apart)
+
+
+def _alone(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]]) -> Iterator[str]:
+    for log in logs:
+        yield from (event.code for event in log.events)
+        if any(unordered(log, loops)):
+            yield "TV201"
+        if any(doubled_lanes(log)):
+            yield "TV202"

@@ -67,7 +67,7 @@ def _examine(first: DynamicAccess, second: DynamicAccess, budget: Budget | None)
     return conflicting_byte(first, second)
 
 
-class _Table:
+class Table:
     """Columns over the accesses of a log, for filtering pairs before they are examined."""
 
     def __init__(self, accesses: Sequence[DynamicAccess]) -> None:
@@ -141,7 +141,7 @@ def races(
     budget: Budget | None = None,
 ) -> Iterator[Conflict]:  # fmt: skip
     """The conflicts of kind ``code`` between accesses of two blocks that ``ordered`` does not order."""
-    table = _Table(second)
+    table = Table(second)
     for mine in first:
         pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != "TV103"))
         if mine.scope in COVERS_BLOCKS:
@@ -175,28 +175,29 @@ def unordered(log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget 
     Not settled by the specification, and therefore not reported: an access behind a loop that waits for a later
     instance of the same op of that loop, as nvcc emits it.
     """
-    table = _Table(log.accesses)
+    table = Table(log.accesses)
     for second in log.accesses:
-        pairs = table.meets(second) & ~_members(second.waits, len(log.accesses))
+        pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
         pairs[second.number :] = False
         if not second.weak:
             pairs &= table.weak
         for number in np.flatnonzero(pairs):
             first = log.accesses[int(number)]
             byte = _examine(first, second, budget)
-            if byte is not None and not _covered_by_loop_exit(log, loops, first, second):
+            if byte is not None and not covered_by_loop_exit(log, loops, first, second):
                 yield Conflict(first, second, byte)
 
 
-def _members(bits: int, count: int) -> Array:
-    """A bit set as a bool array."""
+def members(bits: int, count: int) -> Array:
+    """A bit set of ``count`` numbers as a bool array."""
     packed = np.frombuffer(bits.to_bytes(-(-count // 8), "little"), np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)
 
 
-def _covered_by_loop_exit(
+def covered_by_loop_exit(
     log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], first: DynamicAccess, second: DynamicAccess
 ) -> bool:
+    """``second`` stands behind a loop and waits for a later instance than ``first`` of an op in that loop."""
     left = [loop for loop in loops[first.op] if loop not in loops[second.op]]
     if not left:
         return False

@@ -12,12 +12,14 @@ from ...frontend.bytecode.model import Block, Op, Value
 from .access_log import BlockLog
 from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
-from .machine import OP_COST, BlockRun, Budget, GridPoint, Program
+from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Turn
 from .memory import Memory
 from .reductions import reduce_tiles, scan_tiles
 from .table import RULES
 from .values import RuntimeValue, Tile, Token, as_signed, wrapped
 
+ACCESSING: Final = frozenset({"read", "write", "read_write"})
+"""Effects of the ops that touch memory."""
 TERMINATORS: Final = frozenset({"yield", "break", "continue", "return"})
 
 
@@ -31,12 +33,15 @@ class Exit:
 
 def execute(run: BlockRun, block: Block) -> Exit:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
-    values = run.values
+    values, turn = run.values, run.turn
     for op in block.ops:
         name = op.name
         rule = RULES.get(name)
         if rule is not None:
-            result = rule(run, op)
+            if turn is None or op.declaration.effect not in ACCESSING:
+                result = rule(run, op)
+            else:
+                result = turn.perform(run, op, rule)
             cost = OP_COST
             if isinstance(result, Tile):
                 values[op.results[0]] = result
@@ -119,7 +124,9 @@ def _loop(run: BlockRun, op: Op) -> Exit | None:
             run.bind(op.results, left.values)
             return None
         if stores == run.memory.stores and _same(carried, left.values):
-            raise EndlessLoop(f"the loop at {op.offset:#x} waits for another block")
+            if run.turn is None:
+                raise EndlessLoop(f"the loop at {op.offset:#x} waits for another block")
+            run.turn.spins(op)
         carried = left.values
 
 
@@ -151,10 +158,10 @@ REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], Exit | None]]] = {
 
 def run_block(
     program: Program, arguments: Mapping[Value, RuntimeValue], memory: Memory, grid: GridPoint, block: GridPoint,
-    budget: Budget, *, apart: bool = False,
+    budget: Budget, *, apart: bool = False, turn: Turn | None = None,
 ) -> BlockLog:  # fmt: skip
     """Execute ``block`` of the entry against ``memory`` and return what it did, up to where it stopped."""
-    run = BlockRun(program, memory, grid, block, budget, apart)
+    run = BlockRun(program, memory, grid, block, budget, apart, turn)
     run.values.update(arguments)
     try:
         with np.errstate(all="ignore"):

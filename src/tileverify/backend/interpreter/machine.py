@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ...frontend.bytecode.inert import inert_assumptions
 from ...frontend.bytecode.model import Entry, Module, Op, Value
@@ -26,6 +26,19 @@ from .values import (
 GridPoint: TypeAlias = tuple[int, int, int]
 Result: TypeAlias = "RuntimeValue | tuple[RuntimeValue, ...]"
 Rule: TypeAlias = "Callable[[BlockRun, Op], Result]"
+
+
+class Turn(Protocol):
+    """Decides when the accesses of a block happen, among those of other blocks on the same memory."""
+
+    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
+        """Apply ``rule`` to a memory op when it is its time."""
+        ...
+
+    def spins(self, op: Op) -> None:
+        """The loop ``op`` came back to where it was; returns when it may try again."""
+        ...
+
 
 OP_COST = 2048
 """Steps that one op costs besides its elements: about the same time in NumPy."""
@@ -65,6 +78,7 @@ class BlockRun:
     """The state of one block.
 
     ``apart``: other blocks run at the same time and unseen, so what an atomic returns is one of many possibilities.
+    ``turn``: other blocks run at the same time on the same memory, and it says when this one may go on.
     """
 
     program: Program
@@ -73,6 +87,7 @@ class BlockRun:
     block: GridPoint
     budget: Budget
     apart: bool = False
+    turn: Turn | None = None
     values: dict[Value, RuntimeValue] = field(default_factory=dict)
     log: BlockLog = field(init=False)
 

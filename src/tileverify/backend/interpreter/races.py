@@ -1,0 +1,254 @@
+"""Data races of a trace, by the memory model.
+
+Two accesses race if they touch one byte, at least one of them writes it, happens-before orders them in neither
+direction, and they are not morally strong: two accesses of one block are if a token path relates them or both are
+scoped, two of different blocks if both scopes include the other's block.  Program order orders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ...frontend.bytecode.model import Op
+from .access_log import DynamicAccess, Footprint
+from .conflicts import (
+    Table,
+    common_byte,
+    conflicting_byte,
+    covered_by_loop_exit,
+    doubled_lanes,
+    members,
+    race_code,
+)
+from .happens_before import HappensBefore, covers
+from .machine import Budget, GridPoint
+from .ordering import spread
+from .trace import Event, Trace
+from .values import Array
+
+CHUNK: Final = 1 << 20
+"""Meetings of runs that are spelled out at a time."""
+EXAMINED_COST: Final = 1 << 10
+"""Steps that examining one pair of accesses costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two accesses that race on the byte at ``address``; ``second`` is ``None`` for two lanes of one store.
+
+    ``first`` happened first in the trace.
+    """
+
+    code: str
+    address: int
+    first_block: GridPoint
+    first: DynamicAccess
+    second_block: GridPoint | None = None
+    second: DynamicAccess | None = None
+
+
+def find_races(trace: Trace, loops: Mapping[Op, tuple[Op, ...]], budget: Budget | None = None) -> list[Race]:
+    """One race for each obligation and pair of ops that races: TV101 to TV103, TV201 and TV202.
+
+    ``loops``: the loops around every op (`conflicts.loops_around`).
+    """
+    return _Detector(trace, loops, budget or Budget(1 << 62)).found()
+
+
+@dataclass(slots=True)
+class _Detector:
+    trace: Trace
+    loops: Mapping[Op, tuple[Op, ...]]
+    budget: Budget
+    order: HappensBefore = field(init=False)
+    position: dict[Event, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.order = HappensBefore(self.trace)
+        self.position = {event: place for place, event in enumerate(self.trace.order)}
+
+    def found(self) -> list[Race]:
+        return [*self._lanes(), *self._inside(), *self._between()]
+
+    # ------------------------------------------------------------------------------------- in one block
+    def _lanes(self) -> Iterator[Race]:
+        told: set[Op] = set()
+        for number, log in enumerate(self.trace.logs):
+            for conflict in doubled_lanes(log):
+                if conflict.first.op not in told and (number, conflict.first.number) in self.position:
+                    told.add(conflict.first.op)
+                    yield Race("TV202", conflict.address, log.block, conflict.first)
+
+    def _inside(self) -> Iterator[Race]:
+        told: set[tuple[Op, Op]] = set()
+        for number, log in enumerate(self.trace.logs):
+            table = Table(log.accesses)
+            for second in log.accesses:
+                pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
+                pairs[second.number :] = False
+                if not second.weak:
+                    pairs &= table.weak
+                for place in np.flatnonzero(pairs):
+                    first = log.accesses[int(place)]
+                    if (first.op, second.op) in told:
+                        continue
+                    address = self._raced(number, first, second)
+                    if address is not None:
+                        told.add((first.op, second.op))
+                        yield self._race("TV201", address, (number, first.number), (number, second.number))
+
+    def _raced(self, block: int, first: DynamicAccess, second: DynamicAccess) -> int | None:
+        """The byte on which two accesses of one block race, which no token path relates."""
+        self.budget.spend(EXAMINED_COST)
+        events = (block, first.number), (block, second.number)
+        if not all(event in self.position for event in events):
+            return None
+        byte = conflicting_byte(first, second)
+        if byte is None or covered_by_loop_exit(self.trace.logs[block], self.loops, first, second):
+            return None
+        if not self.order.synchronises:
+            return byte
+        return self._unordered_byte(*events, _conflicting_bytes(first, second))
+
+    def _unordered_byte(self, one: Event, other: Event, common: Array) -> int | None:
+        first, second = sorted((one, other), key=self.position.__getitem__)
+        return self.order.unordered_byte(first, second, common)
+
+    def _race(self, code: str, address: int, one: Event, other: Event) -> Race:
+        first, second = sorted((one, other), key=self.position.__getitem__)
+        logs = self.trace.logs
+        return Race(
+            code,
+            address,
+            logs[first[0]].block,
+            self.trace.access(first),
+            logs[second[0]].block,
+            self.trace.access(second),
+        )
+
+    # ----------------------------------------------------------------------------------- between blocks
+    def _between(self) -> Iterator[Race]:
+        table = _Touches(self.trace)
+        told: set[tuple[str, Op, Op]] = set()
+        for one, other in table.meetings():
+            for first, second in table.suspects(one, other):
+                mine, theirs = self.trace.access(first), self.trace.access(second)
+                code = race_code(mine, theirs)
+                if (code, mine.op, theirs.op) in told or (code, theirs.op, mine.op) in told:
+                    continue
+                self.budget.spend(EXAMINED_COST)
+                address = self._unordered(first, second, table.footprints[one], table.footprints[other])
+                if address is not None:
+                    told.add((code, mine.op, theirs.op))
+                    yield self._race(code, address, first, second)
+
+    def _unordered(self, one: Event, other: Event, mine: Footprint, theirs: Footprint) -> int | None:
+        if not self.order.synchronises:
+            return common_byte(mine, theirs)
+        first, second = sorted((one, other), key=self.position.__getitem__)
+        if self.order.ordered(first, second):
+            return None
+        return self.order.unordered_byte(first, second, _common_bytes(mine, theirs))
+
+
+def _bytes(footprint: Footprint) -> Array:
+    return spread(footprint.addresses(), footprint.width)
+
+
+def _common_bytes(first: Footprint, second: Footprint) -> Array:
+    return np.intersect1d(_bytes(first), _bytes(second))
+
+
+def _conflicting_bytes(first: DynamicAccess, second: DynamicAccess) -> Array:
+    """The bytes that both touch and at least one writes."""
+    found = [
+        _common_bytes(mine, other)
+        for mine in first.footprints
+        for other in second.footprints
+        if mine is first.writes or other is second.writes
+    ]
+    return np.unique(np.concatenate(found))
+
+
+class _Touches:
+    """All accesses of a trace by footprint, so that accesses of one place are compared with others once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.footprints: list[Footprint] = []
+        self._members: list[list[tuple[Event, bool, bool]]] = []
+        numbers: dict[tuple[bytes, bytes], int] = {}
+        for event, access in trace.accesses():
+            for footprint in access.footprints:
+                starts, ends = footprint.runs
+                key = (starts.tobytes(), ends.tobytes())
+                if key not in numbers:
+                    numbers[key] = len(self.footprints)
+                    self.footprints.append(footprint)
+                    self._members.append([])
+                self._members[numbers[key]].append((event, footprint is access.writes, covers(access)))
+        self._writes = np.array([any(writes for _, writes, _ in m) for m in self._members], np.bool_)
+        self._plain = np.array([any(not covering for _, _, covering in m) for m in self._members], np.bool_)
+
+    def meetings(self) -> Iterator[tuple[int, int]]:
+        """Numbers of footprints that share a byte, at least one of them written and one by a plain access."""
+        if not self._writes.any():
+            return
+        owners = np.repeat(np.arange(len(self.footprints)), [len(f.runs[0]) for f in self.footprints])
+        starts = np.concatenate([f.runs[0] for f in self.footprints])
+        ends = np.concatenate([f.runs[1] for f in self.footprints])
+        order = np.argsort(starts, kind="stable")
+        owners, starts, ends = owners[order], starts[order], ends[order]
+        written = self._writes[owners]
+        # A run meets the written ones that start inside it; a written run meets those that start behind its start.
+        inside = _ranges(starts[written], starts, ends, "left")
+        behind = _ranges(starts, starts[written], ends[written], "right")
+        everyone, writers = np.arange(len(owners)), np.flatnonzero(written)
+        seen: set[tuple[int, int]] = set()
+        for base, others, (low, high) in ((everyone, writers, inside), (writers, everyone, behind)):
+            for mine, theirs in _spelled_out(low, high):
+                one, other = owners[base[mine]], owners[others[theirs]]
+                plain = self._plain[one] | self._plain[other]
+                pairs = np.stack((np.minimum(one, other)[plain], np.maximum(one, other)[plain]), axis=1)
+                for first, second in np.unique(pairs, axis=0).tolist():
+                    if (first, second) not in seen:
+                        seen.add((first, second))
+                        yield first, second
+
+    def suspects(self, one: int, other: int) -> Iterator[tuple[Event, Event]]:
+        """Accesses of different blocks with these footprints of which one writes and one does not cover blocks."""
+        mine, theirs = self._members[one], self._members[other]
+        blocks = [np.array([event[0] for event, _, _ in side]) for side in (mine, theirs)]
+        writes = [np.array([written for _, written, _ in side]) for side in (mine, theirs)]
+        covering = [np.array([scope for _, _, scope in side]) for side in (mine, theirs)]
+        for place, (event, _, _) in enumerate(mine):
+            pairs = (blocks[1] != blocks[0][place]) & (writes[1] | writes[0][place])
+            pairs &= ~(covering[1] & covering[0][place])
+            if one == other:
+                pairs[: place + 1] = False
+            for partner in np.flatnonzero(pairs):
+                yield event, theirs[int(partner)][0]
+
+
+def _ranges(others: Array, starts: Array, ends: Array, side: str) -> tuple[Array, Array]:
+    """For each interval, which of the sorted ``others`` lie in it; its own start counts with side ``left``."""
+    low = np.searchsorted(others, starts, side="left" if side == "left" else "right")
+    return low, np.searchsorted(others, ends, side="left")
+
+
+def _spelled_out(low: Array, high: Array) -> Iterator[tuple[Array, Array]]:
+    """Pairs (i, j) with low[i] <= j < high[i], in pieces of bounded size."""
+    count = np.maximum(high - low, 0)
+    total = np.cumsum(count)
+    begin = 0
+    while begin < len(low):
+        done = int(total[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(total, done + CHUNK, side="right")))
+        here = count[begin:end]
+        mine = np.repeat(np.arange(begin, end), here)
+        theirs = np.arange(int(here.sum())) - np.repeat(np.cumsum(here) - here, here) + np.repeat(low[begin:end], here)
+        yield mine, theirs
+        begin = end

@@ -32,6 +32,15 @@ Exit codes:
   4  no kernel found
 """
 
+_RUN_EXIT_CODES = """\b
+Exit codes:
+  0  the kernel ran to its end
+  1  refuted and not run, or it met undefined behaviour, an unspecified value or a false assertion
+  2  bad usage, a launch outside the contract, or one that the interpreter cannot run
+  3  undecided and not run
+  4  no kernel found
+"""
+
 
 def main() -> None:
     """The console script; never returns."""
@@ -281,7 +290,7 @@ def _heading(unit: KernelUnit) -> str:
 
 
 # --------------------------------------------------------------------------------------------------- run
-@command.command(epilog=_EXIT_CODES)
+@command.command(epilog=_RUN_EXIT_CODES)
 @click.argument("target", metavar="FILE::KERNEL[::LAUNCH]")
 @click.option("--size", "sizes", multiple=True, metavar="M=256", help="Value of a free name of the spec.")
 @click.option("--arg", "args", multiple=True, metavar="n=5", help="Value of a runtime scalar.")
@@ -299,6 +308,7 @@ def _heading(unit: KernelUnit) -> str:
 @click.option("--save", type=click.Path(path_type=Path), metavar="PATH", help="Save written arrays: .npz or a folder.")
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--unproved", is_flag=True, help="Run the kernel even if it is not proved.")
+@click.option("--keep-going", is_flag=True, help="Go on past undefined behaviour and stores of unspecified values.")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for the proof.")
 @click.pass_context
@@ -314,13 +324,15 @@ def run(
     save: Path | None,
     spec: Path | None,
     unproved: bool,
+    keep_going: bool,
     no_cache: bool,
     timeout: float | None,
 ) -> None:
     """Execute a proved kernel on arrays, without a GPU, in the reference interpreter.
 
     Sizes, scalars and contents that are not given are chosen within the contract.  A kernel that is not proved is
-    refused with the exit code of `check`, a launch outside the contract with exit code 2.
+    refused with the exit code of `check`, a launch outside the contract with exit code 2.  The run ends at the first
+    undefined behaviour, and where an unspecified value decides something or would be stored.
     """
     named_sizes = {name: _whole(f"--size {name}", text) for name, text in _pairs("--size", sizes)}
     axes = None if grid is None else tuple(_whole("--grid", axis) for axis in grid.split(","))
@@ -330,9 +342,9 @@ def run(
         raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
     from .cache import default_folder
     from .check import CheckOptions
-    from .execution import RunOptions, run_target
+    from .execution import KernelFault, RunOptions, run_target
     from .execution.files import read_array, read_arrays, write_arrays
-    from .execution.text import run_text, saved_text
+    from .execution.text import run_text, saved_text, told_text
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
     arrays |= {name: read_array(Path(path)) for name, path in _pairs("--input", inputs)}
@@ -343,17 +355,22 @@ def run(
         grid=axes,
         seed=seed,
         unproved=unproved,
+        keep_going=keep_going,
         spec=spec,
         check=CheckOptions(timeout_s=timeout, cache=None if no_cache else default_folder()),
     )
-    with Working(live=False):
-        result = run_target(target, options)
+    try:
+        with Working(live=False):
+            result = run_target(target, options)
+    except KernelFault as fault:
+        emit(told_text(fault.printed, fault.assertions))
+        raise
     emit(run_text(result))
     if save is not None:
         written = {array.name: array for array in result.arrays if array.written}
         write_arrays(save, {name: array.elements for name, array in written.items()})
         talk(saved_text(str(save), written))
-    context.exit(1 if result.events else 0)
+    context.exit(1 if result.events or result.assertions else 0)
 
 
 def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:

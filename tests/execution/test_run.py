@@ -316,16 +316,6 @@ def test_contents_that_break_a_fact(tileverify: Callable[..., Ran], idx: list[in
     assert sentence in ran.err
 
 
-def test_undefined_behaviour_is_told_with_its_line(tileverify: Callable[..., Ran]) -> None:
-    Path("k.tileverify.toml").write_text(
-        '[[launch]]\nkernel = "axpy"\ngrid = ["cdiv(N, 16) + 1"]\n'
-        'args = { a = "f32", n = "i32", x = "f32[N]", out = "f32[N]" }\n'
-    )
-    ran = tileverify("run", "k.py::axpy", "--unproved", "--size", "N=16")
-    assert ran.code == 1
-    assert "undefined behaviour: TV301 at k.py:8 in block (1, 0, 0)" in ran.out
-
-
 # --------------------------------------------------------------------------------------- optional packages
 def test_safetensors(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     Path("in.safetensors").write_bytes(struct.pack("<Q", 2) + b"{}")

@@ -4,6 +4,7 @@ Everything is checked against the contract that the verdict speaks of, because a
 outside of it.
 """
 
+from .messages import KernelFault
 from .run import NotProved, RunOptions, RunResult, WrittenArray, run_target
 
-__all__ = ["NotProved", "RunOptions", "RunResult", "WrittenArray", "run_target"]
+__all__ = ["KernelFault", "NotProved", "RunOptions", "RunResult", "WrittenArray", "run_target"]

@@ -14,25 +14,23 @@ from typing import Final
 
 import numpy as np
 
-from ..backend.interpreter import Budget, GridRun, InterpreterStop, run_grid
-from ..backend.interpreter.memory import MemoryImage
+from ..backend.interpreter import InterpreterStop
+from ..backend.interpreter.conduct import KEEP_GOING, RUN
 from ..check import CheckOptions, check_unit, display_path, entry_of
 from ..errors import TileVerifyError, UsageError
 from ..frontend.bytecode import decode
-from ..frontend.bytecode.model import Entry
-from ..frontend.bytecode.traverse import walk
 from ..frontend.sources.discover import SourceFailure, discover
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import KernelUnit
 from ..results import KernelResult, Report, Verdict
 from ..verifier.claim import Block, ConcreteArray
+from .blocks import Executed, execute_launch
 from .conditions import Contract, scalars
 from .elements import RAW, Array, numbers, presented
 from .inputs import Given, Inputs, make_inputs, view
+from .messages import Messages
 
 BACKEND: Final = "reference interpreter"
-_STEPS: Final = 1 << 60
-"""No bound in practice: whoever waits can interrupt."""
 
 
 @dataclass
@@ -47,6 +45,7 @@ class RunOptions:
     """``sizes``: free names of the spec; ``args``: runtime scalars as written; ``arrays``: inputs by argument name.
 
     ``unproved``: run also what is not proved.  ``grid``: for a spec without one; missing axes are 1.
+    ``keep_going``: undefined behaviour and stores of unspecified values do not end the run, they are only told.
     """
 
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -55,6 +54,7 @@ class RunOptions:
     grid: tuple[int, ...] | None = None
     seed: int = 0
     unproved: bool = False
+    keep_going: bool = False
     spec: Path | None = None
     check: CheckOptions = field(default_factory=CheckOptions)
 
@@ -64,14 +64,17 @@ class WrittenArray:
     """One array after the run.
 
     ``elements`` has the array's shape and the stored type (see `elements`); ``written`` counts elements, however
-    often they were written; ``checksum`` is the CRC-32 of the elements' bytes in row-major order.
+    often they were written; ``checksum`` is the CRC-32 of the elements' bytes in row-major order.  ``unspecified``
+    counts elements that the specification leaves open (in a run that kept going): what stands in them means nothing,
+    so there is no checksum, and ``smallest`` and ``largest`` are those of the others.
     """
 
     name: str
     dtype: str
     elements: Array
     written: int
-    checksum: int
+    unspecified: int
+    checksum: int | None
     smallest: float | int | None
     largest: float | int | None
 
@@ -90,7 +93,8 @@ class WrittenArray:
 class RunResult:
     """``values``: the names of the contract; ``generated``: arrays whose contents were made up from the seed.
 
-    ``events``: undefined behaviour that the run met, one sentence each with code, block and source line.
+    One sentence each, with block and source line: ``events`` tells undefined behaviour and uses of unspecified values
+    that the run went past, ``assertions`` what failed, ``printed`` what the kernel printed, in the order of the run.
     """
 
     verdict: KernelResult
@@ -101,6 +105,8 @@ class RunResult:
     arrays: tuple[WrittenArray, ...]
     generated: tuple[str, ...]
     events: tuple[str, ...]
+    assertions: tuple[str, ...]
+    printed: tuple[str, ...]
     seed: int
     seconds: float
 
@@ -109,6 +115,7 @@ def run_target(target: str, options: RunOptions) -> RunResult:
     """Check and run the one kernel and launch that ``target`` names.
 
     :raises NotProved: it is not proved, and ``unproved`` is not set.
+    :raises KernelFault: undefined behaviour, or an unspecified value that decides or is written.
     :raises UsageError: no or several launches, inputs outside the contract, a launch that the interpreter cannot run.
     """
     unit = _one_unit(target, options.spec)
@@ -122,11 +129,18 @@ def run_target(target: str, options: RunOptions) -> RunResult:
     started = time.perf_counter()
     module = decode(unit.bytecode, file=display_path(unit.file))
     entry = entry_of(module, unit)
+    conduct = KEEP_GOING if options.keep_going else RUN
     try:
         with np.errstate(all="ignore"):
-            run = run_grid(module, entry, unit.parameters, inputs.launch, inputs.memory, Budget(_STEPS))
+            run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, conduct)
     except InterpreterStop as stop:
         raise UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {stop}") from None
+    messages = Messages(entry, run.told)
+    if run.stopped is not None:
+        fault = messages.fault(run, proved=verdict.verdict is Verdict.PROVED)
+        if fault is None:
+            raise UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {run.stopped}")
+        raise fault
     return RunResult(
         verdict=verdict,
         backend=BACKEND,
@@ -135,7 +149,9 @@ def run_target(target: str, options: RunOptions) -> RunResult:
         floats=inputs.launch.floats,
         arrays=tuple(_written(run, inputs)),
         generated=inputs.generated,
-        events=_events(run, entry),
+        events=messages.events(),
+        assertions=messages.assertions(),
+        printed=messages.printed(),
         seed=options.seed,
         seconds=time.perf_counter() - started,
     )
@@ -204,54 +220,36 @@ def _integer(name: str, text: str) -> int:
 
 
 # -------------------------------------------------------------------------------------------- the outputs
-def _written(run: GridRun, inputs: Inputs) -> list[WrittenArray]:
-    masks = _write_masks(run)
+def _written(run: Executed, inputs: Inputs) -> list[WrittenArray]:
     launch = inputs.launch
     placed = dict(launch.arrays)
     for name, items in launch.lists.items():
         placed |= {f"{name}[{number}]": item for number, item in enumerate(items)}
-    return [_array(name, array, run, masks) for name, array in placed.items()]
+    return [_array(name, array, run) for name, array in placed.items()]
 
 
-def _array(name: str, array: ConcreteArray, run: GridRun, masks: Mapping[str, Array]) -> WrittenArray:
-    memory = run.arrays[array.allocation]
-    width = memory.dtype.itemsize
+def _array(name: str, array: ConcreteArray, run: Executed) -> WrittenArray:
+    memory = run.contents[array.allocation]
     elements = view(memory, array.shape, array.strides).copy()
-    touched = np.asarray(masks[array.allocation].reshape(-1, width).any(axis=1))
-    readable = numbers(elements, array.dtype)
+    touched = _elements_with(run.written[array.allocation], array, memory)
+    open_ = np.zeros(array.shape, np.bool_)
+    if array.allocation in run.unspecified:
+        open_ = _elements_with(run.unspecified[array.allocation], array, memory)
+    readable = numbers(elements, array.dtype)[~open_]
     known = readable[~np.isnan(readable)] if readable.dtype.kind == "f" else readable
     return WrittenArray(
         name=name,
         dtype=array.dtype,
         elements=elements,
-        written=int(np.count_nonzero(view(touched, array.shape, array.strides))),
-        checksum=zlib.crc32(elements.tobytes()),
+        written=int(np.count_nonzero(touched)),
+        unspecified=int(np.count_nonzero(open_)),
+        checksum=None if open_.any() else zlib.crc32(elements.tobytes()),
         smallest=known.min().item() if known.size else None,
         largest=known.max().item() if known.size else None,
     )
 
 
-def _write_masks(run: GridRun) -> dict[str, Array]:
-    """For every allocation, which of its bytes were written."""
-    image: MemoryImage = run.image
-    masks = {allocation.name: np.zeros(allocation.size, np.bool_) for allocation in image.allocations}
-    for log in run.logs:
-        for access in log.accesses:
-            if access.writes is not None and access.origin >= 0:
-                allocation = image.allocation_of(access.origin)
-                for start, end in zip(*access.writes.runs, strict=True):
-                    masks[allocation.name][int(start) - allocation.base : int(end) - allocation.base] = True
-    return masks
-
-
-def _events(run: GridRun, entry: Entry) -> tuple[str, ...]:
-    """Undefined behaviour, once for each op and code, with the first block that showed it."""
-    places = {op.offset: op.location for op in walk(entry.body)}
-    told: dict[tuple[str, int], str] = {}
-    for log in run.logs:
-        for event in log.events:
-            location = places.get(event.offset)
-            where = f" at {display_path(location.file)}:{location.line}" if location else ""
-            block = ", ".join(map(str, log.block))
-            told.setdefault((event.code, event.offset), f"{event.code}{where} in block ({block}): {event.message}")
-    return tuple(told.values())
+def _elements_with(marks: Array, array: ConcreteArray, memory: Array) -> Array:
+    """Which elements of the array have a marked byte."""
+    whole = np.asarray(marks.reshape(-1, memory.dtype.itemsize).any(axis=1))
+    return view(whole, array.shape, array.strides)

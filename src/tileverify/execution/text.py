@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..reports.plain import printable
 from ..results import Verdict
@@ -24,11 +24,33 @@ def run_text(result: RunResult) -> str:
     if result.generated:
         lines.append(f"generated from seed {result.seed}: {', '.join(result.generated)}")
     lines += ["", *_table([_HEADINGS, *map(_row, result.arrays)])]
-    lines += [f"undefined behaviour: {event}" for event in result.events]
+    for array in result.arrays:
+        if array.unspecified:
+            lines.append(f"{array.name}: what stands in {array.unspecified} of its elements is unspecified")
+    lines += [*result.events, *result.assertions]
     if verdict.verdict is not Verdict.PROVED:
         lines.append("not proved: the blocks ran one after the other here; run at once they may leave something else")
-    elif result.events:
+    elif any(event.startswith("undefined behaviour") for event in result.events):
         lines.append("this contradicts the proof: please report it with the kernel and this launch")
+    return _lines(lines) + printed_text(result.printed)
+
+
+def told_text(printed: Sequence[str], assertions: Sequence[str]) -> str:
+    """What a kernel told before it went wrong."""
+    return _lines(assertions) + printed_text(printed)
+
+
+def printed_text(printed: Sequence[str]) -> str:
+    """What the kernel printed; further lines of one print are indented."""
+    if not printed:
+        return ""
+    lines = (
+        f"{'  ' if number == 0 else '    '}{line}" for text in printed for number, line in enumerate(text.split("\n"))
+    )
+    return "printed:\n" + _lines(lines)
+
+
+def _lines(lines: Iterable[str]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -52,7 +74,7 @@ def _row(array: WrittenArray) -> tuple[str, ...]:
         shape,
         array.dtype,
         written,
-        f"{array.checksum:08x}",
+        "-" if array.checksum is None else f"{array.checksum:08x}",
         _short(array.smallest),
         _short(array.largest),
     )

@@ -1,4 +1,4 @@
-"""What one block did: its dynamic memory accesses, what each waits for, and its undefined behaviour."""
+"""What one block did: its memory accesses and what each waits for, undefined behaviour, what it told the host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 
 from ...frontend.bytecode.model import Op
-from .faults import BudgetSpent, InterpreterStop, UndefinedBehaviour
+from .faults import BudgetSpent, InterpreterStop, OpenUse, UndefinedBehaviour
 from .values import Array
 
 MAX_ACCESSES: Final = 1 << 14
@@ -148,12 +148,37 @@ class DynamicAccess:
         return bool(other.waits >> self.number & 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One execution of `print_tko`, formatted."""
+
+    op: Op
+    text: str
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAssertion:
+    """The first failure of an `assert`: ``lanes`` of its condition are false, ``position`` is the first of them.
+
+    ``unspecified``: none is false, but the specification leaves these open.
+    """
+
+    op: Op
+    message: str
+    position: tuple[int, ...]
+    lanes: int
+    unspecified: bool
+    time: int
+
+
 @dataclass(slots=True)
 class BlockLog:
     """Accesses and events of one block, in the order the interpreter met them (which orders nothing).
 
     ``stopped``: why the run ended before the block did; what it logged until then happened all the same.
     ``left_out``: accesses, or lanes of them, that are not in the log because an open value decides about them.
+    ``open_uses``: open values that were stored or assumed about in a run that goes on all the same.
     """
 
     block: tuple[int, int, int]
@@ -161,6 +186,9 @@ class BlockLog:
     events: list[UndefinedBehaviour] = field(default_factory=list)
     stopped: InterpreterStop | None = None
     left_out: list[str] = field(default_factory=list)
+    open_uses: list[OpenUse] = field(default_factory=list)
+    printed: list[Printed] = field(default_factory=list)
+    assertions: list[FailedAssertion] = field(default_factory=list)
     time: int = 0
 
     def tick(self) -> int:

@@ -5,7 +5,7 @@ A lane that would leave its allocation is recorded as undefined behaviour (TV302
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,15 +87,17 @@ def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[Reach], Array
     assert pointer.origin is not None
     live = np.ones(shape, np.bool_) if mask is None else np.array(np.broadcast_to(mask.data, shape))
     left_out = None
-    if mask is not None and taint_bits(mask.taint):
-        left_out = np.array(np.broadcast_to(mask.taint, shape))  # type: ignore[arg-type]
-        run.leave_out(op, taint_bits(left_out), "mask", np.unique(pointer.origin).tolist())
+    masked = None if mask is None else run.conduct.open_lanes(mask)
+    if masked is not None:
+        left_out = np.array(np.broadcast_to(masked, shape))
+        run.leave_out(op, left_out, "mask", np.unique(pointer.origin).tolist())
         live &= left_out == 0
-    if pointer.taint is not None:
-        taint = np.where(live, pointer.taint, np.uint8(0))
+    addressed = run.conduct.open_lanes(pointer)
+    if addressed is not None:
+        taint = np.where(live, addressed, np.uint8(0))
         unclear = taint & np.uint8(0xFF & ~OVERFLOWED)
         if unclear.any():
-            run.leave_out(op, taint_bits(unclear), "address", np.unique(pointer.origin).tolist())
+            run.leave_out(op, unclear, "address", np.unique(pointer.origin).tolist())
             left_out = unclear if left_out is None else left_out | unclear
             live &= unclear == 0
         overflowed = live & (taint & OVERFLOWED != 0)
@@ -207,9 +209,10 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
     tensor = view.tensor
     addressable(op, tensor.element)
     starts, taint = _view_index(run, op, view)
-    if taint:
-        run.leave_out(op, taint, "index", [tensor.origin])
-        return [], np.asarray(taint, np.uint8)
+    open_ = np.asarray(taint & run.conduct.open, np.uint8)
+    if open_:
+        run.leave_out(op, open_, "index", [tensor.origin])
+        return [], open_
     if not _check_view(run, op, view, starts):
         return [], None
     width, base = tensor.element.bytes, tensor.base
@@ -274,14 +277,22 @@ def read_lanes(run: BlockRun, reaches: Iterable[Reach], into: Tile, element: Sca
     return Tile(data, taint if taint_bits(taint) else None)
 
 
-def write_lanes(run: BlockRun, reaches: Iterable[Reach], tile: Tile, element: ScalarType) -> None:
+def write_lanes(run: BlockRun, op: Op, reaches: Iterable[Reach], tile: Tile, element: ScalarType) -> None:
     for reach in reaches:
+        marks = tile.taint
+        if marks is not None:
+            marks = np.broadcast_to(marks, tile.data.shape)[reach.region]
+            run.writes(op, marks, element_namer(run, reach))
         bits = np.asarray(to_bits(tile.data[reach.region], element))
         run.memory.store(reach.allocation, reach.offsets, bits)
-        marks = tile.taint
-        if marks is not None and marks.ndim:
-            marks = np.broadcast_to(marks, tile.data.shape)[reach.region]
         run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
+
+
+def element_namer(run: BlockRun, reach: Reach) -> Callable[[int], str]:
+    """Names the element that a (flat) lane of ``reach`` goes to."""
+    image = run.memory.image
+    base = image.allocations[reach.allocation].base
+    return lambda lane: image.origins[reach.origin].element(base + int(reach.offsets.reshape(-1)[lane]))
 
 
 def log_all(run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], *, reads: bool, writes: bool) -> Token:
@@ -324,7 +335,7 @@ def _store_pointer(run: BlockRun, op: Op) -> Token:
     element = element_of(op, "ptr")
     reaches, _ = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
-    write_lanes(run, reaches, run.tile(op, "val"), element)
+    write_lanes(run, op, reaches, run.tile(op, "val"), element)
     return token
 
 
@@ -341,7 +352,7 @@ def _store_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
-    write_lanes(run, reaches, run.tile(op, "tile"), element)
+    write_lanes(run, op, reaches, run.tile(op, "tile"), element)
     return token
 
 

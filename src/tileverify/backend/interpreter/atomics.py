@@ -13,7 +13,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
 from .access_log import PointFootprint
-from .accesses import Reach, addressable, element_of, log_all, opened, pointer_reach, view_reach
+from .accesses import Reach, addressable, element_namer, element_of, log_all, opened, pointer_reach, view_reach
 from .faults import NotModelled
 from .formats import from_bits, round_to, to_bits
 from .tiles import tile_type
@@ -74,9 +74,13 @@ Update = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def _update(
-    run: BlockRun, reach: Reach, element: ScalarType, update: Update, operands: Array | None, collision: int
-) -> tuple[Array, Array, Array]:
-    """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat)."""
+    run: BlockRun, op: Op, reach: Reach, element: ScalarType, update: Update, operands: Array | None, collision: int,
+    compared: Array | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat).
+
+    ``operands``: the taint of what is written; ``compared``: of what the old element is compared with.
+    """
     width = element.bytes
     offsets = reach.offsets.reshape(-1)
     old = np.zeros(len(offsets), np.dtype(f"u{width}"))
@@ -89,10 +93,13 @@ def _update(
         known = np.zeros(len(lanes), np.uint8) if marks is None else marks
         old[lanes] = run.memory.load(reach.allocation, places, width)
         taint[lanes] = known
+        if compared is not None:
+            run.decides(op, known | compared[lanes], "comparison")
         new, writers = update(lanes, old[lanes])
         wrote[lanes] = writers
-        run.memory.store(reach.allocation, places[writers], new[writers])
         stored = known if operands is None else known | operands[lanes]
+        run.writes(op, np.where(writers, stored, np.uint8(0)), _namer(run, reach, lanes))
+        run.memory.store(reach.allocation, places[writers], new[writers])
         stored = stored | np.where(clash[lanes], np.uint8(collision), np.uint8(0))
         if run.apart:
             stored = stored | np.uint8(INTERLEAVED)
@@ -104,18 +111,17 @@ def _update(
     return old, taint, wrote
 
 
+def _namer(run: BlockRun, reach: Reach, lanes: Array) -> Callable[[int], str]:
+    named = element_namer(run, reach)
+    return lambda lane: named(int(lanes[lane]))
+
+
 def _lanes(tile: Tile, reach: Reach, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
     """Data and taint of the tile's lanes in ``reach``, flat."""
     data = np.broadcast_to(tile.data, shape)[reach.region].reshape(-1)
     if tile.taint is None:
         return data, None
     return data, np.broadcast_to(tile.taint, shape)[reach.region].reshape(-1)
-
-
-def _either(first: Array | None, second: Array | None) -> Array | None:
-    if first is None or second is None:
-        return second if first is None else first
-    return np.asarray(first | second)
 
 
 def _read_modify_write(
@@ -128,7 +134,7 @@ def _read_modify_write(
     def update(lanes: Array, old: Array) -> tuple[Array, Array]:
         return _combine(mode, old, raw[lanes], element), np.ones(len(lanes), np.bool_)
 
-    old, taint, _ = _update(run, reach, element, update, marks, ORDER_DEPENDENT.get(mode, 0))
+    old, taint, _ = _update(run, op, reach, element, update, marks, ORDER_DEPENDENT.get(mode, 0))
     return old, taint
 
 
@@ -177,12 +183,13 @@ def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
         compare, compare_marks = _lanes(expected, reach, shape)
         new, new_marks = _lanes(value, reach, shape)
         wanted, raw = to_bits(compare, element), to_bits(new, element)
-        marks = _either(compare_marks, new_marks)
+        compared = np.zeros(len(compare), np.uint8) if compare_marks is None else compare_marks
+        marks = compared if new_marks is None else compared | new_marks
 
         def update(lanes: Array, old: Array, wanted: Array = wanted, raw: Array = raw) -> tuple[Array, Array]:
             return raw[lanes], np.asarray(old == wanted[lanes])
 
-        old, taint, wrote = _update(run, reach, element, update, marks, INTERLEAVED)
+        old, taint, wrote = _update(run, op, reach, element, update, marks, INTERLEAVED, compared)
         addresses = reach.footprint.addresses()
         writes = PointFootprint(addresses[wrote], element.bytes) if wrote.any() else None
         if wrote.all():

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Block, Op, Value
 from .access_log import BlockLog
+from .conduct import REPLAY, Conduct
 from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
 from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Turn
@@ -159,9 +160,10 @@ REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], Exit | None]]] = {
 def run_block(
     program: Program, arguments: Mapping[Value, RuntimeValue], memory: Memory, grid: GridPoint, block: GridPoint,
     budget: Budget, *, apart: bool = False, turn: Turn | None = None,
+    conduct: Conduct = REPLAY,
 ) -> BlockLog:  # fmt: skip
     """Execute ``block`` of the entry against ``memory`` and return what it did, up to where it stopped."""
-    run = BlockRun(program, memory, grid, block, budget, apart, turn)
+    run = BlockRun(program, memory, grid, block, budget, apart, turn, conduct)
     run.values.update(arguments)
     try:
         with np.errstate(all="ignore"):

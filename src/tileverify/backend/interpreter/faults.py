@@ -20,8 +20,35 @@ class NotModelled(InterpreterStop):
         self.what = what
 
 
+@dataclass(frozen=True, slots=True)
+class OpenUse:
+    """A value that the specification (or this run) leaves open reached what it may not decide.
+
+    ``what`` it is, and the ``use`` that it reached of the op at bytecode ``offset``.  ``lanes`` of ``size`` are open,
+    ``first`` is the first of them, ``element`` what that one would have been written to.  ``source``: bytecode offset
+    of the op that made the value, where that is known.
+    """
+
+    what: str
+    use: str
+    op: str
+    offset: int
+    lanes: int = 1
+    size: int = 1
+    first: tuple[int, ...] = ()
+    element: str = ""
+    source: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what} reaches the {self.use} of {self.op} at {self.offset:#x}"
+
+
 class UnspecifiedUse(InterpreterStop):
-    """A value that the specification (or this run) leaves open reached an index, a mask, a branch or an address."""
+    """An open value reached an index, a mask, a branch, an address, or a store; ``use`` tells which."""
+
+    def __init__(self, text: str, use: OpenUse | None = None) -> None:
+        super().__init__(text)
+        self.use = use
 
 
 class BudgetSpent(InterpreterStop):
@@ -37,7 +64,10 @@ class LaunchMismatch(InterpreterStop):
 
 
 class UndefinedStop(InterpreterStop):
-    """Undefined behaviour after which there is no sensible way to continue (a loop whose step is not positive)."""
+    """Undefined behaviour that ends the run; it is the last event of the block's log.
+
+    Some ends every run, for there is no sensible way to continue (a loop whose step is not positive).
+    """
 
 
 @dataclass(frozen=True, slots=True)

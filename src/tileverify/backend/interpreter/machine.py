@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
+import numpy as np
+
 from ...frontend.bytecode.inert import inert_assumptions
 from ...frontend.bytecode.model import Entry, Module, Op, Value
 from .access_log import BlockLog
-from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UnspecifiedUse
+from .conduct import REPLAY, Conduct, open_use
+from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .memory import Memory
+from .provenance import poison_source
 from .values import (
     UNKNOWN_ORIGIN,
     Array,
@@ -19,8 +23,6 @@ from .values import (
     Tile,
     TileView,
     Token,
-    describe_taint,
-    taint_bits,
 )
 
 GridPoint: TypeAlias = tuple[int, int, int]
@@ -88,6 +90,7 @@ class BlockRun:
     budget: Budget
     apart: bool = False
     turn: Turn | None = None
+    conduct: Conduct = REPLAY
     values: dict[Value, RuntimeValue] = field(default_factory=dict)
     log: BlockLog = field(init=False)
 
@@ -135,22 +138,54 @@ class BlockRun:
     # --------------------------------------------------------------------------------- specified use
     def scalar(self, op: Op, tile: Tile, use: str) -> int:
         """The unsigned reading of a 0-d integer tile that steers control or an address."""
-        taint = taint_bits(tile.taint)
-        if taint:
-            raise UnspecifiedUse(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
+        marks = self.conduct.open_lanes(tile)
+        if marks is not None:
+            raise self._unspecified(op, marks, use)
         return int(tile.data)
 
-    def leave_out(self, op: Op, taint: int, use: str, origins: Iterable[int]) -> None:
-        """Note that an access did not happen, in whole or on some lanes, because its ``use`` operand is open.
+    def leave_out(self, op: Op, marks: Array, use: str, origins: Iterable[int]) -> None:
+        """An access does not happen, in whole or on some lanes, because its ``use`` operand is open (``marks``).
 
-        What it may have written in ``origins`` is open from then on.
+        A replay notes it, and what the access may have written in ``origins`` is open from then on; a run ends.
         """
-        self.log.left_out.append(f"{describe_taint(taint)} reaches the {use} of {op.name} at {op.offset:#x}")
+        self.decides(op, marks, use)
+        self.log.left_out.append(str(open_use(op, marks, use)))
         if op.declaration.effect != "read":
             for origin in origins:
                 if origin == UNKNOWN_ORIGIN:
                     raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
                 self.memory.leave_open(self.memory.image.origins[origin].allocation)
+
+    def decides(self, op: Op, marks: Array, use: str) -> None:
+        """Look at the taint of what decides about an access; only a run ends there."""
+        open_ = np.asarray(marks & np.uint8(self.conduct.open))
+        if self.conduct.executes and open_.any():
+            raise self._unspecified(op, open_, use)
+
+    def writes(self, op: Op, marks: Array | None, element: Callable[[int], str]) -> None:
+        """Look at the taint of what an access is about to write; ``element`` names what a (flat) lane writes to."""
+        if not self.conduct.executes or marks is None:
+            return
+        open_ = np.asarray(marks & np.uint8(self.conduct.open))
+        if open_.any():
+            self._noted(self._unspecified(op, open_, "written value", element))
+
+    def assumes(self, op: Op, tile: Tile) -> None:
+        """Look at the taint of what an `assume` speaks of."""
+        marks = self.conduct.open_lanes(tile) if self.conduct.executes else None
+        if marks is not None:
+            self._noted(self._unspecified(op, marks, "operand"))
+
+    def _noted(self, found: UnspecifiedUse) -> None:
+        if self.conduct.stops or found.use is None:
+            raise found
+        self.log.open_uses.append(found.use)
+
+    def _unspecified(
+        self, op: Op, marks: Array, use: str, element: Callable[[int], str] | None = None
+    ) -> UnspecifiedUse:
+        found = open_use(op, marks, use, element, poison_source(self, op))
+        return UnspecifiedUse(str(found), found)
 
     def require(self, op: Op, holds: Array, taint: Array | None, code: str, message: str) -> None:
         """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""
@@ -162,9 +197,14 @@ class BlockRun:
         self, op: Op, code: str, message: str, origin: int | None = None, address: int | None = None,
         coordinates: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
-        """Record an event of undefined behaviour; the run goes on."""
+        """Record an event of undefined behaviour.
+
+        :raises UndefinedStop: the run ends here, by its conduct.
+        """
         event = UndefinedBehaviour(code, op.name, op.offset, self.log.tick(), message, origin, address, coordinates)
         self.log.events.append(event)
+        if self.conduct.stops:
+            raise UndefinedStop(f"{code}: {message}")
 
     def bind(self, parameters: tuple[Value, ...], values: tuple[RuntimeValue, ...]) -> None:
         self.values.update(zip(parameters, values, strict=True))

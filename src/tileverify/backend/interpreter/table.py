@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import accesses, addresses, atomics, conversions, floats, integers, matrix, tiles, tokens
+from . import accesses, addresses, atomics, conversions, floats, host, integers, matrix, tiles, tokens
 
 if TYPE_CHECKING:
     from .machine import Rule
@@ -19,4 +19,5 @@ RULES: Final[dict[str, Rule]] = {
     **accesses.RULES,
     **atomics.RULES,
     **tokens.RULES,
+    **host.RULES,
 }

@@ -1,4 +1,4 @@
-"""Tile ops: constants, index tiles, and the maps that only move lanes; ``assume`` and ``assert``."""
+"""Tile ops: constants, index tiles, and the maps that only move lanes; ``assume``."""
 
 from __future__ import annotations
 
@@ -170,6 +170,7 @@ def _assume(run: BlockRun, op: Op) -> Tile | TensorView:
     assert isinstance(source, Tile)
     if op in run.program.inert:
         return source
+    run.assumes(op, source)
     kind = tile_type(op.result)
     holds, text = _holds(source.data, kind, predicate)
     run.require(op, holds, source.taint, "TV401", f"assumed {text}, found {_example(source.data, holds, kind)}")
@@ -216,10 +217,6 @@ def _holds(data: Array, kind: TileType, predicate: object) -> tuple[Array, str]:
     raise NotModelled(f"assume {predicate}")
 
 
-def _assert(run: BlockRun, op: Op) -> tuple[()]:
-    return ()
-
-
 RULES: Final[dict[str, Rule]] = {
     "constant": _constant,
     "iota": _iota,
@@ -233,5 +230,4 @@ RULES: Final[dict[str, Rule]] = {
     "pack": _repack,
     "unpack": _repack,
     "assume": _assume,
-    "assert": _assert,
 }

@@ -1,4 +1,4 @@
-"""Token ops and host ops: they touch no memory, they only pass on what their tokens wait for."""
+"""Token ops: they touch no memory, they only pass on what their tokens wait for."""
 
 from __future__ import annotations
 
@@ -32,15 +32,10 @@ def _fence(run: BlockRun, op: Op) -> Token:
     return Token(run.waits(op, "s"))
 
 
-def _print(run: BlockRun, op: Op) -> tuple[Token, ...]:
-    return (Token(run.waits(op)),) if op.results else ()
-
-
 RULES: Final[dict[str, Rule]] = {
     "make_token": _make,
     "join_tokens": _join,
     "gdc_wait_tko": _pass,
     "gdc_launch_dependents_tko": _pass,
     "memory_fence_alias_tko": _fence,
-    "print_tko": _print,
 }

@@ -9,7 +9,7 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from .formats import round_to
 from .tiles import scalar_type
-from .values import APPROXIMATE, Array, Tile, as_signed, taint_bits
+from .values import APPROXIMATE, Array, Tile, as_signed, joint_taint
 
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule
@@ -22,12 +22,16 @@ def _charge(run: BlockRun, product: Array, depth: int) -> None:
     run.budget.spend(product.size * depth // STEPS_PER_PRODUCT)
 
 
-def _spread_taint(*tiles: Tile) -> Array | None:
-    """Every lane of a product depends on many lanes: one taint for all."""
-    bits = 0
-    for tile in tiles:
-        bits |= taint_bits(tile.taint)
-    return np.asarray(bits, np.uint8) if bits else None
+def _product_taint(lhs: Tile, rhs: Tile, acc: Tile) -> Array | None:
+    """A lane of a product depends on one row of ``lhs``, one column of ``rhs`` and one lane of ``acc``."""
+    if lhs.taint is None and rhs.taint is None:
+        return acc.taint
+    marks = np.zeros(acc.data.shape, np.uint8)
+    for tile, axis in ((lhs, -1), (rhs, -2)):
+        if tile.taint is not None:
+            lanes = np.broadcast_to(tile.taint, tile.data.shape)
+            marks |= np.bitwise_or.reduce(lanes, axis=axis, keepdims=True)
+    return marks if acc.taint is None else marks | acc.taint
 
 
 def _mmai(run: BlockRun, op: Op) -> Tile:
@@ -38,30 +42,36 @@ def _mmai(run: BlockRun, op: Op) -> Tile:
     )
     product = np.matmul(a, b)  # exact: partial sums of 8-bit products stay far below 2^53
     _charge(run, product, a.shape[-1])
-    return Tile(product.astype(np.int64).astype(np.uint32) + acc.data, _spread_taint(lhs, rhs, acc))
+    return Tile(product.astype(np.int64).astype(np.uint32) + acc.data, _product_taint(lhs, rhs, acc))
 
 
-def _float_product(run: BlockRun, op: Op, a: Array, b: Array, *tiles: Tile) -> Tile:
+def _float_product(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
     element = scalar_type(op.result)
     wide = np.float64 if element.bits == 64 else np.float32
-    product = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
-    _charge(run, product, a.shape[-1])
+    product = np.matmul(lhs.data.astype(wide, copy=False), rhs.data.astype(wide, copy=False))
+    _charge(run, product, lhs.data.shape[-1])
     acc = run.tile(op, "acc")
     total = round_to(product + acc.data, element)
-    return Tile(np.asarray(total), _spread_taint(*tiles, acc)).tainted(APPROXIMATE)
+    return Tile(np.asarray(total), _product_taint(lhs, rhs, acc)).tainted(APPROXIMATE)
 
 
 def _mmaf(run: BlockRun, op: Op) -> Tile:
-    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-    return _float_product(run, op, lhs.data, rhs.data, lhs, rhs)
+    return _float_product(run, op, run.tile(op, "lhs"), run.tile(op, "rhs"))
 
 
 def _mmaf_scaled(run: BlockRun, op: Op) -> Tile:
     """Scales cover equal runs along the contracted dimension: lhs_scale (M, K/b), rhs_scale (K/b, N)."""
-    lhs, rhs, left, right = (run.tile(op, name) for name in ("lhs", "rhs", "ls", "rs"))
-    a = lhs.data * np.repeat(left.data, lhs.data.shape[-1] // left.data.shape[-1], -1)
-    b = rhs.data * np.repeat(right.data, rhs.data.shape[-2] // right.data.shape[-2], -2)
-    return _float_product(run, op, a, b, lhs, rhs, left, right)
+    lhs, rhs = (
+        _scaled(run.tile(op, name), run.tile(op, scale), axis)
+        for name, scale, axis in (("lhs", "ls", -1), ("rhs", "rs", -2))
+    )
+    return _float_product(run, op, lhs, rhs)
+
+
+def _scaled(tile: Tile, scale: Tile, axis: int) -> Tile:
+    length = tile.data.shape[axis] // scale.data.shape[axis]
+    factor = scale.rearranged(lambda lanes: np.repeat(lanes, length, axis))
+    return Tile(tile.data * factor.data, joint_taint(tile, factor))
 
 
 RULES: Final[dict[str, Rule]] = {"mmai": _mmai, "mmaf": _mmaf, "mmaf_scaled": _mmaf_scaled}

@@ -152,8 +152,10 @@ def _repack(run: BlockRun, op: Op) -> Tile:
         raw = np.stack((bytes_ & np.uint8(15), bytes_ >> np.uint8(4)), -1).reshape(-1)
     else:
         raw = raw.view(np.uint8).view(np.dtype(f"<u{new.bits // 8}"))
-    taint = None if source.taint is None else np.bitwise_or.reduce(source.taint, axis=None)
-    return Tile(from_bits(raw, new), None if taint is None else np.asarray(taint))
+    if source.taint is None:
+        return Tile(from_bits(raw, new))
+    nibbles = np.repeat(np.broadcast_to(source.taint, source.data.shape), old.bits // 4)
+    return Tile(from_bits(raw, new), np.bitwise_or.reduce(nibbles.reshape(-1, new.bits // 4), axis=1))
 
 
 # -------------------------------------------------------------------------------------------- promises

@@ -21,7 +21,7 @@ from tileverify.frontend.sources.launch import ArrayArgument
 from .arithmetic import Arithmetic
 from .draws import Draws
 from .indices import Indices
-from .ordering import Ordering
+from .ordering import TOKEN, Ordering
 
 ATOMIC_TYPES = ("i32", "i64", "f32")
 
@@ -64,7 +64,10 @@ class Accesses:
 
     # ------------------------------------------------------------------------------------------- any access
     def load(self, buffer: Buffer) -> None:
-        """Loads; integers that it gives may become indices."""
+        """Loads; numbers from the index array may become indices."""
+        if buffer.name == "idx" and self.draws.chance(60):
+            self._keep(self._number_at(buffer))
+            return
         found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
         if found is not None and buffer.name == "idx":
             self._keep(found)
@@ -82,6 +85,21 @@ class Accesses:
             self._pointers(buffer, "atomic")
         else:
             self._view(buffer, "atomic")
+
+    def _number_at(self, buffer: Buffer) -> Value:
+        """One number of the index array, at the remainder of some index, or the first one."""
+        f, a = self.f, self.arithmetic
+        index = a.constant(tile(I64), 0)
+        if self.draws.chance(70):
+            size = a.f.op("maxi", lhs=a.fit(buffer.sizes[0], tile(I64)), rhs=a.constant(tile(I64), 1), sgn="signed")
+            index = a.remainder(a.convert(self.indices.part(I32), I64), size, "unsigned")
+        inside = a.compare(index, "less_than", a.fit(buffer.sizes[0], tile(I64)), "unsigned")
+        value, token = f.op(
+            "load_ptr_tko", ptr=f.op("offset", ptr=buffer.base, off=index), mask=inside,
+            pad=f.constant(tile(buffer.element), 0), **self.ordering.operand(buffer.name),
+        )  # fmt: skip
+        self.ordering.done(buffer.name, token)
+        return value
 
     def _keep(self, loaded: Value) -> None:
         """Make a loaded tile's numbers available."""
@@ -283,6 +301,30 @@ class Accesses:
         return self._view_op(buffer, kind, view, index, shape)
 
     def _view_op(
+        self, buffer: Buffer, kind: str, view: Value, index: Sequence[Value], shape: tuple[int, ...]
+    ) -> Value | None:
+        """The access, often under the condition that its tile lies in the index space."""
+        draws, f, a, order = self.draws, self.f, self.arithmetic, self.ordering
+        if any(one.type.shape for one in index) or not draws.chance(30 + 20 * draws.careful):
+            return self._bare_view_op(buffer, kind, view, index, shape)
+        wide = a.f.op("get_index_space_shape", src=view, results=[tile(I64)] * len(index))
+        spaces = wide if isinstance(wide, tuple) else (wide,)
+        inside = [
+            a.compare(f.op("exti", s=one, results=[tile(I64)], sgn="unsigned") if one.type.element != I64 else one,
+                      "less_than", space, "unsigned")
+            for one, space in zip(index, spaces, strict=True)
+        ]  # fmt: skip
+        keys = list(order.last)
+        with f.if_(a.all_of(inside), [TOKEN] * len(keys)) as branch:
+            with branch.then(), order.inside((), ()):
+                self._bare_view_op(buffer, kind, view, index, shape)
+                f.op("yield", args=order.now(keys))
+            with branch.otherwise():
+                f.op("yield", args=order.now(keys))
+        order.leave(keys, branch.results)
+        return None
+
+    def _bare_view_op(
         self, buffer: Buffer, kind: str, view: Value, index: Sequence[Value], shape: tuple[int, ...]
     ) -> Value | None:
         draws, f, type = self.draws, self.f, TileType(buffer.element, shape)

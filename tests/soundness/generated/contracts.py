@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 
 from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_data_fact, parse_size
-from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, ScalarArgument
+from tileverify.frontend.sources.launch import ArrayArgument, Expression, LaunchSpec, Name, ScalarArgument
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
 from .draws import Draws
@@ -110,7 +110,7 @@ class FiniteContract:
             shape, strides = layouts[array.name]
             if not all(0 <= number < limit for number in (*shape, *strides)):
                 return None
-            if array.strides is not None and _meets_itself(shape, strides):
+            if any(isinstance(stride, Name) for stride in array.strides or ()) and _meets_itself(shape, strides):
                 return None
         return _Known(names, scalars, layouts, OPEN_GRIDS if grid is None else (grid,))  # type: ignore[arg-type]
 
@@ -249,7 +249,7 @@ class _Making:
 def make_contract(draws: Draws) -> FiniteContract:
     """A contract over one to three arrays and up to two scalars."""
     making = _Making(draws)
-    draws.careful = draws.chance(65)
+    draws.careful = draws.chance(75)
     tile = draws.pick((2, 1, 4))
     theme = draws.pick(THEMES) if draws.careful else ((), ())
     arguments: list[ArrayArgument | ScalarArgument] = []
@@ -295,8 +295,10 @@ def _array(making: _Making, name: str, tile: int, usual: Sequence[str]) -> Array
         for free in NAMES:
             if free in size:
                 making.size(free)
-    strides = None
-    if draws.chance(25):
+    strides: tuple[Expression, ...] | None = None
+    if draws.chance(6):
+        strides = tuple(parse_size(draws.pick(("1", "2", "0"))) for _ in shape)
+    elif draws.chance(25):
         ld = f"ld{name}"
         making.number(ld, *draws.pick(((1, 4), (2, 5), (0, 3))))
         if len(shape) == 1:

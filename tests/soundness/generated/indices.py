@@ -30,7 +30,7 @@ class Indices:
         draws, a = self.draws, self.arithmetic
         x, y, _ = self.blocks
         kind = draws.weighted(
-            (8, "own"), (3, "linear"), (2, "swizzled"), (2, "loaded"), (6, "counter"), (1, "reversed"),
+            (8, "own"), (2, "linear"), (1, "swizzled"), (2, "loaded"), (5, "counter"), (1, "reversed"),
             (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
         )  # fmt: skip
         if kind == "loaded" and self.read:
@@ -54,7 +54,20 @@ class Indices:
         found = a.convert(found, element)
         if draws.slip(12):
             found = a.changed(found)
-        return found
+        return self._far(found) if draws.chance(6) else found
+
+    def _far(self, value: Value) -> Value:
+        """``value`` spread over the whole range of its type, so that blocks not far apart wrap to one number."""
+        a, bits = self.arithmetic, value.type.element.bits
+        kind = self.draws.below(4)
+        if kind == 0:
+            return a.multiply(value, a.constant(value.type, 1 << (bits - 1)))
+        if kind == 1:
+            return a.multiply(value, a.constant(value.type, 1 << (bits - 2)))
+        if kind == 2:
+            return a.f.op("shli", lhs=value, rhs=a.constant(value.type, bits - 1))
+        most = a.constant(value.type, (1 << (bits - 1)) - 1)
+        return a.add(value, most)
 
     def _swizzled(self, x: Value) -> Value:
         """Blocks in groups: ``(x % k) * (count // k) + x // k`` is a permutation only if k divides the count."""

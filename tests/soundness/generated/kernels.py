@@ -149,17 +149,16 @@ class _Writer:
         draws, f, a, order = self.draws, self.f, self.arithmetic, self.ordering
         type = tile(I32)
         lower, step = a.constant(type, draws.pick((0, 1))), a.constant(type, draws.pick((1, 2)))
-        sizes = [size for buffer in self.buffers for size in buffer.sizes]
-        upper = a.fit(draws.pick(sizes), type) if draws.chance(60) else a.constant(type, draws.pick((2, 3, 1, 0)))
+        upper = self._extent() if draws.chance(60) else a.constant(type, draws.pick((2, 3, 1, 0)))
         if draws.chance(35):
             lower, step = self.indices.blocks[0], self.indices.counts[0]
-        if draws.chance(10):
+        if draws.slip(15):
             upper, step = a.fit(draws.pick(a.pool), type), a.any(type) if draws.chance(20) else step
             upper = f.op("mini", lhs=upper, rhs=a.constant(type, 4), sgn="signed")
         keys = order.carried()
         start = a.any(type)
         inits = [start, *order.now(keys)]
-        with f.for_(lower, upper, step, inits, unsigned=draws.chance(8)) as loop:
+        with f.for_(lower, upper, step, inits, unsigned=draws.slip(15)) as loop:
             counter, value, *tokens = loop.arguments
             with self._scope(), order.inside(keys, tokens):
                 self.indices.counters.append(counter)
@@ -172,12 +171,19 @@ class _Writer:
         order.leave(keys, tokens)
         a.pool.append(value)
 
+    def _extent(self) -> Value:
+        """A size as an i32, or the number of tiles in it."""
+        draws, a, type = self.draws, self.arithmetic, tile(I32)
+        size = a.fit(draws.pick([size for buffer in self.buffers for size in buffer.sizes]), type)
+        if draws.chance(60):
+            return a.divide(size, a.constant(type, self.indices.tile), "positive_inf")
+        return size
+
     def _while(self, depth: int) -> None:
         """``loop`` with a counter: up to a size or a constant, or down to zero."""
         draws, f, a, order = self.draws, self.f, self.arithmetic, self.ordering
         type = tile(I32)
-        sizes = [size for buffer in self.buffers for size in buffer.sizes]
-        limit = a.fit(draws.pick(sizes), type) if draws.chance(50) else a.constant(type, draws.pick((2, 3)))
+        limit = self._extent() if draws.chance(50) else a.constant(type, draws.pick((2, 3)))
         up = draws.chance(70)
         zero, step = a.constant(type, 0), a.constant(type, draws.pick((1, 2)))
         keys = order.carried()

@@ -1,0 +1,337 @@
+"""Deliberately unsound provers, and how soon the generated kernels expose them.
+
+    python -m tests.soundness.sabotage [--count 3000] [--seed 1] [NAME...]
+
+Each sabotage is a mistake that somebody could make in the prover.  A campaign that does not notice one is too weak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from tileverify.frontend.symbolic import lanes, loops, machine, views
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.summary import BID, Access
+from tileverify.frontend.symbolic.terms import Scope, Sort, Term
+from tileverify.verifier import data, obligations, prepare, verify
+from tileverify.verifier.contract import Contract
+from tileverify.verifier.smt import Answer, Decider
+
+from .generated.campaign import Record, records
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, slots=True)
+class Sabotage:
+    """``flaw``: the mistake in words; ``commit`` makes it."""
+
+    name: str
+    flaw: str
+    commit: Callable[[Patch], None]
+
+
+SABOTAGES: list[Sabotage] = []
+
+
+def sabotage(commit: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit))
+    return commit
+
+
+def everywhere(patch: Patch, function: Callable[..., Any], other: Callable[..., Any]) -> None:
+    """Put ``other`` wherever the package refers to ``function``, tables of rules included."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tileverify"):
+            for key, value in list(vars(module).items()):
+                if value is function:
+                    patch.setattr(module, key, other)
+                elif isinstance(value, dict) and function in value.values():
+                    for entry in [entry for entry, rule in value.items() if rule is function]:
+                        patch.setitem(value, entry, other)
+
+
+# ---------------------------------------------------------------------------------------------- arithmetic
+@sabotage
+def unbounded_integers(patch: Patch) -> None:
+    """Machine integers are taken for unbounded ones: every wrap is dropped."""
+    patch.setattr(prepare.Preparer, "_fit", lambda self, wrapped, guard: True)
+
+
+@sabotage
+def unsigned_as_signed(patch: Patch) -> None:
+    """Unsigned readings are taken for signed ones."""
+    patch.setattr(machine.Machine, "unsigned", lambda self, bits, term: term)
+
+
+@sabotage
+def division_rounds_down(patch: Patch) -> None:
+    """Truncating division rounds towards minus infinity."""
+    everywhere(patch, t.truncdiv, t.floordiv)
+
+
+@sabotage
+def nothing_divides_by_zero(patch: Patch) -> None:
+    """Division by zero, INT_MIN / -1 and broken nsw flags (TV402) are not looked for."""
+    believed(patch, "TV402")
+
+
+@sabotage
+def promises_believed(patch: Patch) -> None:
+    """`assume` is believed instead of proved (TV401)."""
+    believed(patch, "TV401")
+
+
+def believed(patch: Patch, code: str) -> None:
+    ask = obligations.promise
+
+    def promise(item: Any) -> obligations.Obligation:
+        asked = ask(item)
+        return replace(asked, conditions=(t.FALSE,)) if asked.code == code else asked
+
+    everywhere(patch, ask, promise)
+
+
+# ------------------------------------------------------------------------------------------------- order
+@sabotage
+def tokens_order_everything(patch: Patch) -> None:
+    """Every access of a block waits for every other one."""
+    patch.setattr(obligations, "_awaited", lambda *sites, **copies: t.TRUE)
+
+
+@sabotage
+def program_order_orders(patch: Patch) -> None:
+    """Different accesses of one block are ordered by the program's text."""
+    ask = obligations.inside_block
+
+    def inside_block(first: Any, second: Any, contract: Contract) -> Iterator[obligations.Obligation]:
+        if first is second:
+            yield from ask(first, second, contract)
+
+    everywhere(patch, ask, inside_block)
+
+
+@sabotage
+def iterations_are_ordered(patch: Patch) -> None:
+    """Iterations of one loop are ordered by the program's text."""
+    ask = obligations.inside_block
+
+    def inside_block(first: Any, second: Any, contract: Contract) -> Iterator[obligations.Obligation]:
+        if first is not second:
+            yield from ask(first, second, contract)
+
+    everywhere(patch, ask, inside_block)
+
+
+@sabotage
+def any_scope_covers_the_launch(patch: Patch) -> None:
+    """Scope tl_blk is taken for one that covers other blocks."""
+    patch.setattr(obligations, "_strong", lambda site: site.scope is not None)
+
+
+@sabotage
+def atomics_meet_anything(patch: Patch) -> None:
+    """An atomic access never races, not even with a weak one."""
+    ask = obligations.conflict_code
+
+    def conflict_code(first: Any, second: Any) -> str | None:
+        return None if first.atomic or second.atomic else ask(first, second)
+
+    everywhere(patch, ask, conflict_code)
+
+
+# ------------------------------------------------------------------------------------------------ conflicts
+@sabotage
+def reads_ignored(patch: Patch) -> None:
+    """Only writes conflict."""
+    ask = obligations.conflict_code
+
+    def conflict_code(first: Any, second: Any) -> str | None:
+        return ask(first, second) if first.writes and second.writes else None
+
+    everywhere(patch, ask, conflict_code)
+
+
+@sabotage
+def blocks_differ_along_x(patch: Patch) -> None:
+    """Only blocks with different x are compared."""
+    everywhere(patch, obligations.block_axes, lambda contract: iter(BID[:1]))
+
+
+@sabotage
+def doubled_lanes_ignored(patch: Patch) -> None:
+    """Two lanes of one store on one element (TV202) are not looked for."""
+    everywhere(patch, obligations.one_address, lambda prepared, contract: iter(()))
+
+
+@sabotage
+def overlap_ignored(patch: Patch) -> None:
+    """Arguments that may overlap are taken for distinct."""
+    patch.setattr(Contract, "may_overlap", lambda self, first, second: False)
+
+
+@sabotage
+def stores_have_one_byte(patch: Patch) -> None:
+    """Of an element at a computed address only the first byte counts."""
+    whole = obligations._bytes
+    patch.setattr(obligations, "_bytes", lambda prepared: replace(whole(prepared), size=1))
+
+
+# ---------------------------------------------------------------------------------------------- footprints
+@sabotage
+def last_lane_skipped(patch: Patch) -> None:
+    """The last lane of every tile is forgotten."""
+    everywhere(patch, lanes.lane, lambda dim, size: t.var(f"l{dim}", Scope.LANE, 0, max(size - 2, 0)))
+
+
+@sabotage
+def first_iteration_only(patch: Patch) -> None:
+    """Loops are taken to run at most once."""
+
+    def counter(m: machine.Machine, op: Any, trips: int | None) -> Term:
+        if op not in m.counters:
+            m.counters[op] = t.var(f"k{len(m.counters)}", Scope.ITERATION, 0, 0)
+        return m.counters[op]
+
+    patch.setattr(loops, "_counter", counter)
+
+
+@sabotage
+def traversal_is_the_tile(patch: Patch) -> None:
+    """Tiles of a strided view are taken to lie side by side."""
+    make = views.make_tile_view
+
+    def make_tile_view(m: machine.Machine, op: Any) -> Any:
+        view = make(m, op)
+        return view if view.element_index else replace(view, step=view.tile)
+
+    everywhere(patch, make, make_tile_view)
+
+
+@sabotage
+def dim_map_ignored(patch: Patch) -> None:
+    """Tile dimensions are taken in the order of the array's."""
+    make = views.make_tile_view
+    everywhere(patch, make, lambda m, op: replace(made := make(m, op), dim_map=tuple(range(len(made.dim_map)))))
+
+
+@sabotage
+def slices_begin_at_zero(patch: Patch) -> None:
+    """A slice is taken for one from the array's beginning."""
+    find = views.footprint
+    everywhere(patch, find, lambda *given: replace(find(*given), base=t.ZERO))
+
+
+@sabotage
+def index_spaces_unchecked(patch: Patch) -> None:
+    """Tile indices outside the index space (TV301) are not looked for."""
+    ask = obligations.bounds
+    everywhere(patch, ask, lambda prepared: (each for each in ask(prepared) if each.code != "TV301"))
+
+
+@sabotage
+def arrays_unchecked(patch: Patch) -> None:
+    """Addresses outside their array (TV302) are not looked for."""
+    ask = obligations.bounds
+    everywhere(patch, ask, lambda prepared: (each for each in ask(prepared) if each.code != "TV302"))
+
+
+@sabotage
+def loads_are_in_bounds(patch: Patch) -> None:
+    """Bounds are checked for what writes only."""
+    ask = obligations.bounds
+    everywhere(
+        patch, ask, lambda prepared: ask(prepared) if prepared.site.access is not Access.READ else iter(())
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------- contract and solver
+@sabotage
+def arrays_have_elements(patch: Patch) -> None:
+    """Sizes are taken to be at least 1."""
+    know = prepare.launch_facts
+
+    def launch_facts(contract: Contract) -> tuple[Term, ...]:
+        sizes = [variable for variable in contract.variables if variable.sort is Sort.INT]
+        return (*know(contract), *(t.le(t.ONE, size) for size in sizes))
+
+    everywhere(patch, know, launch_facts)
+
+
+@sabotage
+def ranges_one_short(patch: Patch) -> None:
+    """The largest number that a `range` fact allows is forgotten."""
+    know = data.data_facts
+
+    def data_facts(conditions: Any, contract: Contract, origins: Any) -> Iterator[Term]:
+        shorter = [
+            replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)) for fact in contract.data
+        ]
+        return know(conditions, replace(contract, data=tuple(shorter)), origins)
+
+    everywhere(patch, know, data_facts)
+
+
+@sabotage
+def unknown_is_a_proof(patch: Patch) -> None:
+    """Where the solver gives up, the obligation counts as proved."""
+    decide = Decider.decide
+
+    def believe(self: Decider, *question: Any, **options: Any) -> Any:
+        result = decide(self, *question, **options)
+        return replace(result, answer=Answer.UNSATISFIABLE) if result.answer is Answer.UNKNOWN else result
+
+    patch.setattr(Decider, "decide", believe)
+
+
+@sabotage
+def clauses_unproved(patch: Patch) -> None:
+    """A clause is believed to close an obligation, and the obligation is dropped."""
+
+    def add_clauses(self: Any, left: list[Any], propose: Any) -> list[Any]:
+        for opened in left:
+            self.clauses += [] if opened.obligation.blocked else propose(opened.obligation, opened.conditions)
+        return [] if self.clauses else left
+
+    patch.setattr(verify._Verification, "_add_clauses", add_clauses)
+
+
+# ------------------------------------------------------------------------------------------------- exposing
+def exposed(chosen: Sabotage, seed: int, count: int) -> Record | None:
+    """The first kernel whose verdict under the sabotage is wrong."""
+    with pytest.MonkeyPatch.context() as patch:
+        chosen.commit(patch)
+        return next((record for record in records(seed, range(count)) if record.wrong), None)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which (default: all)")
+    parser.add_argument("--count", type=int, default=3000, help="kernels to try at most (default 3000)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    missed = 0
+    for chosen in SABOTAGES:
+        if options.names and chosen.name not in options.names:
+            continue
+        started = time.perf_counter()
+        record = exposed(chosen, options.seed, options.count)
+        seconds = time.perf_counter() - started
+        missed += record is None
+        if record is None:
+            told = f"NOT exposed by {options.count} kernels"
+        else:
+            told = f"exposed by kernel {record.number}: {(record.wrong or '')[:110]}"
+        print(f"{chosen.name:28} {seconds:6.1f} s  {told}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,23 +35,75 @@ class SourceSite:
 
 
 @dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of ``array`` that a fault is about: ``count`` of them.
+
+    ``ranges`` holds one half-open index range for each dimension if they form a box, and is empty if they do not.
+    """
+
+    array: str
+    ranges: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SideValue:
+    """What side ``a`` or ``b`` of a fault read or wrote: ``access`` is ``load`` or ``store``.
+
+    ``after``: what a load gives once the other side has stored; ``value`` is what it gives before that.
+    """
+
+    side: str
+    access: str
+    value: str
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenValues:
+    """What the sides of a fault read and wrote at ``element``, as far as the specification says.
+
+    ``counting``: float arrays held small numbers that count up; otherwise they were zero.
+    """
+
+    element: str
+    sides: tuple[SideValue, ...]
+    counting: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether what both sides do comes to the same value, so that nothing shows although it is a fault."""
+        if len(self.sides) != 2:
+            return False
+        values = {value for side in self.sides for value in (side.value, side.after) if value is not None}
+        return len(values) == 1 and not any(value.startswith(ABOUT) for value in values)
+
+
+ABOUT = "about "
+"""Stands before a float that another device may round differently."""
+
+
+@dataclass(frozen=True, slots=True)
 class Witness:
     """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
 
     ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`verifier.claim.claim_from_json`).
+    ``element`` in words, ``elements`` for programs: everything that both sides touch.
     """
 
     sizes: Mapping[str, int]
     grid: tuple[int, int, int]
     block_a: tuple[int, int, int]
     block_b: tuple[int, int, int] | None
-    element: str  # "c[1, 0]", or "out+0x40 (bytes)" without a layout
+    element: str  # "c[1, 0:64]", "c[5] and 11 more", or "out+0x40" without a layout
     scalars: Mapping[str, int] = field(default_factory=dict)
     strides: Mapping[str, int] = field(default_factory=dict)
     data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
     variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
     confirmed_by: str = ""
     launch: Mapping[str, Any] | None = None
+    elements: Elements | None = None
+    values: SeenValues | None = None
 
 
 @dataclass(frozen=True, slots=True)

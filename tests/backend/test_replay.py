@@ -30,7 +30,7 @@ def codes_shown(kernel: str, concrete: ConcreteLaunch) -> list[str]:
 def test_write_write_race() -> None:
     concrete = launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64))
     found = confirmed("everyone_writes", concrete, claim("TV101", (1, 0, 0), (3, 0, 0)))
-    assert (found.array, found.element, found.byte) == ("out", "out[0]", 0)
+    assert (found.array, found.element, found.byte) == ("out", "out[0:16]", 0)
     assert found.second is not None
     assert (found.first.block, found.second.block) == ((1, 0, 0), (3, 0, 0))
     assert found.first.access == found.second.access == "store"
@@ -46,7 +46,7 @@ def test_read_write_race_and_its_direction() -> None:
     concrete = launch((3, 1, 1), x=array("f32", 64))
     found = confirmed("neighbour", concrete, claim("TV102"))
     assert found.second is not None
-    assert found.element == "x[16]"
+    assert found.element == "x[16:32]"
     assert (found.first.access, found.second.access) == ("load", "store")
     swapped = confirmed("neighbour", concrete, claim("TV102", B, A))
     assert swapped.second is not None
@@ -60,7 +60,7 @@ def test_overlapping_arguments() -> None:
         (2, 1, 1), x=array("f32", 64, allocation="m"), out=array("f32", 64, allocation="m", byte_offset=64)
     )
     found = confirmed("own_tile", concrete, claim("TV102"))
-    assert (found.array, found.element, found.byte) == ("out", "out[0]", 64)
+    assert (found.array, found.element, found.byte) == ("out", "out[0:16]", 64)
     whole = launch((2, 1, 1), x=array("f32", 64, allocation="m"), out=array("f32", 64, allocation="m"))
     assert replayer("racy", "own_tile")(whole, claim("TV102")) is None
 
@@ -110,21 +110,21 @@ def test_two_lanes_on_one_element() -> None:
     concrete = launch((1, 1, 1), idx=array("i32", 16, contents={i: i // 2 for i in range(16)}), out=array("f32", 16))
     found = confirmed("scattered", concrete, claim("TV202"))
     assert found.second is None
-    assert found.element == "out[0]"
+    assert found.element == "out[0:8]"
     assert codes_shown("scattered", concrete) == ["TV202"]
 
 
 def test_view_index_outside_its_index_space() -> None:
     concrete = launch((3, 1, 1), x=array("f32", 32), out=array("f32", 32))
     found = confirmed("own_tile", concrete, claim("TV301", (2, 0, 0)))
-    assert (found.array, found.element, found.first.access) == ("x", "x[32]", "load")
+    assert (found.array, found.element, found.first.access) == ("x", "x[32:48]", "load")
     assert replayer("racy", "own_tile")(concrete, claim("TV301", B)) is None
 
 
 def test_pointer_outside_its_allocation() -> None:
     concrete = launch((1, 1, 1), x=array("f32", 10), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16))
     found = confirmed("unchecked", concrete, claim("TV302"))
-    assert (found.array, found.element, found.byte) == ("x", "x+0x28", 40)
+    assert (found.array, found.element, found.byte) == ("x", "x[10]", 40)
     inside = launch((1, 1, 1), x=array("f32", 11), idx=array("i32", 16, contents={5: 10}), out=array("f32", 16))
     assert codes_shown("unchecked", inside) == []
     before = launch((1, 1, 1), x=array("f32", 11), idx=array("i32", 16, contents={5: -1}), out=array("f32", 16))
@@ -142,7 +142,7 @@ def test_wrapped_index_meets_another_block() -> None:
     """4 * 2^30 wraps to 0 in 32 bits: blocks 0 and 4 meet, and a nominally huge array costs nothing."""
     concrete = launch((5, 1, 1), {"width": 1 << 30}, out=array("f32", 1 << 31 - 1))
     assert replayer("racy", "wide_grid")(concrete, claim("TV101", A, B)) is None
-    assert confirmed("wide_grid", concrete, claim("TV101", A, (4, 0, 0))).element == "out[0]"
+    assert confirmed("wide_grid", concrete, claim("TV101", A, (4, 0, 0))).element == "out[0:16]"
 
 
 # ----------------------------------------------------------------------------------------------- the rest
@@ -154,7 +154,7 @@ def test_list_descriptors() -> None:
     )
     found = replay(module, entry, parameters, concrete, claim("TV101"))
     assert found is not None
-    assert found.element == "out[0]"
+    assert found.element == "out[0:16]"
     twice = (array("f32", 16, allocation="m"),) * 2
     aliased = ConcreteLaunch((1, 1, 1), {"out": array("f32", 32)}, {}, {"xs": twice})
     for code in ("TV201", "TV202", "TV302", "TV401"):

@@ -137,7 +137,7 @@ def test_overlapping_tiles_race() -> None:
     overlapping = StridedViewType((2, 4), (1, 4), TENSOR, (0, 1))
     found = storing(overlapping, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim("TV101", FIRST, NEXT))
     assert found is not None
-    assert found.element == "a[1, 0]"
+    assert found.element == "a[1, 0:4]"
     apart = PartitionViewType((2, 4), TENSOR, (0, 1))
     assert storing(apart, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim("TV101", FIRST, NEXT)) is None
 
@@ -148,7 +148,7 @@ def test_doubled_rows_of_a_scatter_view() -> None:
         CONCRETE, Claim("TV202", FIRST, None)
     )
     assert found is not None
-    assert found.element == "a[3, 4]"
+    assert found.element == "a[3, 4:6]"
     clipped = storing(kind, lambda f, _: [f.constant(tile(I32, 4), 0, 9, 2, 9), *scalars(f, 4)])
     assert clipped(CONCRETE, Claim("TV202", FIRST, None)) is None
 
@@ -157,7 +157,7 @@ def test_indices_are_unsigned() -> None:
     check = storing(PartitionViewType((2, 2), TENSOR, (0, 1)), lambda f, x: [x, *scalars(f, -1)])
     found = check(CONCRETE, Claim("TV301", FIRST, None))
     assert found is not None
-    assert found.element == f"a[0, {2 * 0xFFFFFFFF}]"
+    assert found.element == f"a[0:2, {2 * 0xFFFFFFFF}:{2 * 0xFFFFFFFF + 2}]"
 
 
 def test_the_in_bounds_promise() -> None:
@@ -166,7 +166,7 @@ def test_the_in_bounds_promise() -> None:
     assert check(CONCRETE, Claim("TV303", FIRST, None)) is None
     found = check(CONCRETE, Claim("TV303", NEXT, None))
     assert found is not None
-    assert found.element == "a[4, 0]"
+    assert found.element == "a[6:8, 0:2]", "rows 4 to 7 of 6"
     unpromised = storing(kind, lambda f, x: [x, *scalars(f, 0)])
     assert unpromised(CONCRETE, Claim("TV303", NEXT, None)) is None
 

@@ -8,8 +8,10 @@ memory.  Other blocks of the grid never run: what a block does before any of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Final
 
 from ..frontend.bytecode.model import Entry, Module
@@ -35,6 +37,10 @@ from .interpreter.conflicts import (
     synchronisations,
     unordered,
 )
+from .interpreter.machine import Turn
+from .outside import OutsideWatch
+from .shared_elements import Named, name_elements, shared_runs
+from .side_values import AccessWatch, Fault, Side
 
 DEFAULT_BUDGET: Final = 1 << 29
 """Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
@@ -44,6 +50,9 @@ INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
 EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
 
 NAME: Final = "reference interpreter"
+
+MOST_OTHERS: Final = 256
+"""Conflicts between other ops than the claimed ones that are kept while those are looked for."""
 
 
 class NotConfirmed(Exception):
@@ -97,18 +106,22 @@ class Replayer:
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:
             return self._between_blocks(bound, launch, claim, budget)
-        log = _run(bound, launch, Memory(bound.image), claim.block_a, budget)
+        memory, text = Memory(bound.image), f"{NAME}, one block from the initial memory"
         if claim.code in EVENTS:
-            return _confirm_event(bound.image, log, claim)
+            watch = OutsideWatch()
+            log = _run(bound, launch, memory, claim.block_a, budget, turn=watch)
+            return _confirm_event(bound.image, log, claim, watch.found, text)
+        log = _run(bound, launch, memory, claim.block_a, budget)
         found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
-        return _pick(bound.image, found, log, log, claim, f"{NAME}, one block from the initial memory")
+        schedule = Schedule(log, log, True, text)
+        return self._pick(bound.image, _claimed_first(found, claim), schedule, launch, claim)
 
     def _between_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         assert claim.block_b is not None
         reasons: list[str] = []
         for schedule in self._schedules(bound, launch, claim.block_a, claim.block_b, budget):
             try:
-                return self._find_race(bound.image, schedule, claim, budget)
+                return self._find_race(bound.image, schedule, launch, claim, budget)
             except NotConfirmed as failure:
                 reasons.append(str(failure))
         raise NotConfirmed("; ".join(dict.fromkeys(reasons)))
@@ -125,7 +138,9 @@ class Replayer:
             first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))
             yield Schedule(first, second, True, f"{NAME}, {text}")
 
-    def _find_race(self, image: MemoryImage, schedule: Schedule, claim: Claim, budget: Budget) -> Confirmation:
+    def _find_race(
+        self, image: MemoryImage, schedule: Schedule, launch: ConcreteLaunch, claim: Claim, budget: Budget
+    ) -> Confirmation:
         first, second = schedule.first, schedule.second
         pairs = synchronisations(first, second) if schedule.ordered else []
 
@@ -137,12 +152,57 @@ class Replayer:
             offsets = (claim.offset_b, claim.offset_a)
         named = races(claim.code, _at(first, offsets[0]), _at(second, offsets[1]), ordered, budget)
         everywhere = races(claim.code, first.accesses, second.accesses, ordered, budget)
+        return self._pick(image, chain(named, everywhere), schedule, launch, claim)
 
-        def candidates() -> Iterator[Conflict]:
-            yield from named
-            yield from everywhere
+    def _pick(
+        self, image: MemoryImage, found: Iterable[Conflict], schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+    ) -> Confirmation:
+        """The first conflict that no undefined behaviour precedes."""
+        first, second = schedule.first, schedule.second
+        spoiled: str | None = None
+        for conflict in found:
+            other = conflict.second or conflict.first
+            event = _before(first, conflict.first.time) or _before(second, other.time)
+            if event is None:
+                return self._confirmation(image, conflict, schedule, launch, claim)
+            spoiled = f"{event.code} comes first: {event.message} at {event.offset:#x}"
+        raise NotConfirmed(spoiled or _excuse(first, second) or f"no {claim.code} shows")
 
-        return _pick(image, candidates(), first, second, claim, schedule.text)
+    def _confirmation(
+        self, image: MemoryImage, conflict: Conflict, schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+    ) -> Confirmation:
+        origin = image.origins[conflict.first.origin]
+        named = name_elements(origin, shared_runs(conflict.first, conflict.second))
+        sides = [Side("a", schedule.first.block, conflict.first)]
+        if conflict.second is not None:
+            sides.append(Side("b", schedule.second.block, conflict.second))
+            if _turned_round(sides, claim):
+                sides = [replace(sides[0], name="b"), replace(sides[1], name="a")]
+        touches = [Touch(side.access.op.offset, side.access.kind, side.block) for side in sorted(sides, key=_name)]
+        fault = Fault(
+            launch,
+            partial(bind_launch, self.module, self.entry, self.parameters, launch),
+            partial(self._look_again, launch, not schedule.ordered),
+            sides[0],
+            sides[1] if len(sides) > 1 else None,
+            schedule.ordered,
+            conflict.address,
+        )
+        return Confirmation(
+            array=origin.name,
+            element=named.text,
+            byte=conflict.address - image.allocations[origin.allocation].base,
+            first=touches[0],
+            second=touches[1] if len(touches) > 1 else None,
+            replayed_by=schedule.text,
+            elements=named.elements,
+            values=fault.values,
+        )
+
+    def _look_again(
+        self, launch: ConcreteLaunch, apart: bool, bound: BoundLaunch, memory: Memory, block: Block, watch: AccessWatch
+    ) -> BlockLog:
+        return _run(bound, launch, memory, block, Budget(self.budget), apart=apart, turn=watch)
 
 
 def replay(
@@ -178,9 +238,10 @@ def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
 
 
 def _run(
-    bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, budget: Budget, *, apart: bool = False
-) -> BlockLog:
-    return run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart)
+    bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, budget: Budget, *, apart: bool = False,
+    turn: Turn | None = None,
+) -> BlockLog:  # fmt: skip
+    return run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart, turn=turn)
 
 
 def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
@@ -188,18 +249,31 @@ def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
 
 
 # -------------------------------------------------------------------------------------------- confirming
-def _pick(
-    image: MemoryImage, found: Iterable[Conflict], first: BlockLog, second: BlockLog, claim: Claim, text: str
-) -> Confirmation:
-    """The first conflict that no undefined behaviour precedes."""
-    spoiled: str | None = None
+def _claimed_first(found: Iterable[Conflict], claim: Claim) -> Iterator[Conflict]:
+    """Conflicts between the claimed ops before the others, of which it keeps some."""
+    claimed = {offset for offset in (claim.offset_a, claim.offset_b) if offset is not None}
+    others: list[Conflict] = []
     for conflict in found:
-        other = conflict.second or conflict.first
-        event = _before(first, conflict.first.time) or _before(second, other.time)
-        if event is None:
-            return _conflict_confirmation(image, conflict, first, second, claim, text)
-        spoiled = f"{event.code} comes first: {event.message} at {event.offset:#x}"
-    raise NotConfirmed(spoiled or _excuse(first, second) or f"no {claim.code} shows")
+        if {access.op.offset for access in (conflict.first, conflict.second) if access is not None} == claimed:
+            yield conflict
+        else:
+            others.append(conflict)
+        if len(others) >= MOST_OTHERS:
+            break
+    yield from others
+
+
+def _turned_round(sides: Sequence[Side], claim: Claim) -> bool:
+    """Whether the first of two sides is the claim's second: the other block, or in one block the other op."""
+    first, second = sides
+    if claim.code in BETWEEN_BLOCKS:
+        return first.block != claim.block_a
+    ops = (first.access.op.offset, second.access.op.offset)
+    return ops != (claim.offset_a, claim.offset_b) and ops == (claim.offset_b, claim.offset_a)
+
+
+def _name(side: Side) -> str:
+    return side.name
 
 
 def _excuse(*logs: BlockLog) -> str:
@@ -213,26 +287,9 @@ def _before(log: BlockLog, time: int) -> UndefinedBehaviour | None:
     return next((event for event in log.events if event.time < time), None)
 
 
-def _conflict_confirmation(
-    image: MemoryImage, conflict: Conflict, first: BlockLog, second: BlockLog, claim: Claim, text: str
+def _confirm_event(
+    image: MemoryImage, log: BlockLog, claim: Claim, outside: Mapping[int, Named], text: str
 ) -> Confirmation:
-    origin = image.origins[conflict.first.origin]
-    touches = [Touch(conflict.first.op.offset, conflict.first.kind, first.block)]
-    if conflict.second is not None:
-        touches.append(Touch(conflict.second.op.offset, conflict.second.kind, second.block))
-        if first.block != claim.block_a:
-            touches.reverse()
-    return Confirmation(
-        array=origin.name,
-        element=origin.element(conflict.address),
-        byte=conflict.address - image.allocations[origin.allocation].base,
-        first=touches[0],
-        second=touches[1] if len(touches) > 1 else None,
-        replayed_by=text,
-    )
-
-
-def _confirm_event(image: MemoryImage, log: BlockLog, claim: Claim) -> Confirmation:
     """The claimed event, at the claimed op if it shows there, unless other undefined behaviour comes first."""
     events = [event for event in log.events if event.code == claim.code]
     if not events:
@@ -248,8 +305,9 @@ def _confirm_event(image: MemoryImage, log: BlockLog, claim: Claim) -> Confirmat
         byte = event.address - image.allocations[origin.allocation].base
         if event.coordinates is not None:
             element = f"{origin.name}[{', '.join(map(str, event.coordinates))}]"
+    named = outside.get(event.time, Named(element, None))
     touch = Touch(event.offset, _access_kind(event.op), log.block)
-    return Confirmation(array, element, byte, touch, None, f"{NAME}, one block from the initial memory")
+    return Confirmation(array, named.text, byte, touch, None, text, named.elements)
 
 
 def _access_kind(name: str) -> str:

@@ -10,6 +10,7 @@ from pprint import pformat
 
 from .. import __version__
 from ..frontend.sources.launch import KernelUnit
+from ..reports.findings import values_text
 from ..reports.plain import printable
 from ..results import Finding, KernelResult, PlaybackFile, SourceSite, Witness
 
@@ -98,6 +99,8 @@ def _summary(finding: Finding, witness: Witness) -> Iterator[str]:
     if witness.block_b is not None:
         blocks = f"blocks {witness.block_a} and {witness.block_b}"
     yield f"Seen by: {witness.confirmed_by}, {blocks}, at {witness.element}."
+    if values := values_text(finding):
+        yield f"Values at {values}."
     for site in finding.sites:
         yield f"{site.access} of {site.array or 'memory'}: {_place(site)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from ..codes import CODES, Family
-from ..results import Finding, SourceSite, Witness
+from ..results import Finding, SideValue, SourceSite, Witness
 from .plain import printable
 from .snippets import Snippet, Snippets
 
@@ -46,7 +46,7 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     for group in _by_file(places):
         yield from _group(group, gutter, style)
     if finding.witness is not None:
-        yield from (_fact(line, gutter) for line in _witness(finding.witness))
+        yield from (_fact(line, gutter) for line in _witness(finding.witness, values_text(finding)))
     for hint in finding.hints:
         note = f"   [{hint.id}, {hint.applicability}]"
         yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
@@ -166,15 +166,56 @@ def _position(file: str | None, line: int | None, column: int | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------- a witness
-def _witness(witness: Witness) -> Iterator[str]:
+def _witness(witness: Witness, values: str) -> Iterator[str]:
     if witness.element:
         yield f"element  {witness.element}"
     yield f"launch   {'   '.join(_launch(witness))}"
     for name, contents in witness.data.items():
         yield f"data     {name} = [{', '.join(map(str, contents))}]"
+    if values:
+        yield f"values   {values}"
     yield from _table(witness)
     if witness.confirmed_by:
         yield f"confirmed by {witness.confirmed_by}"
+
+
+def values_text(finding: Finding) -> str:
+    """``out[0]: block A stores 3.0, block B stores 7.0``; empty if nothing is known.
+
+    A load gives one value before the store of the other side and another one after it.
+    """
+    values = None if finding.witness is None else finding.witness.values
+    if values is None:
+        return ""
+    names = _sides(finding)
+    fault = "race" if names == _BLOCKS else "fault"
+    ending = f" (equal here, and a {fault} all the same)" if values.equal else ""
+    contents = "; float arrays count up" if values.counting else ""
+    return f"{values.element}: {_exchange(values.sides, names)}{ending}{contents}"
+
+
+def _exchange(sides: Sequence[SideValue], names: Mapping[str, str]) -> str:
+    load = next((side for side in sides if side.access == "load"), None)
+    if load is not None and load.after is not None:
+        other = names["b" if load.side == "a" else "a"]
+        changes = "" if load.value == load.after else f" {load.after}"
+        return f"{names[load.side]} loads {load.value} before and{changes} after {other} stores"
+    if len(sides) == 2 and sides[0].value == sides[1].value:
+        return f"both store {sides[0].value}"
+    return ", ".join(f"{names[side.side]} {side.access}s {side.value}" for side in sides)
+
+
+_BLOCKS: Final = {"a": "block A", "b": "block B"}
+_ACCESSES_OF_ONE_BLOCK: Final = {"a": "the first access", "b": "the second access"}
+_LANES: Final = {"a": "one lane", "b": "another"}
+
+
+def _sides(finding: Finding) -> Mapping[str, str]:
+    if finding.code == "TV202":
+        return _LANES
+    witness = finding.witness
+    apart = witness is not None and witness.block_b not in (None, witness.block_a)
+    return _BLOCKS if apart else _ACCESSES_OF_ONE_BLOCK
 
 
 def _launch(witness: Witness) -> Iterator[str]:

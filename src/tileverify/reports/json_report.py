@@ -8,11 +8,14 @@ from importlib import resources
 from typing import Any, Final, TypeAlias
 
 from ..results import (
+    Elements,
     Finding,
     Hint,
     KernelResult,
     ObligationCount,
     Report,
+    SeenValues,
+    SideValue,
     SourceSite,
     Times,
     Verdict,
@@ -111,7 +114,27 @@ def _witness(witness: Witness) -> Json:
     }
     if witness.launch is not None:
         document["launch"] = dict(witness.launch)
+    if witness.elements is not None:
+        document["elements"] = {
+            "array": witness.elements.array,
+            "ranges": [list(axis) for axis in witness.elements.ranges],
+            "count": witness.elements.count,
+        }
+    if witness.values is not None:
+        document["values"] = _values(witness.values)
     return document
+
+
+def _values(values: SeenValues) -> Json:
+    return {
+        "element": values.element,
+        "sides": [
+            {"side": side.side, "access": side.access, "value": side.value, "after": side.after}
+            for side in values.sides
+        ],
+        "equal": values.equal,
+        "counting": values.counting,
+    }
 
 
 # --------------------------------------------------------------------------------------------- reading
@@ -156,7 +179,7 @@ def _read_site(document: Mapping[str, Any]) -> SourceSite:
 
 
 def _read_witness(document: Mapping[str, Any]) -> Witness:
-    block = document["block_b"]
+    block, elements, values = document["block_b"], document.get("elements"), document.get("values")
     return Witness(
         sizes=document["sizes"],
         grid=_triple(document["grid"]),
@@ -169,7 +192,19 @@ def _read_witness(document: Mapping[str, Any]) -> Witness:
         variables=tuple((entry["name"], entry["a"], entry["b"]) for entry in document["variables"]),
         confirmed_by=document["confirmed_by"],
         launch=document.get("launch"),
+        elements=None if elements is None else _read_elements(elements),
+        values=None if values is None else _read_values(values),
     )
+
+
+def _read_elements(document: Mapping[str, Any]) -> Elements:
+    ranges = tuple((start, end) for start, end in document["ranges"])
+    return Elements(document["array"], ranges, document["count"])
+
+
+def _read_values(document: Mapping[str, Any]) -> SeenValues:
+    sides = tuple(SideValue(**side) for side in document["sides"])
+    return SeenValues(document["element"], sides, document["counting"])
 
 
 def _triple(values: list[int]) -> tuple[int, int, int]:

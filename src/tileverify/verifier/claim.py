@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
+
+from ..results import Elements, SeenValues
 
 Block: TypeAlias = tuple[int, int, int]
 
@@ -67,9 +69,10 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The replay saw the fault: on ``array``, byte ``byte`` of its allocation, ``element`` as ``c[1, 0]``.
+    """The replay saw the fault: on ``array``, from byte ``byte`` of its allocation, ``element`` as ``c[1, 0:64]``.
 
-    ``steps``: what the replay took, in the interpreter's units.
+    ``elements``: the same for programs, where the array has a layout.  ``steps``: what the replay took, in the
+    interpreter's units.  ``values`` runs the launch once more and tells what both sides read and wrote.
     """
 
     array: str
@@ -78,7 +81,9 @@ class Confirmation:
     first: Touch
     second: Touch | None
     replayed_by: str
+    elements: Elements | None = None
     steps: int = 0
+    values: Callable[[], SeenValues | None] = field(default=lambda: None, compare=False, repr=False)
 
 
 # ------------------------------------------------------------------------------------------------- as JSON

@@ -210,6 +210,8 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         variables=tuple(_variables(obligation, found.model, prepared)),
         confirmed_by=found.confirmation.replayed_by,
         launch=claim_to_json(found.launch, found.claim),
+        elements=found.confirmation.elements,
+        values=found.confirmation.values(),
     )
 
 

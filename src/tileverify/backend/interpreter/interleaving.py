@@ -20,6 +20,7 @@ from typing import Final
 from ...frontend.bytecode.model import Op
 from .access_log import BlockLog
 from .arguments import BoundLaunch
+from .conduct import KEEP_GOING
 from .control import run_block
 from .faults import EndlessLoop, InterpreterStop
 from .machine import BlockRun, Budget, GridPoint, Result, Rule
@@ -31,6 +32,8 @@ RESIDENT: Final = 16
 """Blocks that are interleaved at a time; the next one starts when one of them ends, or if all of them wait."""
 SWITCHING: Final = 0.5
 """How often control passes on before an access, where blocks are interleaved."""
+ARRIVING: Final = 0.25
+"""How often, where accesses are moved at random, the delayed stores of a block that has ended land at a switch."""
 PATIENCE: Final = 64
 """Scoped accesses in a row that a block makes before the others get a turn."""
 
@@ -155,8 +158,9 @@ class _Scheduler:
     def execute(self, worker: _Worker) -> BlockLog:
         bound = self.bound
         return run_block(
-            bound.program, bound.arguments, worker.memory, self.grid, worker.block, self.budget, turn=worker
-        )
+            bound.program, bound.arguments, worker.memory, self.grid, worker.block, self.budget, turn=worker,
+            conduct=KEEP_GOING,
+        )  # fmt: skip
 
     def run(self, blocks: Sequence[GridPoint]) -> ScheduledRun:
         workers = {block: _Worker(self, block, self._window()) for block in blocks}
@@ -171,6 +175,8 @@ class _Scheduler:
                         break
                     self._settle(late)
                     continue
+                if late and self.schedule.accesses is AccessOrder.RANDOM and self.source.random() < ARRIVING:
+                    self._settle([late.pop(self.source.randrange(len(late)))])
                 worker.resume()
                 if worker.log is not None:
                     queue.remove(worker)

@@ -6,12 +6,7 @@ import pytest
 
 from tileverify.frontend.bytecode.optable import OPERATIONS
 
-NOT_MODELLED = {
-    "multimem_load_reduce_view_tko",
-    "multimem_reduce_view_tko",
-    "multimem_store_view_tko",
-    "preview$call",
-}
+NOT_MODELLED = {"preview$call"}
 
 
 @pytest.mark.usefixtures("whole_folder")

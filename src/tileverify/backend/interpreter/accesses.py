@@ -339,7 +339,7 @@ def _store_pointer(run: BlockRun, op: Op) -> Token:
     return token
 
 
-def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     view = run.tile_view(op, "view")
     element = addressable(op, view.tensor.element)
     reaches, left_out = view_reach(run, op)
@@ -348,7 +348,7 @@ def _load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     return read_lanes(run, reaches, opened(start, left_out), element), token
 
 
-def _store_view(run: BlockRun, op: Op) -> Token:
+def store_view(run: BlockRun, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
@@ -359,6 +359,6 @@ def _store_view(run: BlockRun, op: Op) -> Token:
 RULES: Final[dict[str, Rule]] = {
     "load_ptr_tko": _load_pointer,
     "store_ptr_tko": _store_pointer,
-    "load_view_tko": _load_view,
-    "store_view_tko": _store_view,
+    "load_view_tko": load_view,
+    "store_view_tko": store_view,
 }

@@ -124,10 +124,10 @@ def _lanes(tile: Tile, reach: Reach, shape: tuple[int, ...]) -> tuple[Array, Arr
     return data, np.broadcast_to(tile.taint, shape)[reach.region].reshape(-1)
 
 
-def _read_modify_write(
-    run: BlockRun, op: Op, reach: Reach, element: ScalarType, value: Tile, shape: tuple[int, ...]
+def read_modify_write(
+    run: BlockRun, op: Op, reach: Reach, element: ScalarType, value: Tile, shape: tuple[int, ...], mode: str
 ) -> tuple[Array, Array]:
-    mode = op.attributes["mode"]
+    """Combine the lanes of ``value`` with the reach's elements; the old raw elements and their taint, flat."""
     argument, marks = _lanes(value, reach, shape)
     raw = to_bits(argument, element)
 
@@ -152,7 +152,7 @@ def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     result = opened(Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8)), left_out)
     for reach in reaches:
-        old, taint = _read_modify_write(run, op, reach, element, run.tile(op, "arg"), shape)
+        old, taint = read_modify_write(run, op, reach, element, run.tile(op, "arg"), shape, op.attributes["mode"])
         _into(result, reach, old, taint, element)
     return result, token
 
@@ -163,7 +163,7 @@ def _red_view(run: BlockRun, op: Op) -> Token:
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     for reach in reaches:
-        _read_modify_write(run, op, reach, element, value, value.data.shape)
+        read_modify_write(run, op, reach, element, value, value.data.shape, op.attributes["mode"])
     return token
 
 

@@ -53,7 +53,7 @@ def _operands(op: Op) -> Iterator[Value]:
 
 
 def _makers(body: Block) -> dict[Value, tuple[Op, tuple[Value, ...]]]:
-    """For every value the op that makes it, and the values that it is made of: also around a loop and out of a branch."""
+    """For every value the op that makes it and what it is made of, also around a loop and out of a branch."""
     found: dict[Value, tuple[Op, tuple[Value, ...]]] = {}
     for op in walk(body):
         if not op.regions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from . import accesses, addresses, atomics, conversions, floats, host, integers, matrix, tiles, tokens
+from . import accesses, addresses, atomics, conversions, floats, host, integers, matrix, multimem, tiles, tokens
 
 if TYPE_CHECKING:
     from .machine import Rule
@@ -18,6 +18,7 @@ RULES: Final[dict[str, Rule]] = {
     **addresses.RULES,
     **accesses.RULES,
     **atomics.RULES,
+    **multimem.RULES,
     **tokens.RULES,
     **host.RULES,
 }

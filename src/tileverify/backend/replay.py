@@ -39,7 +39,7 @@ from .interpreter.conflicts import (
 )
 from .interpreter.machine import Turn
 from .outside import OutsideWatch
-from .shared_elements import Named, name_elements, shared_runs
+from .shared_elements import Named, box, name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
 
 DEFAULT_BUDGET: Final = 1 << 29
@@ -110,7 +110,8 @@ class Replayer:
         if claim.code in EVENTS:
             watch = OutsideWatch()
             log = _run(bound, launch, memory, claim.block_a, budget, turn=watch)
-            return _confirm_event(bound.image, log, claim, watch.found, text)
+            outside = {time: _in_words(named, launch) for time, named in watch.found.items()}
+            return _confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
         found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
         schedule = Schedule(log, log, True, text)
@@ -308,6 +309,12 @@ def _confirm_event(
     named = outside.get(event.time, Named(element, None))
     touch = Touch(event.offset, _access_kind(event.op), log.block)
     return Confirmation(array, named.text, byte, touch, None, text, named.elements)
+
+
+def _in_words(named: Named, launch: ConcreteLaunch) -> Named:
+    """A row of a list's descriptors is an array of the list: ``xs[3]``."""
+    elements = named.elements
+    return box(elements.array, elements.ranges[:1]) if elements and elements.array in launch.lists else named
 
 
 def _access_kind(name: str) -> str:

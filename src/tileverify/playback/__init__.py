@@ -5,8 +5,9 @@ interpreter, `count_on_device` on a GPU where there is one.
 """
 
 from .replaying import FaultNotSeen, bytecode, replay
+from .saved import Replayed, replay_report
 
-__all__ = ["FaultNotSeen", "bytecode", "count_on_device", "no_device", "replay"]
+__all__ = ["FaultNotSeen", "Replayed", "bytecode", "count_on_device", "no_device", "replay", "replay_report"]
 
 
 def no_device(launch: dict[str, object]) -> str | None:

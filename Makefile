@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 TEST_EXTRAS ?= test
 PYTEST_ARGS ?=
 RECORDED ?= out/tilegym
+MINUTES ?= 10
 MUTANTS ?= 3000
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format bench fuzz soak dist clean
+.PHONY: help check test lint format bench fuzz mutants soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,9 +50,13 @@ fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest -m fuzz --fuzz-inputs 100000
 
-soak: ## change kernels, prove the changed ones and hunt for faults in what was proved; MUTANTS and SEED choose
+mutants: ## change kernels, prove the changed ones and hunt for faults in what was proved; MUTANTS and SEED choose
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m tests.soundness.mutation --count $(MUTANTS) --seed $(SEED) --again
+
+soak: ## generated kernels, changed kernels, random programs and broken files for MINUTES; SEED chooses
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES) --seed $(SEED)
 
 dist: ## build sdist and wheel into dist/
 	@tools/environment.sh $(VENV) test

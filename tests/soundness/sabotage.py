@@ -271,9 +271,7 @@ def ranges_one_short(patch: Patch) -> None:
     know = data.data_facts
 
     def data_facts(conditions: Any, contract: Contract, origins: Any) -> Iterator[Term]:
-        shorter = [
-            replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)) for fact in contract.data
-        ]
+        shorter = [replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)) for fact in contract.data]
         return know(conditions, replace(contract, data=tuple(shorter)), origins)
 
     everywhere(patch, know, data_facts)

@@ -82,6 +82,16 @@ args = {{ x = "f32[M, 64]", out = "f32[{layout}]", TILE = 64 }}"""
     assert [finding.code for finding in result.findings] == ["TV004"]
 
 
+def test_a_named_stride_of_several_elements_is_not_0(tmp_path: Path) -> None:
+    spec = """
+kernel = "first_tile"
+grid = ["N"]
+requires = ["N >= 2", "ld == 0"]
+args = { x = "f32[N; strides=(ld,)]", out = "f32[N]", TILE = 1 }"""
+    result = checked(tmp_path, FIRST_TILE, spec)
+    assert [finding.code for finding in result.findings] == ["TV004"]
+
+
 def test_injective_says_nothing_of_two_names_of_one_element(tmp_path: Path) -> None:
     spec = """
 kernel = "mark_pairs"

@@ -176,9 +176,7 @@ class Accesses:
             )  # fmt: skip
         else:
             modes = ["add", "umax", "xchg", "or"] if type.element.is_integer else ["addf", "xchg"]
-            value, token = f.op(
-                "atomic_rmw_tko", arg=f.constant(type, 0), mode=self.draws.pick(modes), **parts, **how
-            )
+            value, token = f.op("atomic_rmw_tko", arg=f.constant(type, 0), mode=self.draws.pick(modes), **parts, **how)
         self.ordering.done(buffer.name, token)
         return value
 

@@ -96,38 +96,56 @@ class Arithmetic:
 
     def changed(self, value: Value) -> Value:
         """``value`` after one more operation of any kind, of the same type."""
-        draws, f, type = self.draws, self.f, value.type
-        kind = draws.below(17)
-        if kind in (0, 1, 2):
-            name = draws.pick(("addi", "subi", "muli"))
-            return f.op(name, lhs=value, rhs=self._operand(type), ovf=self._overflow())
-        if kind in (3, 4):
-            rounding = draws.pick(("negative_inf", "zero", "positive_inf"))
-            sign = "signed" if rounding == "negative_inf" else draws.pick(SIGNS)
-            return self.divide(value, self._operand(type), rounding, sign)
-        if kind in (5, 6):
-            return self.remainder(value, self._operand(type), draws.pick(SIGNS))
-        if kind == 7:
-            return f.op(draws.pick(("mini", "maxi")), lhs=value, rhs=self._operand(type), sgn=draws.pick(SIGNS))
-        if kind == 8:
-            return f.op(draws.pick(("andi", "ori", "xori")), lhs=value, rhs=self._operand(type))
-        if kind in (9, 10):
-            amount = self.constant(type, draws.pick((1, 0, 2, 3, 7, 31))) if draws.chance(90) else self.any(type)
-            if kind == 9:
-                return f.op("shli", lhs=value, rhs=amount, ovf=self._overflow())
-            return f.op("shri", lhs=value, rhs=amount, sgn=draws.pick(SIGNS))
-        if kind == 11:
-            return f.op(draws.pick(("absi", "negi")), s=value)
-        if kind == 12:
-            narrow = draws.pick([e for e in (I8, I16, I32, I64) if e.bits != type.element.bits])
-            return self.convert(self.convert(value, narrow), type.element)
-        if kind == 13:
-            return self.python_modulo(value, self._operand(type))
-        if kind == 14:
-            return f.op("select", c=self.condition(type.shape), t=self._operand(type), f=value)
-        if kind == 15:
-            return self.promised(value)
-        return f.op("mulhii", lhs=value, rhs=self._operand(type))
+        change = self.draws.weighted(
+            (3, self._ring), (2, self._divided), (2, self._remainder), (1, self._extreme), (1, self._masked),
+            (2, self._shifted), (1, self._single), (1, self._squeezed), (1, self._modulo), (1, self._chosen),
+            (1, self.promised), (1, self._high),
+        )  # fmt: skip
+        return change(value)
+
+    def _ring(self, value: Value) -> Value:
+        name = self.draws.pick(("addi", "subi", "muli"))
+        return self.f.op(name, lhs=value, rhs=self._operand(value.type), ovf=self._overflow())
+
+    def _divided(self, value: Value) -> Value:
+        rounding = self.draws.pick(("negative_inf", "zero", "positive_inf"))
+        sign = "signed" if rounding == "negative_inf" else self.draws.pick(SIGNS)
+        return self.divide(value, self._operand(value.type), rounding, sign)
+
+    def _remainder(self, value: Value) -> Value:
+        return self.remainder(value, self._operand(value.type), self.draws.pick(SIGNS))
+
+    def _extreme(self, value: Value) -> Value:
+        name = self.draws.pick(("mini", "maxi"))
+        return self.f.op(name, lhs=value, rhs=self._operand(value.type), sgn=self.draws.pick(SIGNS))
+
+    def _masked(self, value: Value) -> Value:
+        return self.f.op(self.draws.pick(("andi", "ori", "xori")), lhs=value, rhs=self._operand(value.type))
+
+    def _shifted(self, value: Value) -> Value:
+        amounts = (1, 0, 2, 3, 7, 31)
+        amount = self.any(value.type) if self.draws.slip(20) else self.constant(value.type, self.draws.pick(amounts))
+        if self.draws.chance(50):
+            return self.f.op("shli", lhs=value, rhs=amount, ovf=self._overflow())
+        return self.f.op("shri", lhs=value, rhs=amount, sgn=self.draws.pick(SIGNS))
+
+    def _single(self, value: Value) -> Value:
+        return self.f.op(self.draws.pick(("absi", "negi")), s=value)
+
+    def _squeezed(self, value: Value) -> Value:
+        """Through another width and back."""
+        element = value.type.element
+        other = self.draws.pick([each for each in (I8, I16, I32, I64) if each.bits != element.bits])
+        return self.convert(self.convert(value, other), element)
+
+    def _modulo(self, value: Value) -> Value:
+        return self.python_modulo(value, self._operand(value.type))
+
+    def _chosen(self, value: Value) -> Value:
+        return self.f.op("select", c=self.condition(value.type.shape), t=self._operand(value.type), f=value)
+
+    def _high(self, value: Value) -> Value:
+        return self.f.op("mulhii", lhs=value, rhs=self._operand(value.type))
 
     def _operand(self, type: TileType) -> Value:
         return self.any(type) if self.draws.chance(35) else self.constant(type, self.draws.pick(NUMBERS[:8]))

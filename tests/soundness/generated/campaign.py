@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tileverify.check import CheckOptions
 from tileverify.results import KernelResult, Verdict
 
 from .draws import replayed, seeded
-from .judgement import Judged, judge
+from .judgement import judge
 from .keeping import keep
 from .kernels import Generated, generate
 from .shrinking import shrunk
@@ -70,16 +69,11 @@ def records(seed: int, numbers: Iterable[int], jobs: int = 1) -> Iterator[Record
 def _record(task: tuple[int, int]) -> Record:
     seed, number = task
     generated = kernel(seed, number)
-    judged = _judged(generated)
+    judged = judge(generated)
     return Record(
         number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
         tuple(sorted(_reasons(judged.result))), _ops(generated), judged.launches, judged.seconds,
     )  # fmt: skip
-
-
-def _judged(generated: Generated) -> Judged:
-    """No time limit: the solver's resource limits give the same verdict on every machine."""
-    return judge(generated, CheckOptions())
 
 
 def _ops(generated: Generated) -> frozenset[str]:
@@ -153,7 +147,7 @@ def _keep(options: argparse.Namespace, record: Record) -> None:
     if options.shrink:
         kind = (record.wrong or "").split()[0]
         generated = generate(replayed(shrunk(generated.tape, lambda tape: same_flaw(tape, kind))))
-        print(f"  shrunk to {len(generated.tape)} draws: {_judged(generated).wrong}", flush=True)
+        print(f"  shrunk to {len(generated.tape)} draws: {judge(generated).wrong}", flush=True)
     if options.keep:
         path = keep(generated, options.keep, f"generated_{options.seed}_{record.number}")
         print(f"  kept as {path}; `tileverify dis {path}` shows it", flush=True)
@@ -162,7 +156,7 @@ def _keep(options: argparse.Namespace, record: Record) -> None:
 def same_flaw(tape: Sequence[int], kind: str) -> bool:
     """The tape's kernel has a wrong verdict of the same kind (the first word of `Judged.wrong`)."""
     try:
-        wrong = _judged(generate(replayed(tape))).wrong
+        wrong = judge(generate(replayed(tape))).wrong
     except Exception:
         traceback.print_exc()
         return False

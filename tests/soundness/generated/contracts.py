@@ -69,9 +69,12 @@ class FiniteContract:
         values = {name: value for name, value in launch.scalars.items() if name in self.domains}
         for array in self.spec.arrays():
             given = launch.arrays[array.name]
-            for expression, size in zip((*array.shape, *(array.strides or ())), (*given.shape, *given.strides)):
-                if getattr(expression, "name", None) in self.domains:
-                    values[expression.name] = size
+            described = list(zip(array.shape, given.shape, strict=True))
+            if array.strides is not None:
+                described += zip(array.strides, given.strides, strict=True)
+            for expression, number in described:
+                if isinstance(expression, Name) and expression.name in self.domains:
+                    values[expression.name] = number
         free = [name for name in self.domains if name not in values]
         return any(
             self._same_sizes(known, launch)

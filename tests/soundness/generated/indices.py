@@ -54,7 +54,18 @@ class Indices:
         found = a.convert(found, element)
         if draws.slip(12):
             found = a.changed(found)
+        if draws.chance(6):
+            found = self._folded(found)
         return self._far(found) if draws.chance(6) else found
+
+    def _folded(self, value: Value) -> Value:
+        """A quotient or remainder of a number that may be negative."""
+        a, draws = self.arithmetic, self.draws
+        moved = a.f.op("subi", lhs=value, rhs=a.constant(value.type, draws.pick((1, 2, 3))))
+        by = a.constant(value.type, draws.pick((2, 3, 4)))
+        if draws.chance(30):
+            return a.remainder(moved, by, draws.pick(("signed", "unsigned")))
+        return a.divide(moved, by, draws.pick(("zero", "negative_inf", "positive_inf")))
 
     def _far(self, value: Value) -> Value:
         """``value`` spread over the whole range of its type, so that blocks not far apart wrap to one number."""

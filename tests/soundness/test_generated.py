@@ -1,0 +1,111 @@
+"""Generated kernels: no verdict contradicts what their launches show, and a prover with a flaw is found out."""
+
+from __future__ import annotations
+
+import collections
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tileverify.check import check_paths, check_unit
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.optable import OPERATIONS
+from tileverify.results import Verdict
+
+from .generated.campaign import Record, kernel, records, same_flaw, summary
+from .generated.draws import Draws, replayed
+from .generated.judgement import judge
+from .generated.keeping import keep
+from .generated.kernels import generate
+from .generated.shrinking import shrunk
+from .sabotage import SABOTAGES, exposed
+
+SEED = 1
+COUNT = 300
+INTEGER_OPS = {
+    "absi", "addi", "andi", "cmpi", "divi", "exti", "iota", "maxi", "mini", "mulhii", "muli", "negi", "ori", "remi",
+    "select", "shli", "shri", "subi", "trunci", "xori",
+}  # fmt: skip
+SOON = 700
+"""Kernels that are enough to expose the sabotages below."""
+
+
+@cache
+def judged() -> tuple[Record, ...]:
+    return tuple(records(SEED, range(COUNT)))
+
+
+def test_no_verdict_is_wrong() -> None:
+    assert not [(each.number, each.wrong) for each in judged() if each.wrong]
+
+
+def test_all_verdicts_are_reached() -> None:
+    counted = collections.Counter(each.verdict for each in judged())
+    assert counted["proved"] >= COUNT // 4
+    assert counted["refuted"] >= COUNT // 3
+    assert counted["undecided"] >= 3
+    assert sum(each.launches for each in judged()) >= 10 * COUNT
+
+
+def test_every_integer_op_and_every_kind_of_access_is_used() -> None:
+    used = frozenset[str]().union(*(each.ops for each in judged()))
+    accesses = {op.name for op in OPERATIONS if op.name.endswith("_tko") and op.effect in ("read", "write", "atomic")}
+    host = {name for name in accesses if name.startswith(("multimem", "print", "gdc", "memory_fence"))}
+    assert used >= INTEGER_OPS | (accesses - host) | {"for", "loop", "if", "assume", "extract", "insert"}
+
+
+@settings(
+    max_examples=200, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+@given(st.data())
+def test_no_verdict_is_wrong_for_what_hypothesis_thinks_of(data: st.DataObject) -> None:
+    """Where one is, hypothesis shrinks the kernel."""
+    generated = generate(Draws(lambda n: data.draw(st.integers(0, n - 1))))
+    assert judge(generated).wrong is None
+
+
+def test_a_number_always_gives_the_same_kernel() -> None:
+    one, other = kernel(SEED, 7), kernel(SEED, 7)
+    assert one.unit.bytecode == other.unit.bytecode
+    assert generate(replayed(one.tape)).unit.bytecode == one.unit.bytecode
+    assert kernel(SEED, 8).unit.bytecode != one.unit.bytecode
+
+
+@pytest.mark.parametrize("number", range(0, 60, 6))
+def test_a_kept_kernel_is_the_same_to_the_command_line(number: int, tmp_path: Path) -> None:
+    generated = kernel(SEED, number)
+    path = keep(generated, tmp_path, "kept")
+    (read,) = check_paths([str(path)]).results
+    direct = check_unit(generated.unit)
+    assert (read.verdict, read.requires) == (direct.verdict, direct.requires)
+    assert [finding.code for finding in read.findings] == [finding.code for finding in direct.findings]
+    assert direct.verdict is not Verdict.ERROR or direct.findings[0].code == "TV004"
+
+
+def test_summaries_hold_no_times() -> None:
+    assert summary(judged()[:40], SEED) == summary(list(records(SEED, range(40))), SEED)
+
+
+# --------------------------------------------------------------------------------------------- sabotage
+@pytest.mark.parametrize("name", ["program_order_orders", "reads_ignored"])
+def test_a_flawed_prover_is_exposed(name: str) -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == name)
+    assert exposed(chosen, SEED, SOON) is not None
+
+
+def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == "program_order_orders")
+    record = exposed(chosen, SEED, SOON)
+    assert record is not None
+    chosen.commit(monkeypatch)
+    tape = kernel(SEED, record.number).tape
+    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"))
+    generated = generate(replayed(small))
+    assert (judge(generated).wrong or "").startswith("proved")
+    assert len(small) < len(tape)
+    (entry,) = decode(generated.unit.bytecode).entries
+    assert len(entry.body.ops) <= 30

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from tileverify.backend.interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
@@ -19,6 +19,7 @@ from tileverify.frontend.sources.launch import (
     KernelUnit,
     LaunchSpec,
     ListArgument,
+    Number,
     SameArray,
     ScalarArgument,
     TupleArgument,
@@ -62,6 +63,16 @@ def drawn_launches(
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
     return [_launch(spec, values, grid, source) for values, grid in source.sample(drawn, min(count, len(drawn)))]
+
+
+def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
+    """The launch with these values of all names, if the contract allows it; ``grid`` where it does not say."""
+    source = random.Random(0)
+    if spec.grid is None:
+        assert grid is not None
+        spec = replace(spec, grid=(Number(grid[0]), Number(grid[1]), Number(grid[2])))
+    found = _grid(spec, values, source, lambda known: True)
+    return None if found is None else _launch(spec, values, found, source)
 
 
 def observe(unit: KernelUnit, launch: ConcreteLaunch) -> Observed:

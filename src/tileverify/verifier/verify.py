@@ -253,31 +253,35 @@ class _Verification:
 
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:
-        """A confirmed witness or a reason for every open obligation, one finding per code and place."""
-        confirmed: dict[object, Finding] = {}
+        """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
+        confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation
             key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
-            if key in confirmed or len(confirmed) >= MAX_FINDINGS:
+            if key not in confirmed and len(confirmed) >= MAX_FINDINGS:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
-            if found is None:
+            if found is None and key not in confirmed:
                 reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+            if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
                 continue
             reasons.pop(key, None)
             place = (obligation.code, found.ops)
             if place in shown and not found.as_claimed:
                 continue  # the fault of another finding, which comes before this one
             shown.add(place)
-            confirmed[key] = Finding(
-                obligation.code,
-                messages.broken(obligation),
-                messages.sites(obligation),
-                describe(found, obligation, self.contract, self._by_number),
-            )
-        return (*confirmed.values(), *reasons.values())
+            confirmed[key] = obligation, found
+        return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def _finding(self, obligation: Obligation, found: Found) -> Finding:
+        return Finding(
+            obligation.code,
+            messages.broken(obligation),
+            messages.sites(obligation),
+            describe(found, obligation, self.contract, self._by_number),
+        )
 
     def _search(self, opened: _Open) -> Found | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from math import prod
 
 from ..frontend.sources.launch import LaunchSpec
 from ..frontend.symbolic import terms as t
@@ -41,6 +43,13 @@ class Found:
     @property
     def steps(self) -> int:
         return self.confirmation.steps
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Blocks, and the sum of all sizes and scalars: what makes one witness smaller than another."""
+        arrays = (*self.launch.arrays.values(), *chain(*self.launch.lists.values()))
+        sizes = sum(sum(array.shape) for array in arrays)
+        return prod(self.launch.grid), sizes + sum(map(abs, self.launch.scalars.values()))
 
     @property
     def ops(self) -> frozenset[int]:

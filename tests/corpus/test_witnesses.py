@@ -1,0 +1,163 @@
+"""The witness of every refuted launch: within its contract, replayable, and as small as can be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
+from math import prod
+
+import pytest
+
+from tileverify.backend.replay import Replayer
+from tileverify.check import check_unit
+from tileverify.corpus import ROOT, Labelled, corpus_launches
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.reports.json_report import result_to_json
+from tileverify.results import Finding, KernelResult, Verdict, Witness
+from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch, claim_from_json
+
+from .launches import launch_of, observe
+
+REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
+MOST_SMALLER = 600
+"""Smaller launches to run for one witness."""
+MOST_BLOCKS = 64
+
+
+@cache
+def units() -> dict[tuple[str, str, str], KernelUnit]:
+    found = [unit for unit in discover([str(ROOT)]) if isinstance(unit, KernelUnit)]
+    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in found}
+
+
+@cache
+def checked(label: Labelled) -> tuple[KernelUnit, KernelResult]:
+    unit = units()[str(label.file), label.kernel, label.launch]
+    return unit, check_unit(unit)
+
+
+def witnesses(label: Labelled) -> Iterator[tuple[Finding, Witness]]:
+    for finding in checked(label)[1].findings:
+        if finding.witness is not None:
+            yield finding, finding.witness
+
+
+def concrete(witness: Witness) -> ConcreteLaunch:
+    assert witness.launch is not None
+    return claim_from_json(json.loads(json.dumps(witness.launch)))[0]
+
+
+def names(witness: Witness) -> dict[str, int]:
+    """The names of the contract with their values."""
+    return {name: value for name, value in {**witness.sizes, **witness.scalars}.items() if name.isidentifier()}
+
+
+all_refuted = pytest.mark.parametrize("label", REFUTED, ids=lambda label: label.id)
+
+
+# ------------------------------------------------------------------------------------- it is a launch
+@all_refuted
+def test_a_witness_is_a_launch_of_its_contract(label: Labelled) -> None:
+    """The spec, evaluated on the witness' sizes without the prover, gives the witness' grid and layouts."""
+    unit, _ = checked(label)
+    for _, witness in witnesses(label):
+        launch, expected = concrete(witness), launch_of(unit.launch, names(witness), witness.grid)
+        assert expected is not None, f"{dict(witness.sizes)} is not within the contract"
+        assert (launch.grid, launch.scalars) == (expected.grid, expected.scalars)
+        assert layouts(launch.arrays) == layouts(expected.arrays)
+        assert {name: len(arrays) for name, arrays in launch.lists.items()} == {
+            name: len(arrays) for name, arrays in expected.lists.items()
+        }
+        for block in (witness.block_a, witness.block_b):
+            assert block is None or all(0 <= place < size for place, size in zip(block, launch.grid, strict=True))
+        shared = [group for group in unit.launch.sharing() if group & launch.arrays.keys()]
+        for first, second in product(launch.arrays, repeat=2):
+            if first != second and launch.arrays[first].allocation == launch.arrays[second].allocation:
+                assert any({first, second} <= group for group in shared)
+
+
+def layouts(arrays: Mapping[str, ConcreteArray]) -> dict[str, tuple[object, ...]]:
+    return {name: (array.dtype, array.shape, array.strides) for name, array in arrays.items()}
+
+
+@all_refuted
+def test_a_witness_replays_as_it_is_reported(label: Labelled) -> None:
+    unit, _ = checked(label)
+    module = decode(unit.bytecode, file=str(unit.file))
+    replayer = Replayer(module, unit.symbol, unit.parameters)
+    for _, witness in witnesses(label):
+        assert witness.launch is not None
+        seen = replayer(*claim_from_json(witness.launch))
+        assert seen is not None, replayer.last_reason
+        assert (seen.element, seen.elements, seen.values()) == (witness.element, witness.elements, witness.values)
+
+
+@all_refuted
+def test_checking_again_gives_the_same_witness(label: Labelled) -> None:
+    unit, first = checked(label)
+    assert result_to_json(check_unit(unit))["findings"] == result_to_json(first)["findings"]
+
+
+# -------------------------------------------------------------------------------------- it is minimal
+@all_refuted
+def test_no_smaller_launch_shows_the_fault(label: Labelled) -> None:
+    """Every launch of fewer blocks, or of no more blocks and smaller sizes, run in the interpreter.
+
+    A size that is not 0 in the witness is not tried with 0; what the interpreter cannot run block by block is left out.
+    """
+    unit, _ = checked(label)
+    first = {finding.code: witness for finding, witness in reversed(list(witnesses(label)))}
+    tried = 0
+    for code, witness in first.items():
+        for launch in smaller(unit, witness):
+            tried += 1
+            assert code not in observe(unit, launch).codes, f"{code} shows in {launch}"
+    if prod(max(1, value) for value in names(first[label.code or ""]).values()) == 1:
+        assert tried == 0, "there is nothing smaller"
+
+
+def smaller(unit: KernelUnit, witness: Witness) -> Iterator[ConcreteLaunch]:
+    known = names(witness)
+    if prod(witness.grid) > MOST_BLOCKS:
+        return
+    choices = [choice(value) for value in known.values()]
+    drawn = list(product(*choices))
+    step = max(1, len(drawn) // MOST_SMALLER)
+    for values in drawn[::step]:
+        numbers = dict(zip(known, values, strict=True))
+        if numbers == known:
+            continue
+        for grid in grids(unit, witness.grid):
+            launch = launch_of(unit.launch, numbers, grid)
+            if launch is not None and prod(launch.grid) <= prod(witness.grid):
+                yield launch
+
+
+def choice(value: int) -> range:
+    """Numbers that are no farther from zero."""
+    return range(min(1, value), value + 1) if value >= 0 else range(value, 1)
+
+
+def grids(unit: KernelUnit, grid: Block) -> Iterator[Block | None]:
+    if unit.launch.grid is not None:
+        yield None
+        return
+    xs, ys, zs = (range(1, size + 1) for size in grid)
+    yield from product(xs, ys, zs)
+
+
+def test_the_swapped_permutation_needs_a_whole_row_of_heads() -> None:
+    """8 B times 8 blocks, of which B = 1 and one row of tokens are the fewest; brute force over B and M agrees."""
+    (label,) = [label for label in REFUTED if (label.kernel, label.launch) == ("permute_swapped", "any-batch")]
+    unit, _ = checked(label)
+    (witness,) = [witness for finding, witness in witnesses(label) if finding.code == "TV101"]
+    assert (witness.grid, dict(witness.sizes)) == ((8, 8, 1), {"B": 1, "M": 1})
+    assert (witness.block_a, witness.block_b, witness.element) == ((0, 0, 0), (1, 0, 0), "dst[0, 0, 0, 0:64]")
+    for batch, rows in product(range(3), range(4)):
+        launch = launch_of(unit.launch, {"B": batch, "M": rows})
+        assert (launch is not None) == (batch >= 1 and rows >= 1)
+        assert launch is None or prod(launch.grid) >= prod(witness.grid)

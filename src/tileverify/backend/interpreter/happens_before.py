@@ -201,6 +201,8 @@ class _Sweep:
         self.places = _meeting_bytes(order.trace)
         self.last = np.zeros(len(self.places), np.int64)
         self.written: list[_Written | None] = [None]
+        self._known: Footprint | None = None
+        self._found = self.last, self.last
 
     def run(self) -> None:
         if not len(self.places):
@@ -222,10 +224,12 @@ class _Sweep:
 
     def _elements(self, footprint: Footprint) -> tuple[Array, Array]:
         """Bytes of whole elements of the footprint: their addresses and their places, one row for each element."""
-        spans = np.unique(footprint.addresses())[:, None] + np.arange(footprint.width)
-        at = np.minimum(np.searchsorted(self.places, spans), len(self.places) - 1)
-        whole = (self.places[at] == spans).all(axis=1)
-        return spans[whole], at[whole]
+        if footprint is not self._known:  # an atomic asks for what it reads and for what it writes
+            spans = np.unique(footprint.addresses())[:, None] + np.arange(footprint.width)
+            at = np.minimum(np.searchsorted(self.places, spans), len(self.places) - 1)
+            whole = (self.places[at] == spans).all(axis=1)
+            self._known, self._found = footprint, (spans[whole], at[whole])
+        return self._found
 
     def _stored(self, event: Event, access: DynamicAccess) -> None:
         """A store starts a release sequence of its own or ends the one there was."""

@@ -24,7 +24,7 @@ from .conduct import KEEP_GOING
 from .control import run_block
 from .faults import EndlessLoop, InterpreterStop
 from .machine import BlockRun, Budget, GridPoint, Result, Rule
-from .ordering import OrderedMemory, TimedMemory
+from .ordering import OrderedMemory, Range, TimedMemory
 from .schedule import AccessOrder, BlockOrder, Schedule
 from .trace import Trace
 
@@ -60,7 +60,8 @@ def run_schedule(
 class _Worker:
     """One block: a thread that runs while it is given control.
 
-    ``waiting``: how often memory had changed when the block last found nothing new; ``loop``: where that was.
+    ``waiting``: how often memory had changed when the block last found nothing new, in the places ``watched``;
+    ``loop``: where that was.
     """
 
     def __init__(self, scheduler: _Scheduler, block: GridPoint, memory: OrderedMemory) -> None:
@@ -68,6 +69,7 @@ class _Worker:
         self.memory = memory
         self.log: BlockLog | None = None
         self.waiting: int | None = None
+        self.watched: frozenset[Range] = frozenset()
         self.stop: InterpreterStop | None = None
         self.failure: BaseException | None = None
         self._scheduler = scheduler
@@ -77,7 +79,7 @@ class _Worker:
         self._thread: Thread | None = None
         self._scoped = 0
         self.loop = 0
-        self._rounds: dict[Op, int] = {}
+        self._rounds: dict[Op, tuple[int, int]] = {}
 
     @property
     def started(self) -> bool:
@@ -123,15 +125,32 @@ class _Worker:
         return result
 
     def spins(self, op: Op) -> None:
-        """The loop came back to where it was; with memory as it was a whole round ago, it waits for a change."""
+        """The loop came back to where it was.
+
+        If nothing changed for a whole round where that round looked, the next one would be the same: the block waits.
+        """
         self.memory.settle()
-        changes = self._scheduler.memory.changes
-        if self._rounds.get(op) == changes:
-            self.waiting = changes
-        self._rounds[op], self.loop = changes, op.offset
+        shared, reads = self._scheduler.memory, self.memory.reads
+        changes = len(shared.changes)
+        if op in self._rounds:
+            before, start = self._rounds[op]
+            self.watched = frozenset(reads[start:])
+            if not shared.changed(before, self.watched):
+                self.waiting = changes
+        self._rounds[op], self.loop = (changes, len(reads)), op.offset
         self._scoped = 0
         self._hand_over()
         self.waiting = None
+
+    @property
+    def ready(self) -> bool:
+        """It can go on: what it waits for has changed, or it does not wait."""
+        shared = self._scheduler.memory
+        if self.waiting is not None and shared.changed(self.waiting, self.watched):
+            self.waiting = None
+        elif self.waiting is not None:
+            self.waiting = len(shared.changes)
+        return self.waiting is None
 
 
 @dataclass(slots=True)
@@ -204,11 +223,11 @@ class _Scheduler:
         return OrderedMemory(self.memory, self.schedule.accesses, self.source)
 
     def _next(self, queue: Iterable[_Worker]) -> _Worker | None:
-        ready = (worker for worker in queue if worker.waiting != self.memory.changes)
-        if not self.interleaves:
-            return next(ready, None)
-        resident = list(islice(ready, RESIDENT))
-        return self.source.choice(resident) if resident else None
+        if self.interleaves:
+            resident = [worker for worker in islice(queue, RESIDENT) if worker.ready]
+            if resident:
+                return self.source.choice(resident)
+        return next((worker for worker in queue if worker.ready), None)
 
 
 def _give_up(queue: Iterable[_Worker]) -> None:

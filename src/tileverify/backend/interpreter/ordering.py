@@ -23,6 +23,7 @@ land in either order.  Races of that kind are for the detector (`races`), which 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -43,6 +44,9 @@ SOON: Final = 0.25
 
 Moment = tuple[int, int, int]
 """When an access happened: clock, 0 for what moved the clock and 1 for loads after that, running number."""
+
+Range = tuple[int, int, int]
+"""Allocation, first byte offset, the one behind the last."""
 
 
 @dataclass(slots=True)
@@ -79,23 +83,22 @@ class _Overwritten:
     def size(self) -> int:
         return int(self.offsets.nbytes + self.old.nbytes)
 
-    def under(self, allocation: int, low: int, end: int) -> bool:
-        return self.allocation == allocation and bool(self.offsets[0] < end and self.offsets[-1] >= low)
-
 
 class TimedMemory(Memory):
     """The memory that all blocks share, with a clock and, for early loads, what was overwritten.
 
-    ``changes`` counts stores that changed a byte: as long as it stands still, a block that waits has nothing to see.
+    ``changes``: where stores changed a byte.  As long as none is added, a block that waits has nothing new to see.
     """
 
     def __init__(self, image: MemoryImage, *, history: bool) -> None:
         super().__init__(image)
         self.clock = 0
-        self.changes = 0
+        self.changes: list[Range] = []
         self.forgotten = 0
         self._sequence = 0
-        self._history: deque[_Overwritten] | None = deque() if history else None
+        self._remembers = history
+        self._history: deque[_Overwritten] = deque()
+        self._by_allocation: dict[int, deque[_Overwritten]] = {}
         self._kept = 0
 
     def tick(self) -> Moment:
@@ -114,55 +117,69 @@ class TimedMemory(Memory):
         old = self.load(allocation, offsets, bits.dtype.itemsize)
         if np.array_equal(old, bits):
             return
-        self.changes += 1
-        if self._history is not None:
+        self.changes.append(_range(allocation, offsets, bits.dtype.itemsize))
+        if self._remembers:
             self._remember(allocation, offsets, old)
         super().store(allocation, offsets, bits)
 
     def _remember(self, allocation: int, offsets: Array, old: Array) -> None:
-        assert self._history is not None
         marks = self.taint(allocation, offsets, old.dtype.itemsize)
         places, which = np.unique(spread(offsets, old.dtype.itemsize), return_index=True)
         taint = None if marks is None else np.repeat(marks.reshape(-1), old.dtype.itemsize)[which]
         entry = _Overwritten(self.clock, allocation, places, _bytes(old)[which], taint)
         self._history.append(entry)
+        self._by_allocation.setdefault(allocation, deque()).append(entry)
         self._kept += entry.size
         while self._kept > HISTORY_BYTES:
             dropped = self._history.popleft()
+            self._by_allocation[dropped.allocation].popleft()
             self._kept -= dropped.size
             self.forgotten = dropped.time
 
-    def changes_of(self, allocation: int, offsets: Array, width: int, since: int) -> list[int]:
+    def changed(self, since: int, places: Iterable[Range]) -> bool:
+        """Something in ``places`` changed after the first ``since`` changes."""
+        new = self.changes[since:]
+        return any(a == b and low < other_end and other_low < end
+                   for a, low, end in new for b, other_low, other_end in places)  # fmt: skip
+
+    def moments_of_change(self, allocation: int, offsets: Array, width: int, since: int) -> list[int]:
         """Moments after ``since`` at which something in the range of these elements was overwritten."""
-        if self._history is None or not offsets.size:
-            return []
+        return [each.time for each in self._overwritten(allocation, offsets, width, since)]
+
+    def _overwritten(self, allocation: int, offsets: Array, width: int, since: int) -> Iterator[_Overwritten]:
+        """What was overwritten in the range of these elements after ``since``, the latest first."""
+        if not offsets.size:
+            return
         low, end = int(offsets.min()), int(offsets.max()) + width
-        return [each.time for each in self._history if each.time > since and each.under(allocation, low, end)]
+        for each in reversed(self._by_allocation.get(allocation, ())):
+            if each.time <= since:
+                return
+            if each.offsets[0] < end and each.offsets[-1] >= low:
+                yield each
 
     def load_at(self, time: int, allocation: int, offsets: Array, width: int) -> tuple[Array, Array | None]:
         """Elements and their taint as they stood at ``time``."""
         now = self.load(allocation, offsets, width)
         marks = self.taint(allocation, offsets, width)
-        if self._history is None or time >= self.clock or not offsets.size:
+        if time >= self.clock or not offsets.size:
             return now, marks
-        low, end = int(offsets.min()), int(offsets.max()) + width
         places = spread(offsets, width)
         found = _bytes(now).copy()
         taint = np.zeros(len(places), np.uint8) if marks is None else np.repeat(marks.reshape(-1), width)
-        for each in reversed(self._history):
-            if each.time <= time:
-                break
-            if each.under(allocation, low, end):
-                at = np.minimum(np.searchsorted(each.offsets, places), len(each.offsets) - 1)
-                hit = each.offsets[at] == places
-                found[hit] = each.old[at[hit]]
-                taint[hit] = 0 if each.marks is None else each.marks[at[hit]]
+        for each in self._overwritten(allocation, offsets, width, time):
+            at = np.minimum(np.searchsorted(each.offsets, places), len(each.offsets) - 1)
+            hit = each.offsets[at] == places
+            found[hit] = each.old[at[hit]]
+            taint[hit] = 0 if each.marks is None else each.marks[at[hit]]
         elements = found.view(now.dtype).reshape(now.shape)
         return elements, np.bitwise_or.reduce(taint.reshape(*now.shape, width), axis=-1)
 
 
 class OrderedMemory(Memory):
-    """What one block sees of `TimedMemory`.  ``moments``: when each of its accesses happened."""
+    """What one block sees of `TimedMemory`.
+
+    ``moments``: when each of its accesses happened, ``None`` for stores on their way; ``reads``: where it has looked.
+    """
 
     def __init__(self, shared: TimedMemory, order: AccessOrder, source: Random) -> None:
         super().__init__(shared.image)
@@ -177,6 +194,7 @@ class OrderedMemory(Memory):
         self._floor = 0
         self._time: int | None = None
         self.moments: list[Moment | None] = []
+        self.reads: list[Range] = []
 
     # -------------------------------------------------------------------------------- around one access
     def begin(self, effect: str, scoped: bool, waits: int) -> None:
@@ -241,6 +259,8 @@ class OrderedMemory(Memory):
 
     # ------------------------------------------------------------------------------- what the rules call
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
+        if offsets.size:
+            self.reads.append(_range(allocation, offsets, width))
         if self._effect != "read":
             return self._shared.load(allocation, offsets, width)
         if self._time is None:
@@ -257,9 +277,9 @@ class OrderedMemory(Memory):
             self.stores += bool(bits.size)
             self._held.append(_Write(allocation, offsets, bits.copy()))
         else:
-            before = self._shared.changes
+            before = len(self._shared.changes)
             self._shared.store(allocation, offsets, bits)
-            self.stores += self._shared.changes != before
+            self.stores += len(self._shared.changes) != before
 
     def set_taint(self, allocation: int, offsets: Array, width: int, taint: Array | None) -> None:
         if self._effect == "write":
@@ -283,7 +303,7 @@ class OrderedMemory(Memory):
         earliest = max(self._floor, self._shared.forgotten, self._waited())
         if self._order is AccessOrder.EXTREME:
             return earliest
-        changes = self._shared.changes_of(allocation, offsets, width, earliest)
+        changes = self._shared.moments_of_change(allocation, offsets, width, earliest)
         if not changes or self._source.random() >= LIKELY:
             return now
         return self._source.choice(changes) - 1
@@ -295,6 +315,10 @@ class OrderedMemory(Memory):
             return 0
         chosen = np.flatnonzero(members(self._waits, count))
         return max((moment[0] for moment in (self.moments[i] for i in chosen) if moment is not None), default=0)
+
+
+def _range(allocation: int, offsets: Array, width: int) -> Range:
+    return allocation, int(offsets.min()), int(offsets.max()) + width
 
 
 def spread(offsets: Array, width: int) -> Array:

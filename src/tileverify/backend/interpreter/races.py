@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from .values import Array
 
 CHUNK: Final = 1 << 20
 """Meetings of runs that are spelled out at a time."""
+CODES: Final = ("TV101", "TV102", "TV103")
+"""The obligations between blocks, in the order of the detector's tables."""
 EXAMINED_COST: Final = 1 << 10
 """Steps that examining one pair of accesses costs."""
 
@@ -133,17 +135,13 @@ class _Detector:
     # ----------------------------------------------------------------------------------- between blocks
     def _between(self) -> Iterator[Race]:
         table = _Touches(self.trace)
-        told: set[tuple[str, Op, Op]] = set()
         for one, other in table.meetings():
             for first, second in table.suspects(one, other):
-                mine, theirs = self.trace.access(first), self.trace.access(second)
-                code = race_code(mine, theirs)
-                if (code, mine.op, theirs.op) in told or (code, theirs.op, mine.op) in told:
-                    continue
                 self.budget.spend(EXAMINED_COST)
                 address = self._unordered(first, second, table.footprints[one], table.footprints[other])
                 if address is not None:
-                    told.add((code, mine.op, theirs.op))
+                    table.settled(first, second)
+                    code = race_code(self.trace.access(first), self.trace.access(second))
                     yield self._race(code, address, first, second)
 
     def _unordered(self, one: Event, other: Event, mine: Footprint, theirs: Footprint) -> int | None:
@@ -174,24 +172,60 @@ def _conflicting_bytes(first: DynamicAccess, second: DynamicAccess) -> Array:
     return np.unique(np.concatenate(found))
 
 
+@dataclass(slots=True)
+class _Members:
+    """The accesses with one footprint, in columns; ``writes``: this footprint is what they write."""
+
+    events: list[Event] = field(default_factory=list)
+    rows: list[tuple[int, int, bool, bool, bool]] = field(default_factory=list)
+    columns: Columns = field(init=False)
+
+    def close(self) -> None:
+        blocks, ops, writes, weak, covering = (np.array(column) for column in zip(*self.rows, strict=True))
+        self.columns = Columns(blocks, ops, writes, weak, covering)
+
+
+class Columns(NamedTuple):
+    blocks: Array
+    ops: Array
+    writes: Array
+    weak: Array
+    covering: Array
+
+
 class _Touches:
     """All accesses of a trace by footprint, so that accesses of one place are compared with others once."""
 
     def __init__(self, trace: Trace) -> None:
         self.footprints: list[Footprint] = []
-        self._members: list[list[tuple[Event, bool, bool]]] = []
+        self._trace = trace
+        self._members: list[_Members] = []
+        self._ops: dict[Op, int] = {}
         numbers: dict[tuple[bytes, bytes], int] = {}
         for event, access in trace.accesses():
+            op = self._ops.setdefault(access.op, len(self._ops))
             for footprint in access.footprints:
                 starts, ends = footprint.runs
                 key = (starts.tobytes(), ends.tobytes())
                 if key not in numbers:
                     numbers[key] = len(self.footprints)
                     self.footprints.append(footprint)
-                    self._members.append([])
-                self._members[numbers[key]].append((event, footprint is access.writes, covers(access)))
-        self._writes = np.array([any(writes for _, writes, _ in m) for m in self._members], np.bool_)
-        self._plain = np.array([any(not covering for _, _, covering in m) for m in self._members], np.bool_)
+                    self._members.append(_Members())
+                members = self._members[numbers[key]]
+                members.events.append(event)
+                members.rows.append((event[0], op, footprint is access.writes, access.weak, covers(access)))
+        for members in self._members:
+            members.close()
+        self._told = np.zeros((len(self._ops), len(self._ops), len(CODES)), np.bool_)
+        self._writes = np.array([bool(m.columns.writes.any()) for m in self._members], np.bool_)
+        self._plain = np.array([not m.columns.covering.all() for m in self._members], np.bool_)
+
+    def settled(self, first: Event, second: Event) -> None:
+        """These race: no other pair of the same ops with the same obligation is asked for."""
+        mine, theirs = self._trace.access(first), self._trace.access(second)
+        one, other = self._ops[mine.op], self._ops[theirs.op]
+        code = CODES.index(race_code(mine, theirs))
+        self._told[one, other, code] = self._told[other, one, code] = True
 
     def meetings(self) -> Iterator[tuple[int, int]]:
         """Numbers of footprints that share a byte, at least one of them written and one by a plain access."""
@@ -220,17 +254,17 @@ class _Touches:
 
     def suspects(self, one: int, other: int) -> Iterator[tuple[Event, Event]]:
         """Accesses of different blocks with these footprints of which one writes and one does not cover blocks."""
-        mine, theirs = self._members[one], self._members[other]
-        blocks = [np.array([event[0] for event, _, _ in side]) for side in (mine, theirs)]
-        writes = [np.array([written for _, written, _ in side]) for side in (mine, theirs)]
-        covering = [np.array([scope for _, _, scope in side]) for side in (mine, theirs)]
-        for place, (event, _, _) in enumerate(mine):
-            pairs = (blocks[1] != blocks[0][place]) & (writes[1] | writes[0][place])
-            pairs &= ~(covering[1] & covering[0][place])
+        members = self._members[other]
+        theirs = members.columns
+        for place, (event, mine) in enumerate(zip(self._members[one].events, self._members[one].rows, strict=True)):
+            block, op, writes, weak, covering = mine
+            pairs = (theirs.blocks != block) & (theirs.writes | writes) & ~(theirs.covering & covering)
             if one == other:
                 pairs[: place + 1] = False
-            for partner in np.flatnonzero(pairs):
-                yield event, theirs[int(partner)][0]
+            codes = np.where(theirs.weak & weak, np.where(theirs.writes & writes, 0, 1), 2)
+            for partner in np.flatnonzero(pairs & ~self._told[op, theirs.ops, codes]):
+                if not self._told[op, theirs.ops[partner], codes[partner]]:
+                    yield event, members.events[int(partner)]
 
 
 def _ranges(others: Array, starts: Array, ends: Array, side: str) -> tuple[Array, Array]:

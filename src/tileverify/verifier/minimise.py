@@ -41,7 +41,7 @@ Witnessed = TypeVar("Witnessed", bound=Confirmed)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A number to make small.  ``least``: no witness goes below it."""
+    """A number to make small, but not smaller than ``least``."""
 
     term: Term
     least: int = 0
@@ -51,12 +51,12 @@ class Goal:
 class Minimiser(Generic[Witnessed]):
     """Lowers ``best`` goal by goal.
 
-    ``decider`` knows all conditions of a witness; ``value`` reads a goal off a witness; ``confirm`` replays a model.
+    ``decider`` knows all conditions of a witness, ``value`` reads a number off a model, ``confirm`` replays a model.
     """
 
     best: Witnessed
     decider: Decider
-    value: Callable[[Witnessed, Term], int]
+    value: Callable[[Model, Term], int]
     confirm: Callable[[Model], Witnessed | None]
     questions: int = MOST_QUESTIONS
     replays: int = field(init=False)
@@ -67,7 +67,8 @@ class Minimiser(Generic[Witnessed]):
 
     def prefer(self, conditions: Sequence[Term]) -> Witnessed:
         """A witness that satisfies ``conditions``, which then hold, or the best one as it is."""
-        if self._found(conditions):
+        model = self._ask(conditions)
+        if model is not None and self._confirmed(model):
             self._held += conditions
         return self.best
 
@@ -75,35 +76,44 @@ class Minimiser(Generic[Witnessed]):
         """The witness after all goals."""
         for goal in goals:
             self._lower(goal)
-            self._held.append(t.eq(goal.term, t.const(self.value(self.best, goal.term))))
+            self._held.append(t.eq(goal.term, t.const(self.value(self.best.model, goal.term))))
         return self.best
 
     def _lower(self, goal: Goal) -> None:
-        """First all the way, then by one, for most numbers can go either there or nowhere; then by halves."""
-        known, least = self.value(self.best, goal.term), goal.least
-        bounds = [least, known - 1]
-        while least < known:
-            bound = bounds.pop(0) if bounds else (least + known - 1) // 2
-            if not least <= bound < known:
-                continue
-            if self._found([t.le(goal.term, t.const(bound))]):
-                known = self.value(self.best, goal.term)
-            else:
-                least = bound + 1
+        """First all the way, then by one, for most numbers can go either there or nowhere; then by halves.
 
-    def _found(self, conditions: Sequence[Term]) -> bool:
-        """Whether a witness satisfies ``conditions`` beside what is held; it is the best one then."""
+        Where the replay did not see the fault, it is looked for among larger numbers only, and no longer at the low end.
+        """
+        least, most = goal.least, self.value(self.best.model, goal.term) - 1
+        bounds, refused = [least, most], False
+        while least <= most and self.questions > 0 and self.replays > 0:
+            low = (least + most + 1) // 2 if refused else least
+            high = (low + most) // 2 if refused else bounds.pop(0) if bounds else (least + most) // 2
+            if not low <= high <= most:
+                continue
+            model = self._ask([t.le(t.const(low), goal.term), t.le(goal.term, t.const(high))])
+            if model is None:
+                least = high + 1
+            elif self._confirmed(model):
+                most = self.value(model, goal.term) - 1
+            else:
+                least, refused = self.value(model, goal.term) + 1, True
+
+    def _ask(self, conditions: Sequence[Term]) -> Model | None:
+        """A model of ``conditions`` beside what is held."""
         if self.questions <= 0 or self.replays <= 0:
-            return False
+            return None
         self.questions -= 1
         result = self.decider.decide([*self._held, *conditions])
-        if result.answer is not Answer.SATISFIABLE or result.model is None:
-            return False
+        return result.model if result.answer is Answer.SATISFIABLE else None
+
+    def _confirmed(self, model: Model) -> bool:
+        """Whether the replay sees the fault in the launch of ``model``, which is the best witness then."""
         self.replays -= 1
-        confirmed = self.confirm(result.model)
-        if confirmed is None:
+        found = self.confirm(model)
+        if found is None:
             return False
-        self.best = confirmed
+        self.best = found
         return True
 
 

@@ -134,7 +134,7 @@ class Search:
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
         decider = Decider((*self.decider.facts, *self.conditions), LIMITS, self.decider.deadline)
         minimiser = Minimiser(
-            found, decider, lambda witness, term: Numbers(witness.model)(term), lambda m: self._confirmed(m, confirm)
+            found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)
         )
         sizes = [size for size in (*self.contract.variables, *self._words) if size.sort is t.Sort.INT]
         found = minimiser.lower([self._blocks()])

@@ -16,9 +16,10 @@ import pytest
 
 from tileverify import cli
 from tileverify.check import CheckOptions, check_unit
+from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.playback import FaultNotSeen, bytecode, replay
+from tileverify.playback import FaultNotSeen, bytecode, replay, replay_report
 from tileverify.playback.device import no_device
 from tileverify.reports.json_report import result_from_json, result_to_json, schema_text
 from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch, claim_from_json, claim_to_json
@@ -42,6 +43,27 @@ args = { x = "f32[N]", out = "f32[N]" }
 """
 
 
+LISTED = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def total(xs, out):
+    i = ct.bid(0)
+    acc = ct.zeros((16,), dtype=ct.float32)
+    for j in range(len(xs)):
+        acc = acc + ct.gather(xs[j], (i * 16 + ct.arange(16, dtype=ct.int32),), check_bounds=False)
+    ct.store(out, index=(i,), tile=acc)
+"""
+LISTED_SPEC = """\
+[[launch]]
+kernel = "total"
+grid = ["cdiv(N, 16)"]
+requires = ["N >= 1", "L >= 2"]
+args = { xs = { list = "f32[5]", length = "L" }, out = "f32[N]" }
+"""
+
+
 class Ran(NamedTuple):
     code: int
     out: str
@@ -57,6 +79,8 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, index, more in (("racy", " // 2", ""), ("fixed", "", ""), ("outside", "", " + 1")):
         Path(f"{name}.py").write_text(KERNEL.replace("{index}", index))
         Path(f"{name}.tileverify.toml").write_text(SPEC.replace("{more}", more))
+    Path("listed.py").write_text(LISTED)
+    Path("listed.tileverify.toml").write_text(LISTED_SPEC)
 
 
 @pytest.fixture
@@ -104,6 +128,47 @@ def test_a_file_reproduces_the_fault_and_fails_without_it(tileverify: Callable[.
     assert absent.returncode == 1, absent.stdout
     assert "FaultNotSeen: TV101 did not show in this launch: no TV101 shows" in absent.stdout
     assert "1 failed, 1 skipped" in absent.stdout
+
+
+def test_a_file_says_what_both_sides_do(tileverify: Callable[..., Ran]) -> None:
+    tileverify("check", "racy.py", "--playback", "made")
+    text = Path("made/test_racy_copy_0_TV101.py").read_text()
+    head, body = text.split('"""\n\nimport pytest', 1)
+    assert "blocks (0, 0, 0) and (1, 0, 0), at out[0:16]." in head
+    assert "Values at out[0]: block A stores 1.0, block B stores 17.0; float arrays count up." in head
+    assert "(seen.array, seen.element) == ('out', 'out[0:16]')" in body
+
+
+def test_a_launch_with_a_list(tileverify: Callable[..., Ran]) -> None:
+    ran = tileverify("check", "listed.py", "--playback", "made")
+    assert ran.code == 1
+    assert "element  xs[0][5:16]" in ran.out
+    assert "N = 1   L = 2" in ran.out
+    (written,) = Path("made").iterdir()
+    found = pytest_of(written)
+    assert found.returncode == 0, found.stdout
+    assert "1 passed, 1 skipped" in found.stdout
+
+
+def test_a_saved_report_is_replayed(tileverify: Callable[..., Ran]) -> None:
+    tileverify("check", "racy.py", "fixed.py", "outside.py", "listed.py", "--format", "json", "--output", "report.json")
+    report = json.loads(Path("report.json").read_text())
+    shown = [(each.file, each.kernel, each.launch, each.code, each.seen.element) for each in replay_report(report)]
+    assert shown == [
+        (result["file"], result["kernel"], result["launch"], finding["code"], finding["witness"]["element"])
+        for result in report["results"]
+        for finding in result["findings"]
+    ]
+    assert {code for *_, code, _ in shown} == {"TV101", "TV301", "TV302"}
+
+    Path("racy.py").write_text(KERNEL.replace("{index}", " // 4"))
+    with pytest.raises(UsageError, match=r"racy\.py::copy \[0\] is not what the report speaks of"):
+        list(replay_report(report))
+    Path("racy.tileverify.toml").write_text(
+        SPEC.replace("{more}", "").replace("[[launch]]", '[[launch]]\nname = "new"')
+    )
+    with pytest.raises(UsageError, match="not there any more"):
+        list(replay_report(report))
 
 
 def test_what_is_printed_is_what_is_written(tileverify: Callable[..., Ran]) -> None:

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from tileverify.results import (
+    Elements,
     Finding,
     Hint,
     KernelResult,
     ObligationCount,
     Report,
+    SeenValues,
+    SideValue,
     SourceSite,
     Times,
     Verdict,
@@ -107,9 +110,13 @@ def refuted_one_place() -> KernelResult:
                     grid=(4, 1, 1),
                     block_a=(2, 0, 0),
                     block_b=(3, 0, 0),
-                    element="out[64]",
+                    element="out[64:128]",
                     variables=(("bid.x", 2, 3), ("i // 2", 1, 1), ("lane", 0, 0)),
                     confirmed_by="reference interpreter",
+                    elements=Elements("out", ((64, 128),), 64),
+                    values=SeenValues(
+                        "out[64]", (SideValue("a", "store", "129.0"), SideValue("b", "store", "193.0")), counting=True
+                    ),
                 ),
                 hints=(Hint("split-output-index", "maybe", "give each block its own index: index=(i,)"),),
             ),
@@ -130,12 +137,14 @@ def refuted_two_places() -> KernelResult:
         grid=(2, 1, 1),
         block_a=(1, 0, 0),
         block_b=(0, 0, 0),
-        element="a[0]",
+        element="a[0] and 6 more",
         scalars={"n": 7},
         strides={"ld": 1},
         data={"idx": (0, 0, 3)},
         variables=(("寬", 1, 0), ("long name of a variable", -5, None)),
         confirmed_by="reference interpreter",
+        elements=Elements("a", (), 7),
+        values=SeenValues("a[0]", (SideValue("a", "load", "0.0", "about 1.5"), SideValue("b", "store", "about 1.5"))),
     )
     cu = SourceSite("tile.cu", 3, 4, "store", "out")
     return KernelResult(
@@ -149,7 +158,15 @@ def refuted_two_places() -> KernelResult:
                 "TV202",
                 "two lanes of one store hit the same element",
                 sites=(cu,),
-                witness=Witness({}, (1, 1, 1), (0, 0, 0), (0, 0, 0), "out[3]", variables=(("lane", 0, 5),)),
+                witness=Witness(
+                    {},
+                    (1, 1, 1),
+                    (0, 0, 0),
+                    (0, 0, 0),
+                    "out[3]",
+                    variables=(("lane", 0, 5),),
+                    values=SeenValues("out[3]", (SideValue("a", "store", "1"), SideValue("b", "store", "1"))),
+                ),
             ),
             Finding(
                 "TV402",
@@ -214,6 +231,8 @@ def hostile() -> KernelResult:
                     "\udcff",
                     variables=(("\x1b[8m", 1, 2),),
                     confirmed_by="x",
+                    elements=Elements("\x1b[2J", ((0, 1),), 1),
+                    values=SeenValues("o\x07ut[0]", (SideValue("b", "store", "\x1b[1A7"),)),
                 ),
                 hints=(Hint("i\x00d", "maybe", "[red]not markup[/red] :smile:"),),
             ),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
+from tileverify.reports.findings import values_text
 from tileverify.reports.text import Detail, summary_line, text_report
-from tileverify.results import KernelResult, Report, Verdict
+from tileverify.results import Finding, KernelResult, Report, SeenValues, SideValue, Verdict, Witness
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -74,3 +76,60 @@ def test_quiet_says_nothing_of_what_is_proved() -> None:
 def test_summary_counts_kernels_and_launches(results: tuple[tuple[str, str, str], ...], line: str) -> None:
     made = tuple(KernelResult("f.py", kernel, launch, Verdict(verdict)) for kernel, launch, verdict in results)
     assert summary_line(Report(made, "1", "z3")) == line
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "sides", "counting", "text"),
+    [
+        (
+            "TV101",
+            (1, 0, 0),
+            (SideValue("a", "store", "0.0"), SideValue("b", "store", "0.0")),
+            True,
+            "x[1]: both store 0.0 (equal here, and a race all the same); float arrays count up",
+        ),
+        (
+            "TV101",
+            (1, 0, 0),
+            (SideValue("a", "store", "about 0.5"), SideValue("b", "store", "about 0.5")),
+            False,
+            "x[1]: both store about 0.5",
+        ),
+        (
+            "TV102",
+            (1, 0, 0),
+            (SideValue("a", "store", "7"), SideValue("b", "load", "3", "7")),
+            False,
+            "x[1]: block B loads 3 before and 7 after block A stores",
+        ),
+        (
+            "TV102",
+            (1, 0, 0),
+            (SideValue("a", "load", "3", "3"), SideValue("b", "store", "3")),
+            False,
+            "x[1]: block A loads 3 before and after block B stores (equal here, and a race all the same)",
+        ),
+        (
+            "TV201",
+            None,
+            (SideValue("a", "store", "1"), SideValue("b", "load", "0", "1")),
+            False,
+            "x[1]: the second access loads 0 before and 1 after the first access stores",
+        ),
+        (
+            "TV202",
+            None,
+            (SideValue("a", "store", "1"), SideValue("b", "store", "2")),
+            False,
+            "x[1]: one lane stores 1, another stores 2",
+        ),
+        ("TV103", (1, 0, 0), (SideValue("b", "load", "3"),), False, "x[1]: block B loads 3"),
+    ],
+)
+def test_values_in_words(
+    code: str, other: tuple[int, int, int] | None, sides: tuple[SideValue, ...], counting: bool, text: str
+) -> None:
+    witness = Witness({}, (2, 1, 1), (0, 0, 0), other, "x[1]", values=SeenValues("x[1]", sides, counting))
+    assert values_text(Finding(code, "", witness=witness)) == text
+    assert values_text(Finding(code, "", witness=replace(witness, values=None))) == ""
+    assert values_text(Finding(code, "")) == ""

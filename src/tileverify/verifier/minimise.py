@@ -82,7 +82,7 @@ class Minimiser(Generic[Witnessed]):
     def _lower(self, goal: Goal) -> None:
         """First all the way, then by one, for most numbers can go either there or nowhere; then by halves.
 
-        Where the replay did not see the fault, it is looked for among larger numbers only, and no longer at the low end.
+        Where the replay did not see the fault, larger numbers alone are tried, and no longer those at the low end.
         """
         least, most = goal.least, self.value(self.best.model, goal.term) - 1
         bounds, refused = [least, most], False

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations, product
+from dataclasses import replace
+from itertools import product
+from typing import Any
 
-from tileverify.backend.interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
-from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
+import numpy as np
+from numpy.typing import NDArray
+
+from tileverify.backend.explore import Exploration, explore
+from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.frontend.sources.element_types import ELEMENT_TYPES
 from tileverify.frontend.sources.expressions import Undefined, constant_value, evaluate, free_names
 from tileverify.frontend.sources.launch import (
     Apply,
@@ -29,17 +37,16 @@ from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
-STEPS = 1 << 27
+LARGEST_MEMORY = 1 << 24
+"""Bytes of an array of floats that gets values of its own."""
+STEPS = 1 << 32
 BLOCKS = 12
 """Blocks to run of a larger grid."""
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What the blocks of one launch did: the codes of all faults."""
-
-    launch: ConcreteLaunch
-    codes: frozenset[str]
+SCHEDULES = (
+    Schedule(BlockOrder.SEQUENTIAL),
+    Schedule(BlockOrder.REVERSED, AccessOrder.EXTREME),
+    Schedule(BlockOrder.INTERLEAVED, AccessOrder.RANDOM, 1),
+)
 
 
 def drawn_launches(
@@ -75,27 +82,46 @@ def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = 
     return None if found is None else _launch(spec, values, found, source)
 
 
-def observe(unit: KernelUnit, launch: ConcreteLaunch) -> Observed:
-    """Runs some blocks, each from the initial memory, and compares all pairs of them."""
+def observe(unit: KernelUnit, launch: ConcreteLaunch, schedules: Sequence[Schedule] = SCHEDULES) -> Exploration:
+    """Runs the blocks of the launch (some, where there are many) on one memory, under each of ``schedules``.
+
+    Floats that no fact speaks of are small integers, so that sums are exact in any order.
+    """
     module = decode(unit.bytecode, file=str(unit.file))
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
-    bound = bind_launch(module, entry, unit.parameters, launch)
-    logs = [_run(bound, launch, block) for block in some_blocks(launch.grid)]
-    loops = loops_around(entry.body)
-    codes = {event.code for log in logs for event in log.events}
-    codes |= {"TV201" for log in logs for _ in unordered(log, loops)}
-    codes |= {"TV202" for log in logs for _ in doubled_lanes(log)}
-    for first, second in combinations(logs, 2):
-        for code in ("TV101", "TV102", "TV103"):
-            if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False)):
-                codes.add(code)
-    return Observed(launch, frozenset(codes))
+    found = explore(
+        module, entry, unit.parameters, launch, _floats(launch),
+        schedules=schedules, blocks=some_blocks(launch.grid), budget=STEPS,
+    )  # fmt: skip
+    assert found.events or not found.stops, f"{launch}\n{found.text()}"
+    assert not found.unfinished
+    return found
 
 
-def _run(bound: BoundLaunch, launch: ConcreteLaunch, block: Block) -> BlockLog:
-    log = run_block(bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(STEPS), apart=True)
-    assert log.stopped is None or log.events, f"block {block} of {launch.grid}: {log.stopped}"
-    return log
+def _floats(launch: ConcreteLaunch) -> dict[str, NDArray[Any]]:
+    """Memory by allocation, where an array of floats lives there and is not too large."""
+    named = dict(launch.arrays)
+    for name, items in launch.lists.items():
+        named |= {f"{name}[{number}]": item for number, item in enumerate(items)}
+    sizes: dict[str, int] = {}
+    kinds: dict[str, str] = {}
+    for name, array in named.items():
+        allocation = array.allocation or name
+        sizes[allocation] = max(sizes.get(allocation, 0), array.byte_offset + extent_bytes(array))
+        kinds[allocation] = array.dtype
+    return {
+        allocation: _integers(dtype, sizes[allocation] // ELEMENT_BYTES[dtype], zlib.crc32(allocation.encode()))
+        for allocation, dtype in kinds.items()
+        if ELEMENT_TYPES[dtype].kind == "f" and 0 < sizes[allocation] <= LARGEST_MEMORY
+    }
+
+
+def _integers(dtype: str, count: int, seed: int) -> NDArray[Any]:
+    """``count`` small integers in the float format ``dtype``, as they stand in memory."""
+    (spelling,) = ELEMENT_TYPES[dtype].tile_ir
+    element = ScalarType(spelling, ELEMENT_TYPES[dtype].bits)
+    values = np.random.default_rng(seed).integers(-9, 10, count).astype(np.float64)
+    return to_bits(round_to(values, element), element)
 
 
 def _volume(grid: Block) -> int:

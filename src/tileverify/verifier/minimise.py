@@ -19,7 +19,7 @@ LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_0
 """A smaller witness that is hard to find is not worth the wait."""
 
 MOST_QUESTIONS: Final = 60
-MOST_STEPS: Final = 1 << 25
+MOST_STEPS: Final = 1 << 24
 """Interpreter steps for all replays together, reckoned by what the first one took: some tenths of a second."""
 MOST_REPLAYS: Final = 24
 

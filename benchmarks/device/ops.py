@@ -66,7 +66,7 @@ def op_problems() -> Iterator[tuple[str, Problem]]:
         _whole_tiles(),
     ]
     for each in families:
-        yield f"ops/{each.name}", _problem(each)
+        yield f"ops/{each.name}", problem_of(each)
 
 
 # ---------------------------------------------------------------------------------------------- inputs
@@ -76,7 +76,7 @@ def _boundaries(element: ScalarType) -> list[int]:
             1 << bits // 2, -(1 << bits // 2) + 1]  # fmt: skip
 
 
-def _integers(element: ScalarType, seed: int) -> tuple[Array, Array]:
+def integer_inputs(element: ScalarType, seed: int) -> tuple[Array, Array]:
     """All pairs of boundary values, then random ones."""
     pairs = np.array(list(itertools.product(_boundaries(element), repeat=2)), np.int64)
     drawn = np.random.default_rng(seed).integers(-(1 << 63), (1 << 63) - 1, (LANES - len(pairs), 2), endpoint=True)
@@ -88,7 +88,7 @@ FLOAT_BOUNDARIES: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 3.0, 1e-4,
                            -np.inf, np.nan)  # fmt: skip
 
 
-def _floats(element: ScalarType, seed: int, operands: int) -> list[tuple[ScalarType, Array]]:
+def float_inputs(element: ScalarType, seed: int, operands: int) -> list[tuple[ScalarType, Array]]:
     """All pairs of boundary values, then numbers of all magnitudes of the type, subnormal ones included."""
     source = np.random.default_rng(seed)
     boundary = np.array(list(itertools.product(FLOAT_BOUNDARIES, repeat=2)), np.float64)
@@ -109,11 +109,11 @@ def _stored(element: ScalarType, values: Array) -> Array:
 
 
 # -------------------------------------------------------------------------------------------- integer families
-def _binary(name: str, /, **attributes: Any) -> Build:
+def binary(name: str, /, **attributes: Any) -> Build:
     return lambda f, v: f.op(name, lhs=v[0], rhs=v[1], **attributes)
 
 
-def _unary(name: str, /, **attributes: Any) -> Build:
+def unary(name: str, /, **attributes: Any) -> Build:
     return lambda f, v: f.op(name, s=v[0], **attributes)
 
 
@@ -122,44 +122,44 @@ def _as_byte(build: Build) -> Build:
 
 
 def _arithmetic(element: ScalarType) -> Family:
-    a, b = _integers(element, 1)
+    a, b = integer_inputs(element, 1)
     names = ("addi", "subi", "muli", "mulhii", "andi", "ori", "xori")
-    made = Family(f"arithmetic-{element.name}", [(element, a), (element, b)], {name: _binary(name) for name in names})
-    made.outputs |= {name: _unary(name) for name in ("absi", "negi")}
+    made = Family(f"arithmetic-{element.name}", [(element, a), (element, b)], {name: binary(name) for name in names})
+    made.outputs |= {name: unary(name) for name in ("absi", "negi")}
     for sign in SIGNS:
-        made.outputs |= {f"{name} {sign}": _binary(name, sgn=sign) for name in ("maxi", "mini")}
-        made.outputs |= {f"cmpi {p} {sign}": _as_byte(_binary("cmpi", pred=p, sgn=sign)) for p in PREDICATES}
+        made.outputs |= {f"{name} {sign}": binary(name, sgn=sign) for name in ("maxi", "mini")}
+        made.outputs |= {f"cmpi {p} {sign}": _as_byte(binary("cmpi", pred=p, sgn=sign)) for p in PREDICATES}
     return made
 
 
 def _division(element: ScalarType) -> Family:
-    a, b = _integers(element, 2)
+    a, b = integer_inputs(element, 2)
     lowest = np.iinfo(STORAGE[element.name]).min
     b = np.where((b == 0) | ((a == lowest) & (b == -1)), 3, b).astype(b.dtype)
     made = Family(f"division-{element.name}", [(element, a), (element, b)])
     for sign in SIGNS:
-        made.outputs[f"remi {sign}"] = _binary("remi", sgn=sign)
+        made.outputs[f"remi {sign}"] = binary("remi", sgn=sign)
         roundings = ("zero", "negative_inf", "positive_inf") if sign == "signed" else ("zero", "positive_inf")
-        made.outputs |= {f"divi {sign} {rnd}": _binary("divi", sgn=sign, rnd=rnd) for rnd in roundings}
+        made.outputs |= {f"divi {sign} {rnd}": binary("divi", sgn=sign, rnd=rnd) for rnd in roundings}
     return made
 
 
 def _shifts(element: ScalarType) -> Family:
-    a, b = _integers(element, 3)
+    a, b = integer_inputs(element, 3)
     made = Family(f"shifts-{element.name}", [(element, a), (element, b & (element.bits - 1))])
-    made.outputs = {"shli": _binary("shli")} | {f"shri {sign}": _binary("shri", sgn=sign) for sign in SIGNS}
+    made.outputs = {"shli": binary("shli")} | {f"shri {sign}": binary("shri", sgn=sign) for sign in SIGNS}
     return made
 
 
 def _widths(element: ScalarType) -> Family:
-    made = Family(f"widths-{element.name}", [(element, _integers(element, 4)[0])])
+    made = Family(f"widths-{element.name}", [(element, integer_inputs(element, 4)[0])])
     for other in INTEGERS:
         if other.bits < element.bits:
-            made.outputs[f"trunci {other.name}"] = _unary("trunci", results=[tile(other, LANES)])
+            made.outputs[f"trunci {other.name}"] = unary("trunci", results=[tile(other, LANES)])
         for sign in SIGNS if other.bits > element.bits else ():
-            made.outputs[f"exti {sign} {other.name}"] = _unary("exti", sgn=sign, results=[tile(other, LANES)])
+            made.outputs[f"exti {sign} {other.name}"] = unary("exti", sgn=sign, results=[tile(other, LANES)])
     for other, sign in itertools.product((F32, F64), SIGNS):
-        made.outputs[f"itof {sign} {other.name}"] = _bits(_unary("itof", sgn=sign, results=[tile(other, LANES)]))
+        made.outputs[f"itof {sign} {other.name}"] = bits_of(unary("itof", sgn=sign, results=[tile(other, LANES)]))
     return made
 
 
@@ -221,7 +221,7 @@ def _shaped(f: BodyBuilder, value: Value, *shape: int) -> Value:
 
 
 # ---------------------------------------------------------------------------------------------- float families
-def _bits(build: Build) -> Build:
+def bits_of(build: Build) -> Build:
     """The bits of a float result, 0 for NaN."""
 
     def bits(f: BodyBuilder, v: Sequence[Value]) -> Value:
@@ -236,17 +236,17 @@ def _bits(build: Build) -> Build:
 
 
 def _exact_floats(element: ScalarType) -> Family:
-    made = Family(f"exact-{element.name}", _floats(element, 6, 3))
-    binary = ["addf", "subf", "mulf", "divf", "maxf", "minf"]
-    made.outputs = {name: _bits(_binary(name)) for name in binary}
-    made.outputs |= {name: _bits(_unary(name)) for name in ("absf", "negf", "ceil", "floor", "sqrt")}
-    made.outputs |= {f"{name} nan": _bits(_binary(name, flags=["nan"])) for name in ("maxf", "minf")}
+    made = Family(f"exact-{element.name}", float_inputs(element, 6, 3))
+    names = ["addf", "subf", "mulf", "divf", "maxf", "minf"]
+    made.outputs = {name: bits_of(binary(name)) for name in names}
+    made.outputs |= {name: bits_of(unary(name)) for name in ("absf", "negf", "ceil", "floor", "sqrt")}
+    made.outputs |= {f"{name} nan": bits_of(binary(name, flags=["nan"])) for name in ("maxf", "minf")}
     if element is not F64:
-        made.outputs["fma"] = _bits(lambda f, v: f.op("fma", lhs=v[0], rhs=v[1], acc=v[2]))
+        made.outputs["fma"] = bits_of(lambda f, v: f.op("fma", lhs=v[0], rhs=v[1], acc=v[2]))
     if element is F32:
-        made.outputs |= {f"{name} ftz": _bits(_binary(name, flags=["ftz"])) for name in ("addf", "mulf", "maxf")}
+        made.outputs |= {f"{name} ftz": bits_of(binary(name, flags=["ftz"])) for name in ("addf", "mulf", "maxf")}
     for predicate, order in itertools.product(PREDICATES, ("ordered", "unordered")):
-        made.outputs[f"cmpf {predicate} {order}"] = _as_byte(_binary("cmpf", pred=predicate, fcmp=order))
+        made.outputs[f"cmpf {predicate} {order}"] = _as_byte(binary("cmpf", pred=predicate, fcmp=order))
     return made
 
 
@@ -256,22 +256,22 @@ def _functions(element: ScalarType) -> Family:
     a, b = source.uniform(-6, 6, LANES), source.uniform(-3, 3, LANES)
     inputs = [(element, _stored(element, values)) for values in (a, b, np.abs(a) + 0.01)]
     made = Family(f"functions-{element.name}", inputs)
-    made.outputs = {n: _unary(n) for n in ("exp", "exp2", "sin", "cos", "tan", "sinh", "cosh", "tanh")}
+    made.outputs = {n: unary(n) for n in ("exp", "exp2", "sin", "cos", "tan", "sinh", "cosh", "tanh")}
     made.outputs |= {n: (lambda f, v, n=n: f.op(n, s=v[2])) for n in ("log", "log2", "rsqrt")}  # type: ignore[misc]
     made.outputs["fpowf"] = lambda f, v: f.op("fpowf", lhs=v[2], rhs=v[1])
-    made.outputs["atan2"] = _binary("atan2")
-    made.outputs["remf"] = _binary("remf")
+    made.outputs["atan2"] = binary("atan2")
+    made.outputs["remf"] = binary("remf")
     return made
 
 
 def _float_conversions(element: ScalarType) -> Family:
-    made = Family(f"conversions-{element.name}", _floats(element, 8, 2)[:1])
+    made = Family(f"conversions-{element.name}", float_inputs(element, 8, 2)[:1])
     for other in FLOATS:
         if other is not element:
-            made.outputs[f"ftof {other.name}"] = _bits(_unary("ftof", results=[tile(other, LANES)]))
+            made.outputs[f"ftof {other.name}"] = bits_of(unary("ftof", results=[tile(other, LANES)]))
     for other, sign in itertools.product(INTEGERS, SIGNS):
         to = {"sgn": sign, "flags": ["sat"], "results": [tile(other, LANES)]}
-        made.outputs[f"ftoi sat {sign} {other.name}"] = _unary("ftoi", **to)
+        made.outputs[f"ftoi sat {sign} {other.name}"] = unary("ftoi", **to)
     return made
 
 
@@ -314,7 +314,7 @@ def _whole_tiles() -> Family:
 
 
 # ---------------------------------------------------------------------------------------------------- kernels
-def _problem(family: Family) -> Problem:
+def problem_of(family: Family) -> Problem:
     elements: dict[str, ScalarType] = {}
     module = ModuleBuilder((13, 4))
     # The types of the outputs are known once they are built: once for the types, once for the entry.

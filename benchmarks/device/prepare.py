@@ -41,6 +41,7 @@ from tileverify.results import Verdict
 from tileverify.verifier.claim import ConcreteArray
 
 from .ops import op_problems
+from .roundings import rounding_problems
 
 ARCHITECTURE: Final = "sm_90"
 
@@ -73,7 +74,7 @@ def prepare(folder: Path) -> int:
     problems = [
         *((label.id, kind, problem(units[str(label.file), label.kernel, label.launch], numbers))
           for kind, label, numbers in _chosen()),
-        *((name, "ops", given) for name, given in op_problems()),
+        *((name, "ops", given) for name, given in (*op_problems(), *rounding_problems())),
     ]  # fmt: skip
     cases = []
     for number, (name, kind, given) in enumerate(problems):

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.device.compare import GUARD, Launcher, distance, main
 from benchmarks.device.ops import op_problems
 from benchmarks.device.prepare import RACY, parameters_of
+from benchmarks.device.roundings import rounding_problems
 from tests.corpus.problems import Problem, interpret, problem
 from tests.corpus.references import NUMBERS
 
@@ -65,7 +66,9 @@ def test_parameters_are_passed_as_the_entry_takes_them() -> None:
     assert launcher._bytes(passed[2], bases, kept) == (bases[places["out"]] + GUARD).to_bytes(8, "little")
 
 
-@pytest.mark.parametrize("given", [pytest.param(given, id=name) for name, given in op_problems()])
+@pytest.mark.parametrize(
+    "given", [pytest.param(given, id=name) for name, given in (*op_problems(), *rounding_problems())]
+)
 def test_op_kernels_are_defined_on_all_their_inputs(given: Problem) -> None:
     """Undefined behaviour on one lane would make the whole comparison with the device worthless."""
     run = interpret(given)

@@ -109,7 +109,8 @@ def test_conversion_between_floats() -> None:
     assert tiny.data[0] == 16
     assert tiny.taint is not None
     assert tiny.taint.tolist() == [0, APPROXIMATE]
-    assert approximate(to(scalar("tf32"), 1 + 2**-12, rnd="zero"))
+    assert to(scalar("tf32"), 1 + 2**-11 + 2**-12, rnd="zero").data.tolist() == [1.0]
+    assert to(scalar("tf32"), 1 + 2**-11, rnd="nearest_away").data.tolist() == [1 + 2**-10]
 
 
 def test_products_of_scaled_small_floats() -> None:

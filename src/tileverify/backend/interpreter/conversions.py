@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ...frontend.bytecode.model import Op
+from ...frontend.bytecode.model import Op, ScalarType
 from .floats import EXACT_ROUNDING
-from .formats import from_bits, largest_finite, round_to, to_bits
+from .formats import MINIFLOATS, from_bits, largest_finite, round_to, to_bits
 from .integers import bits_of
+from .rounding import DIRECTED, NEAREST, exact_integer, exact_value, rounded
 from .tiles import scalar_type
-from .values import APPROXIMATE, UNSPECIFIED, Tile, as_signed, storage, with_taint, wrapped
+from .values import APPROXIMATE, UNSPECIFIED, Array, Tile, as_signed, storage, with_taint, wrapped
 
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule
 
-EXACT_INTEGERS: Final = 1 << 53
-"""Up to here f64 holds every integer."""
+EXACT_MODES: Final = NEAREST | DIRECTED
 
 
 def _extend(run: BlockRun, op: Op) -> Tile:
@@ -54,28 +54,32 @@ def _bitcast(run: BlockRun, op: Op) -> Tile:
 
 def _integer_to_float(run: BlockRun, op: Op) -> Tile:
     source, element = run.tile(op, "s"), scalar_type(op.result)
-    number = source.data
+    number = source.data.view(np.uint8) if source.data.dtype == np.bool_ else source.data
     if op.attributes["sgn"] == "signed":
-        number = np.asarray(as_signed(number, bits_of(op.value("s"))))
-    if element.name in ("f32", "f64"):
-        result = number.astype(np.float32 if element.name == "f32" else np.float64)
-        twice = np.zeros(number.shape, np.bool_)
-    else:
-        result = np.asarray(round_to(number.astype(np.float64), element))
-        twice = np.abs(number.astype(np.float64)) > EXACT_INTEGERS
-    unlike = twice | (np.abs(number.astype(np.float64)) > largest_finite(element))
-    if op.attributes["rnd"] != EXACT_ROUNDING:
-        unlike = unlike | (result.astype(np.float64) != number.astype(np.float64))
-    return Tile(np.asarray(result), with_taint(source.taint, np.asarray(unlike), APPROXIMATE))
+        number = np.asarray(as_signed(source.data, bits_of(op.value("s"))))
+    exact, mode = exact_integer(number), op.attributes["rnd"]
+    return Tile(rounded(exact, element, mode), _doubtful(source.taint, exact.nearest, element, mode))
 
 
 def _float_to_float(run: BlockRun, op: Op) -> Tile:
-    source, element = run.tile(op, "s"), scalar_type(op.result)
-    result = np.asarray(round_to(source.data, element))
-    unlike = np.abs(source.data) > largest_finite(element)
-    if op.attributes["rnd"] != EXACT_ROUNDING:
-        unlike = unlike | ((result != source.data) & ~np.isnan(source.data))
-    return Tile(result, with_taint(source.taint, np.asarray(unlike), APPROXIMATE))
+    source, element, mode = run.tile(op, "s"), scalar_type(op.result), op.attributes["rnd"]
+    if mode == EXACT_ROUNDING:
+        result = np.asarray(round_to(source.data, element))
+    else:
+        result = rounded(exact_value(source.data), element, mode)
+    return Tile(result, _doubtful(source.taint, source.data, element, mode))
+
+
+def _doubtful(taint: Array | None, data: Array, element: ScalarType, mode: str) -> Array | None:
+    """The taint of a conversion: no rule says what becomes of values that a small format does not reach."""
+    if element.name not in MINIFLOATS:
+        return taint if mode in EXACT_MODES else with_taint(taint, np.ones(data.shape, np.bool_), APPROXIMATE)
+    beyond = np.abs(data) > largest_finite(element)
+    if element.name == "f4E2M1FN":
+        beyond = beyond | np.isnan(data)
+    elif element.name == "f8E8M0FNU":
+        beyond = beyond | ~(data >= 2.0**-127)
+    return with_taint(taint, np.asarray(beyond), APPROXIMATE)
 
 
 def _float_to_integer(run: BlockRun, op: Op) -> Tile:

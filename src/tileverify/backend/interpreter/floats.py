@@ -1,7 +1,8 @@
-"""Float ops.  Exact where NumPy's arithmetic is IEEE's; every other result is marked approximate.
+"""Float ops.  Exact where NumPy's arithmetic is IEEE's or `rounding` is; every other result is marked approximate.
 
-A narrow format is computed in float32 and rounded once more, which equals rounding once for + - * / and sqrt
-because float32 has more than twice its precision plus two bits (Figueroa, "When is double rounding innocuous?").
+To nearest even, a narrow format is computed in float32 and rounded once more, which equals rounding once for + - * /
+and sqrt because float32 has more than twice its precision plus two bits (Figueroa, "When is double rounding
+innocuous?").
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
-from .formats import round_to
+from .formats import round_to, to_odd_f64
 from .integers import COMPARISONS, bits_of
+from .rounding import DIRECTED, Exact, exact_fused, exact_product, exact_quotient, exact_root, exact_sum, rounded
 from .tiles import scalar_type
 from .values import APPROXIMATE, Array, Tile, as_signed, joint_taint
 
@@ -36,48 +38,71 @@ def _finish(op: Op, data: Array, element: ScalarType, taint: Array | None, exact
     return result if exact else result.tainted(APPROXIMATE)
 
 
-# ----------------------------------------------------------------------------------------- fused product
-def fused(a: Array, b: Array, c: Array) -> tuple[Array, bool]:
-    """``a * b + c`` rounded once into f64 with round-to-odd (exact flag true), for carriers up to f32.
+def _needs_exact(op: Op) -> bool:
+    return op.attributes["rnd"] in DIRECTED or ("ftz" in op.flags and op.attributes["rnd"] == EXACT_ROUNDING)
 
-    The f64 product of two f32 values is exact; the sum's error is recovered (Knuth's TwoSum) and made sticky in the
-    last bit, so that the final rounding sees it.  For f64 operands the product already rounds: not exact.
-    """
-    if a.dtype == np.float64:
-        return np.asarray(a * b + c), False
-    product, addend = a.astype(np.float64) * b, c.astype(np.float64)
-    total = np.asarray(product + addend)
-    kept = total - product
-    error = (product - (total - kept)) + (addend - kept)
-    even = (total.view(np.uint64) & np.uint64(1)) == 0
-    toward = np.where(error > 0, np.inf, -np.inf)
-    sticky = np.isfinite(total) & (error != 0) & even
-    return np.where(sticky, np.nextafter(total, toward), total), True
+
+def _exactly(op: Op, exact: Exact, element: ScalarType, taint: Array | None) -> Tile:
+    """What a flushing op flushes is subnormal before it is rounded (seen on an H100)."""
+    result = rounded(exact, element, op.attributes["rnd"])
+    if "ftz" in op.flags:
+        small = exact.below(float(np.finfo(np.float32).smallest_normal))
+        result = np.where(small, np.copysign(np.float32(0), result), result)
+    return Tile(result, taint)
 
 
 # ------------------------------------------------------------------------------------------------- rules
-def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
+def _arithmetic(nearest: Callable[[Array, Array], Array], exact: Callable[[Array, Array], Exact]) -> Rule:
     def rule(run: BlockRun, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-        data = compute(flushed(op, lhs.data), flushed(op, rhs.data))
-        exact = op.attributes.get("rnd", EXACT_ROUNDING) == EXACT_ROUNDING
-        return _finish(op, data, scalar_type(op.result), joint_taint(lhs, rhs), exact)
+        a, b, taint = flushed(op, lhs.data), flushed(op, rhs.data), joint_taint(lhs, rhs)
+        element = scalar_type(op.result)
+        if _needs_exact(op):
+            return _exactly(op, exact(a, b), element, taint)
+        return _finish(op, nearest(a, b), element, taint, op.attributes["rnd"] == EXACT_ROUNDING)
 
     return rule
 
 
+def _difference(a: Array, b: Array) -> Exact:
+    return exact_sum(a, -b)
+
+
 def _fma(run: BlockRun, op: Op) -> Tile:
     lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
-    data, exact = fused(flushed(op, lhs.data), flushed(op, rhs.data), flushed(op, acc.data))
-    exact = exact and op.attributes["rnd"] == EXACT_ROUNDING
-    return _finish(op, data, scalar_type(op.result), joint_taint(lhs, rhs, acc), exact)
+    a, b, c = (flushed(op, tile.data) for tile in (lhs, rhs, acc))
+    element, taint = scalar_type(op.result), joint_taint(lhs, rhs, acc)
+    if _needs_exact(op) or element.bits == 64:
+        return _exactly(op, exact_fused(a, b, c), element, taint)
+    return _finish(op, fused(a, b, c), element, taint, op.attributes["rnd"] == EXACT_ROUNDING)
+
+
+def fused(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` for carriers up to f32, rounded to odd into f64, so that rounding to nearest equals rounding once.
+
+    The f64 product of two f32 values is exact.
+    """
+    return to_odd_f64(a.astype(np.float64) * b, c.astype(np.float64))
+
+
+def _root(run: BlockRun, op: Op) -> Tile:
+    source = run.tile(op, "s")
+    data, element = flushed(op, source.data), scalar_type(op.result)
+    if _needs_exact(op):
+        return _exactly(op, exact_root(data), element, source.taint)
+    return _finish(op, np.sqrt(data), element, source.taint, op.attributes["rnd"] == EXACT_ROUNDING)
+
+
+def _remainder(run: BlockRun, op: Op) -> Tile:
+    """A remainder is a number of the format: nothing is rounded."""
+    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+    return _finish(op, np.fmod(lhs.data, rhs.data), scalar_type(op.result), joint_taint(lhs, rhs), True)
 
 
 def _unary(compute: Callable[[Array], Array], exact: bool) -> Rule:
     def rule(run: BlockRun, op: Op) -> Tile:
         source = run.tile(op, "s")
-        same = exact and op.attributes.get("rnd", EXACT_ROUNDING) == EXACT_ROUNDING
-        return _finish(op, compute(flushed(op, source.data)), scalar_type(op.result), source.taint, same)
+        return _finish(op, compute(flushed(op, source.data)), scalar_type(op.result), source.taint, exact)
 
     return rule
 
@@ -125,15 +150,15 @@ def _reciprocal_root(data: Array) -> Array:
 
 
 RULES: Final[dict[str, Rule]] = {
-    "addf": _binary(np.add),
-    "subf": _binary(np.subtract),
-    "mulf": _binary(np.multiply),
-    "divf": _binary(np.divide),
+    "addf": _arithmetic(np.add, exact_sum),
+    "subf": _arithmetic(np.subtract, _difference),
+    "mulf": _arithmetic(np.multiply, exact_product),
+    "divf": _arithmetic(np.divide, exact_quotient),
     "fma": _fma,
     "maxf": _extreme(np.fmax, np.maximum, 1),
     "minf": _extreme(np.fmin, np.minimum, -1),
     "cmpf": _compare,
-    "remf": _binary(np.fmod),
+    "remf": _remainder,
     "fpowf": _approximate(np.power),
     "atan2": _approximate(np.arctan2),
     "fpowi": _integer_power,
@@ -141,7 +166,7 @@ RULES: Final[dict[str, Rule]] = {
     "negf": _unary(np.negative, True),
     "ceil": _unary(np.ceil, True),
     "floor": _unary(np.floor, True),
-    "sqrt": _unary(np.sqrt, True),
+    "sqrt": _root,
     "rsqrt": _unary(_reciprocal_root, False),
     "exp": _unary(np.exp, False),
     "exp2": _unary(np.exp2, False),

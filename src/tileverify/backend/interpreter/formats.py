@@ -79,6 +79,13 @@ def _encode_minifloat(data: Array, name: str) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ encoding
+def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum and its error (Knuth), if nothing overflows."""
+    total = np.asarray(a + b)
+    part = total - a
+    return total, np.asarray((a - (total - part)) + (b - part))
+
+
 def to_odd_f32(data: Array) -> Array:
     """f64 values as f32, rounded to odd: a later rounding to fewer bits then equals rounding once."""
     if data.dtype == np.float32:
@@ -88,6 +95,14 @@ def to_odd_f32(data: Array) -> Array:
     even = (nearest.view(np.uint32) & np.uint32(1)) == 0
     toward = np.where(back < data, np.float32(np.inf), np.float32(-np.inf))
     return np.where((back != data) & even & np.isfinite(data), np.nextafter(nearest, toward), nearest)
+
+
+def to_odd_f64(a: Array, b: Array) -> Array:
+    """``a + b`` in f64 with what does not fit made sticky in the last bit: rounded to odd."""
+    total, error = two_sum(a, b)
+    even = (total.view(np.uint64) & np.uint64(1)) == 0
+    toward = np.where(error > 0, np.inf, -np.inf)
+    return np.where(np.isfinite(total) & (error != 0) & even, np.nextafter(total, toward), total)
 
 
 def _chop_f32(data: Array, dropped: int) -> Array:
@@ -146,7 +161,10 @@ def raw_to_storage(raw: Array, element: ScalarType) -> Array:
 
 
 def round_to(data: Array, element: ScalarType) -> Array:
-    """``data`` (float32 or float64) rounded to nearest even into ``element``, as a carrier."""
+    """``data`` (float32 or float64) rounded to nearest even into ``element``, as a carrier.
+
+    Minifloats saturate, infinities too: no rule says so, but an H100 does it (f8E4M3FN, f8E5M2).
+    """
     match element.name:
         case "f64":
             return data.astype(np.float64, copy=False)
@@ -154,6 +172,9 @@ def round_to(data: Array, element: ScalarType) -> Array:
             return data.astype(np.float32, copy=False)
         case "tf32":
             return _chop_f32(data, 13).view(np.float32).reshape(data.shape)
+        case name if name in MINIFLOATS:
+            largest = largest_finite(element)
+            return np.asarray(from_bits(to_bits(np.clip(data, -largest, largest), element), element))
         case _:
             return np.asarray(from_bits(to_bits(data, element), element), carrier(element))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -29,7 +28,7 @@ def counting_floats(launch: ConcreteLaunch) -> dict[str, Array]:
     Formats with fewer exact integers repeat sooner.  What a witness gives contents to keeps them.
     """
     groups: dict[str, list[ConcreteArray]] = {}
-    for name, array in _named(launch):
+    for name, array in launch.named_arrays():
         groups.setdefault(array.allocation or name, []).append(array)
     found = {}
     for number, (allocation, arrays) in enumerate(groups.items()):
@@ -37,12 +36,6 @@ def counting_floats(launch: ConcreteLaunch) -> dict[str, Array]:
         if 0 < size <= MOST_BYTES and len({array.dtype for array in arrays}) == 1 and all(map(_blank, arrays)):
             found[allocation] = _counting(arrays[0].dtype, size, APART * number)
     return found
-
-
-def _named(launch: ConcreteLaunch) -> Iterator[tuple[str, ConcreteArray]]:
-    yield from launch.arrays.items()
-    for name, arrays in launch.lists.items():
-        yield from ((f"{name}[{number}]", array) for number, array in enumerate(arrays))
 
 
 def _blank(array: ConcreteArray) -> bool:

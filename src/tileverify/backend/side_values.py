@@ -146,8 +146,7 @@ class _Reading:
     """Reads elements of ``array``, as numbers of the type that an op accesses."""
 
     def __init__(self, launch: ConcreteLaunch, array: str) -> None:
-        listed = {f"{name}[{k}]": one for name, arrays in launch.lists.items() for k, one in enumerate(arrays)}
-        described = {**launch.arrays, **listed}.get(array)
+        described = dict(launch.named_arrays()).get(array)
         self._unsigned = described is not None and described.dtype.startswith("u")
 
     def __call__(self, op: Op, lane: Lane) -> str | None:

@@ -41,8 +41,6 @@ def no_device(launch: Mapping[str, Any]) -> str | None:
     code = launch["claim"]["code"]
     if code not in RACES:
         return f"{code} is not tried on a GPU: an access outside its array may end the process"
-    if launch["lists"]:
-        return "lists of arrays are not tried on a GPU"
     try:
         import torch
     except ImportError:
@@ -78,6 +76,8 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
     for _ in range(times):
         memory = {name: torch.from_numpy(data).cuda() for name, data in before.items()}
         addresses = {name: tensor.data_ptr() for name, tensor in memory.items()}
+        tables = {name: torch.from_numpy(table).cuda() for name, table in _descriptors(concrete, addresses).items()}
+        addresses |= {name: table.data_ptr() for name, table in tables.items()}
         function.launch(concrete.grid, _values(bound, concrete, meaning, addresses))
         torch.cuda.synchronize()
         outcomes[b"".join(tensor.cpu().numpy().tobytes() for tensor in memory.values())] += 1
@@ -88,7 +88,7 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
 def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
     """The initial bytes of every argument's memory."""
     dtypes: dict[str, set[str]] = {}
-    for name, array in launch.arrays.items():
+    for name, array in launch.named_arrays():
         dtypes.setdefault(array.allocation or name, set()).add(array.dtype)
     source = np.random.default_rng(0)
     allocations: dict[str, Allocation] = {each.name: each for each in bound.image.allocations if each.name in dtypes}
@@ -105,6 +105,18 @@ def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
     return contents
 
 
+def _descriptors(launch: ConcreteLaunch, addresses: Mapping[str, int]) -> dict[str, Any]:
+    """What a list argument points to: a row of 64-bit words for every array, its address, sizes and strides."""
+    tables = {}
+    for name, arrays in launch.lists.items():
+        rows = [
+            (addresses[array.allocation or f"{name}[{number}]"] + array.byte_offset, *array.shape, *array.strides)
+            for number, array in enumerate(arrays)
+        ]
+        tables[name] = np.array(rows or [(0,)], np.int64)  # torch gives no memory to nothing
+    return tables
+
+
 def _values(
     bound: BoundLaunch, launch: ConcreteLaunch, meaning: Sequence[EntryParameter], addresses: Mapping[str, int]
 ) -> list[bytes]:
@@ -114,7 +126,9 @@ def _values(
         assert isinstance(value.type, TileType)
         assert isinstance(argument, Tile)
         element = value.type.element
-        if parameter.role is Role.POINTER:
+        if parameter.role is Role.LIST_POINTER:
+            values.append(addresses[parameter.argument].to_bytes(8, "little"))
+        elif parameter.role is Role.POINTER:
             array = launch.arrays[parameter.argument]
             address = addresses[array.allocation or parameter.argument] + array.byte_offset
             values.append(address.to_bytes(8, "little"))

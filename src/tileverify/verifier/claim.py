@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -42,6 +42,12 @@ class ConcreteLaunch:
     scalars: Mapping[str, int]
     lists: Mapping[str, tuple[ConcreteArray, ...]] = field(default_factory=dict)
     floats: Mapping[str, float] = field(default_factory=dict)
+
+    def named_arrays(self) -> Iterator[tuple[str, ConcreteArray]]:
+        """Every array by its name, those of lists as ``xs[0]``."""
+        yield from self.arrays.items()
+        for name, arrays in self.lists.items():
+            yield from ((f"{name}[{number}]", array) for number, array in enumerate(arrays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,8 +147,56 @@ def _rope(a: Arrays, _: Values) -> Arrays:
     return {"q": np.concatenate([low * cos - high * sin, high * cos + low * sin], axis=3)}
 
 
+def _fold_pairs(a: Arrays, _: Values) -> Arrays:
+    pairs = a["x"].reshape(-1, 2, 128)
+    return {"x": np.stack([pairs.sum(axis=1), pairs[:, 1]], axis=1).reshape(-1)}
+
+
+def _fill_symmetric(a: Arrays, _: Values) -> Arrays:
+    tile = np.arange(len(a["out"])) // 16
+    return {"out": np.maximum(tile[:, None], tile)}
+
+
+def _fill_chunk(a: Arrays, v: Values) -> Arrays:
+    return {"out": np.arange(len(a["out"])) // (64 * v["count"])}
+
+
+def _own_totals(a: Arrays, _: Values) -> Arrays:
+    parts = np.pad(a["x"], (0, -len(a["x"]) % 256)).reshape(-1, 256).sum(axis=1)
+    return {"out": a["out"] + parts}
+
+
+def _pack(a: Arrays, _: Values) -> Arrays:
+    return {"packed": np.concatenate([a["q"], a["k"], a["v"]], axis=1)}
+
+
+def _sum_past_and_append(a: Arrays, v: Values) -> Arrays:
+    past, cache = v["past"], a["cache"].copy()
+    cache[past : past + len(a["new"])] = a["new"]
+    return {"cache": cache, "out": a["new"] + a["cache"][:past].sum(axis=0)}
+
+
+def _fill_then_clear_rest(a: Arrays, v: Values) -> Arrays:
+    tile = np.arange(len(a["out"])) // 128
+    return {"out": np.where(tile < v["kept"], tile, 0)}
+
+
+def _fill_first_128_of_rows(a: Arrays, v: Values) -> Arrays:
+    row, column = np.divmod(np.arange(len(a["out"])), v["width"])
+    return {"out": np.where(column < 128, row, a["out"])}
+
+
+def _add_gradient(a: Arrays, _: Values) -> Arrays:
+    table, ids = a["table"].copy(), a["ids"]
+    known = (ids >= 0) & (ids < len(table))
+    np.add.at(table, ids[known], a["gradient"][known])
+    return {"table": table}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
+    "add_gradient": _add_gradient,
+    "add_gradient_plainly": _add_gradient,
     "add_one": lambda a, v: {"out": a["x"] + 1},
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
     "append": _append,
@@ -158,22 +206,44 @@ REFERENCES: Final[dict[str, Reference]] = {
     "clear_even_halves": _clear_even_halves,
     "constant_step": _copy,
     "copy_2d": _copy,
+    "copy_and_mark": lambda a, v: {"out": a["x"], "marks": 4 * np.arange(len(a["marks"]))},
     "copy_in_chunks": _copy,
+    "copy_rounded_shares": _copy,
     "copy_rows": _first_columns(512, lambda x: x),
+    "copy_shares": _copy,
     "double": lambda a, v: {"out": 2 * a["x"]},
     "embedding": _embedding,
+    "fifth_clears_first_tile": _copy,
     "fill": _fill,
     "fill_by_byte_counter": _clear_first_half,
+    "fill_chunk": _fill_chunk,
+    "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
     "fill_row": lambda a, v: {"out": np.full_like(a["out"], v["value"])},
+    "fill_rows": _fill_first_128_of_rows,
+    "fill_rows_spilling": _fill_first_128_of_rows,
+    "fill_symmetric": _fill_symmetric,
+    "fill_then_clear_rest": _fill_then_clear_rest,
+    "fill_then_double": lambda a, v: {"out": np.arange(len(a["out"])) // 128 * 2},
+    "first_writes_total": lambda a, v: {"out": a["x"], "total": np.full(1, -(-len(a["x"]) // 128))},
     "flash_attention": _attention,
+    "fold_pairs": _fold_pairs,
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
     "large_copy": _copy,
+    "largest": lambda a, v: {"out": np.maximum(a["out"], a["x"].max())},
     "layer_norm": _layer_norm,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "matmul": _product,
     "matmul_swizzled": _product,
+    "move_or_double": lambda a, v: {"moved": a["x"], "out": 2 * a["x"]},
     "negate_rows": _first_columns(128, np.negative),
+    "own_clipped": lambda a, v: {"out": np.arange(len(a["out"])) // 128},
+    "own_moved_back": lambda a, v: {"out": np.arange(len(a["out"])) // 128},
+    "own_totals_in_block_scope": _own_totals,
+    "own_with_step": lambda a, v: {"out": np.arange(len(a["out"])) // 128 % v["step"]},
+    "pack": _pack,
+    "pack_by_parts": _pack,
+    "pack_by_parts_unmasked": _pack,
     "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
@@ -193,7 +263,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "split_k": lambda a, v: {"C": a["C"] + a["A"] @ a["B"]},
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
+    "sum_past_and_append": _sum_past_and_append,
     "total": lambda a, v: {"out": a["out"] + a["x"].sum()},
+    "total_device_and_system": lambda a, v: {"out": a["out"] + a["x"].sum()},
     "transpose": lambda a, v: {"out": a["x"].T},
     "vector_add": lambda a, v: {"out": a["x"] + a["y"]},
     "write_at": _write_at,
@@ -268,5 +340,31 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "showcase/softmax.py::softmax[any-rows]": Numbers({"M": 9, "N": 1500}),
     "showcase/transpose.py::transpose[any-size]": Numbers({"M": 200, "N": 100}),
     "showcase/vector_add.py::vector_add[any-size]": Numbers({"N": 5000}),
+    "twins/chosen_block.py::first_writes_total[any-size]": Numbers({"N": 700}),
+    "twins/chosen_block.py::fifth_clears_first_tile[five-tiles]": Numbers({"N": 600}),
+    "twins/chunked_prefill.py::sum_past_and_append[any-past]": Numbers({"T": 4, "S": 12, "past": 5}),
+    "twins/clamped_tail.py::own_clipped[any-size]": Numbers({"N": 700}),
+    "twins/clamped_tail.py::own_moved_back[whole-tiles]": Numbers({"N": 512}),
+    "twins/contiguous_shares.py::copy_shares[up-to-1024-blocks]": Numbers({"N": 1500}, grid=(5, 1, 1)),
+    "twins/contiguous_shares.py::copy_rounded_shares[up-to-60-blocks]": Numbers({"N": 1500}, grid=(5, 1, 1)),
+    "twins/embedding_gradient.py::add_gradient[any-ids]": Numbers({"T": 30, "V": 20, "D": 100}),
+    "twins/embedding_gradient.py::add_gradient_plainly[distinct-ids]": Numbers({"T": 30, "V": 28, "D": 100}),
+    "twins/fold.py::fold_pairs[whole-pairs]": Numbers({"N": 1024}),
+    "twins/largest.py::largest[whole-tiles]": Numbers({"N": 1024}),
+    "twins/mirrored_tiles.py::fill_symmetric[any-size]": Numbers({"N": 70}),
+    "twins/overhang.py::fill_rows[any-width]": Numbers({"M": 7, "W": 100}),
+    "twins/overhang.py::fill_rows_spilling[wide-rows]": Numbers({"M": 7, "W": 150}),
+    "twins/pack_qkv.py::pack[any-width]": Numbers({"M": 5, "D": 100}),
+    "twins/pack_qkv.py::pack_by_parts[any-width]": Numbers({"M": 5, "D": 100}),
+    "twins/pack_qkv.py::pack_by_parts_unmasked[as-wide-as-a-tile]": Numbers({"M": 5}),
+    "twins/partial_masks.py::fill_masked[any-size]": Numbers({"N": 500}),
+    "twins/roles.py::move_or_double[any-size]": Numbers({"N": 700}),
+    "twins/runtime_step.py::own_with_step[at-least-the-grid]": Numbers({"N": 700, "step": 3}, grid=(3, 1, 1)),
+    "twins/scopes.py::total_device_and_system[any-size]": Numbers({"N": 1000}),
+    "twins/scopes.py::own_totals_in_block_scope[one-accumulator-each]": Numbers({"N": 1000}),
+    "twins/symbolic_trips.py::fill_chunk[any-count]": Numbers({"G": 5, "count": 3}),
+    "twins/two_outputs.py::copy_and_mark[any-size]": Numbers({"N": 700}),
+    "twins/two_passes.py::fill_then_double[up-to-132-blocks]": Numbers({"N": 1000}),
+    "twins/two_passes.py::fill_then_clear_rest[kept-is-a-multiple-of-the-grid]": Numbers({"N": 1500, "kept": 4}),
 }
 """By label id: sizes that give several blocks and, where the contract allows it, tiles that stick out."""

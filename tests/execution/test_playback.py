@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -245,6 +246,16 @@ def test_faults_that_a_gpu_does_not_survive_are_not_tried() -> None:
     assert finding.witness is not None
     assert finding.witness.launch is not None
     assert "may end the process" in (no_device(finding.witness.launch) or "")
+
+
+def test_launches_that_are_too_large_to_repeat_are_not_tried() -> None:
+    (finding, *_) = check_unit(unit("racy.py")).findings
+    assert finding.witness is not None
+    assert finding.witness.launch is not None
+    launch, claim = claim_from_json(finding.witness.launch)
+    large = replace(launch, arrays={**launch.arrays, "x": ConcreteArray("f32", (1 << 28,), (1,))})
+    assert "more than 1024 MiB" in (no_device(claim_to_json(large, claim)) or "")
+    assert "MiB" not in (no_device(finding.witness.launch) or "")
 
 
 def test_damaged_reproductions_say_so() -> None:

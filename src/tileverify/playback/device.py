@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..backend.interpreter import BoundLaunch, bind_launch
+from ..backend.interpreter.arguments import extent_bytes
 from ..backend.interpreter.formats import to_bits
 from ..backend.interpreter.memory import Allocation
 from ..backend.interpreter.values import Tile
@@ -28,7 +29,7 @@ from ..execution.elements import rounded
 from ..frontend.bytecode.model import PointerType, TileType
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import EntryParameter, Role
-from ..verifier.claim import ConcreteLaunch
+from ..verifier.claim import ConcreteLaunch, claim_from_json
 from .replaying import Parameter, entry_parameters, load
 
 RACES: Final = ("TV101", "TV102", "TV103", "TV201", "TV202")
@@ -41,6 +42,8 @@ def no_device(launch: Mapping[str, Any]) -> str | None:
     code = launch["claim"]["code"]
     if code not in RACES:
         return f"{code} is not tried on a GPU: an access outside its array may end the process"
+    if _bytes_needed(claim_from_json(launch)[0]) > MOST_BYTES:
+        return f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often"
     try:
         import torch
     except ImportError:
@@ -59,7 +62,7 @@ def no_device(launch: Mapping[str, Any]) -> str | None:
 def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, Any], times: int) -> int:
     """How many of ``times`` launches left memory that differs from what most of them left.
 
-    :raises UsageError: tileiras or the driver refuses the kernel, or the launch needs more than `MOST_BYTES`.
+    :raises UsageError: tileiras or the driver refuses the kernel.
     """
     import torch
 
@@ -85,6 +88,14 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
 
 
 # --------------------------------------------------------------------------------------------- the launch
+def _bytes_needed(launch: ConcreteLaunch) -> int:
+    sizes: dict[str, int] = {}
+    for name, array in launch.named_arrays():
+        place = array.allocation or name
+        sizes[place] = max(sizes.get(place, 0), array.byte_offset + extent_bytes(array))
+    return sum(sizes.values())
+
+
 def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
     """The initial bytes of every argument's memory."""
     dtypes: dict[str, set[str]] = {}
@@ -92,8 +103,6 @@ def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
         dtypes.setdefault(array.allocation or name, set()).add(array.dtype)
     source = np.random.default_rng(0)
     allocations: dict[str, Allocation] = {each.name: each for each in bound.image.allocations if each.name in dtypes}
-    if sum(each.size for each in allocations.values()) > MOST_BYTES:
-        raise UsageError(f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often")
     contents = {}
     for name, allocation in allocations.items():
         data = allocation.initial(np.arange(allocation.size))

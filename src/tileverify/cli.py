@@ -309,6 +309,12 @@ def _heading(unit: KernelUnit) -> str:
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--unproved", is_flag=True, help="Run the kernel even if it is not proved.")
 @click.option("--keep-going", is_flag=True, help="Go on past undefined behaviour and stores of unspecified values.")
+@click.option(
+    "--explore",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Run under N schedules; show races and results that depend on the order of blocks and accesses.",
+)
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for the proof.")
 @click.pass_context
@@ -325,6 +331,7 @@ def run(
     spec: Path | None,
     unproved: bool,
     keep_going: bool,
+    explore: int | None,
     no_cache: bool,
     timeout: float | None,
 ) -> None:
@@ -333,7 +340,12 @@ def run(
     Sizes, scalars and contents that are not given are chosen within the contract.  A kernel that is not proved is
     refused with the exit code of `check`, a launch outside the contract with exit code 2.  The run ends at the first
     undefined behaviour, and where an unspecified value decides something or would be stored.
+
+    With --explore the launch runs many times and nothing is saved: the exit code is 1 if a race, undefined behaviour
+    or a result that depends on the schedule was seen.
     """
+    if explore is not None and save is not None:
+        raise UsageError("--explore runs the launch many times, there is no one result to --save")
     named_sizes = {name: _whole(f"--size {name}", text) for name, text in _pairs("--size", sizes)}
     axes = None if grid is None else tuple(_whole("--grid", axis) for axis in grid.split(","))
     if save is not None and save.suffix == ".npz":
@@ -359,6 +371,13 @@ def run(
         spec=spec,
         check=CheckOptions(timeout_s=timeout, cache=None if no_cache else default_folder()),
     )
+    if explore is not None:
+        from .execution.explored import explore_target, explored_text
+
+        with Working(live=False):
+            explored = explore_target(target, options, explore)
+        emit(explored_text(explored))
+        context.exit(0 if explored.exploration.faultless else 1)
     try:
         with Working(live=False):
             result = run_target(target, options)

@@ -15,7 +15,18 @@ from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer,
 from tileverify.frontend.bytecode.model import Entry, Module, Value
 from tileverify.verifier.claim import ConcreteArray
 
-from .concurrent import at, kernel, last_block_sums, locked_increment, look_back, message, number, plus, wait_until
+from .concurrent import (
+    at,
+    equal,
+    kernel,
+    last_block_sums,
+    locked_increment,
+    look_back,
+    message,
+    number,
+    plus,
+    wait_until,
+)
 from .helpers import array, hand_made, launch, pointers
 from .test_schedules import NAMES, wait_for
 
@@ -60,6 +71,7 @@ def test_the_text_names_race_outcomes_and_schedules() -> None:
         "    store in block (1, 0, 0): line store_ptr_tko",
         "two outcomes: (1) blocks in order; (2) blocks in reverse order",
         "    a[0]: (1) 11  (2) 10",
+        "    1 element of a differs",
         "1 race; the outcome depends on the schedule",
     ]
 
@@ -178,6 +190,23 @@ def test_undefined_behaviour_is_reported_once() -> None:
     assert [event.code for event in found.events] == ["TV302"]
     assert found.codes == {"TV302"}
     assert "TV302: store_ptr_tko leaves a" in found.text()
+
+
+def test_failed_assertions_and_stored_garbage_are_remarks() -> None:
+    def build(f: BodyBuilder, parameters: Sequence[Value], bid: Value) -> None:
+        old, _ = f.op("atomic_rmw_tko", ptr=parameters[0], arg=number(f, 1), ord="relaxed", scope="device", mode="add")
+        f.op("assert", c=equal(f, old, bid), msg="in order")
+        local = f.op("alloca", num_elem=1, align=4, results=[tile(pointer(I32))])
+        f.op("store_ptr_tko", ptr=at(f, parameters[1], bid), val=f.op("load_ptr_tko", ptr=local)[0])
+
+    found = explored(kernel(2, build), 2)
+    assert [(remark.text, remark.op.name, str(remark.schedule)) for remark in found.remarks] == [
+        ("a value that the specification leaves open reaches the written value of store_ptr_tko", "store_ptr_tko",
+         "blocks in order"),
+        ("assertion 'in order' fails", "assert", "blocks in reverse order"),
+    ]  # fmt: skip
+    assert not found.races
+    assert not found.faultless
 
 
 def test_a_spent_budget_is_said() -> None:

@@ -15,10 +15,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ..frontend.bytecode.model import Entry, Module, Op
+from ..frontend.bytecode.traverse import walk
 from ..frontend.sources.launch import EntryParameter
 from ..verifier.claim import Block, ConcreteLaunch
 from .interpreter import Budget, bind_launch
-from .interpreter.access_log import DynamicAccess
+from .interpreter.access_log import BlockLog, DynamicAccess
 from .interpreter.conflicts import loops_around
 from .interpreter.faults import BudgetSpent, EndlessLoop
 from .interpreter.interleaving import ScheduledRun, run_schedule
@@ -66,9 +67,18 @@ class SeenEvent:
     """Undefined behaviour, with the first block and schedule that showed it."""
 
     code: str
-    op: str
-    offset: int
+    op: Op
     message: str
+    block: Block
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRemark:
+    """A failed assertion or a stored value that the specification leaves open; a run goes on behind them."""
+
+    text: str
+    op: Op
     block: Block
     schedule: Schedule
 
@@ -107,6 +117,7 @@ class Exploration:
     schedules: tuple[Schedule, ...]
     races: tuple[SeenRace, ...]
     events: tuple[SeenEvent, ...]
+    remarks: tuple[SeenRemark, ...]
     stops: tuple[SeenStop, ...]
     outcomes: tuple[SeenOutcome, ...]
     unfinished: tuple[Schedule, ...] = ()
@@ -123,8 +134,9 @@ class Exploration:
 
     @property
     def faultless(self) -> bool:
-        """No race, no undefined behaviour, no stop, one result."""
-        return self.agrees and not (self.races or self.events or self.stops or self.unfinished)
+        """No race, no undefined behaviour, no remark, no stop, one result."""
+        seen = (self.races, self.events, self.remarks, self.stops, self.unfinished)
+        return self.agrees and not any(seen)
 
     def text(self, place: Place | None = None) -> str:
         """A few lines for people; ``place`` names the source position of an op."""
@@ -148,7 +160,7 @@ def explore(
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in contents.items()}
     wanted = list(_all_blocks(launch.grid)) if blocks is None else list(blocks)
     steps = Budget(budget)
-    collected = _Collected(launch, loops_around(entry.body))
+    collected = _Collected(launch, entry)
     unfinished: list[Schedule] = []
     for schedule in chosen:
         bound = bind_launch(module, entry, parameters, launch, data)
@@ -161,6 +173,7 @@ def explore(
         chosen,
         tuple(collected.races.values()),
         tuple(collected.events.values()),
+        tuple(collected.remarks.values()),
         tuple(collected.stops.values()),
         tuple(collected.outcomes),
         tuple(unfinished),
@@ -174,11 +187,13 @@ def _all_blocks(grid: Block) -> Iterable[Block]:
 class _Collected:
     """What was seen so far, each thing once."""
 
-    def __init__(self, launch: ConcreteLaunch, loops: Mapping[Op, tuple[Op, ...]]) -> None:
+    def __init__(self, launch: ConcreteLaunch, entry: Entry) -> None:
         self._launch = launch
-        self._loops = loops
+        self._loops = loops_around(entry.body)
+        self._ops = {op.offset: op for op in walk(entry.body)}
         self.races: dict[tuple[str, Op, Op | None], SeenRace] = {}
         self.events: dict[tuple[str, int], SeenEvent] = {}
+        self.remarks: dict[tuple[str, Op], SeenRemark] = {}
         self.stops: dict[str, SeenStop] = {}
         self.outcomes: list[SeenOutcome] = []
         self._kept: list[ScheduledRun] = []
@@ -186,8 +201,10 @@ class _Collected:
     def add(self, run: ScheduledRun, budget: Budget) -> None:
         for log in run.trace.logs:
             for event in log.events:
-                seen = SeenEvent(event.code, event.op, event.offset, event.message, log.block, run.schedule)
+                seen = SeenEvent(event.code, self._ops[event.offset], event.message, log.block, run.schedule)
                 self.events.setdefault((event.code, event.offset), seen)
+            for text, op in self._remarks(log):
+                self.remarks.setdefault((text, op), SeenRemark(text, op, log.block, run.schedule))
         self._add_stops(run)
         try:
             races = find_races(run.trace, self._loops, budget)
@@ -197,6 +214,12 @@ class _Collected:
             for race in races:
                 self._add_race(race, run)
         self._add_outcome(run)
+
+    def _remarks(self, log: BlockLog) -> Iterator[tuple[str, Op]]:
+        for failure in log.assertions:
+            yield f"assertion '{failure.message}' fails", failure.op
+        for use in log.open_uses:
+            yield f"{use.what} reaches the {use.use} of {use.op}", self._ops[use.offset]
 
     def _add_stops(self, run: ScheduledRun) -> None:
         reasons: dict[str, list[Block]] = {}
@@ -256,12 +279,18 @@ def _lines(exploration: Exploration, place: Place) -> Iterator[str]:
         if race.second is None:
             yield "    two lanes of this store write it"
     for event in exploration.events:
-        where = f"in block {event.block}, {event.op} at {event.offset:#x}"
-        yield f"{event.code}: {event.message}, {where}, seen with {event.schedule}"
+        yield f"{event.code}: {event.message}, seen with {event.schedule}"
+        yield f"    in block {event.block}: {place(event.op)}"
+    for remark in exploration.remarks:
+        yield f"{remark.text}, seen with {remark.schedule}"
+        yield f"    in block {remark.block}: {place(remark.op)}"
     for stop in exploration.stops:
         yield from _stop_lines(stop)
-    for outcome in exploration.outcomes:
-        yield from _outcome_lines(exploration.schedules[0], outcome)
+    for number, outcome in enumerate(exploration.outcomes):
+        if number == 0:
+            yield from _outcome_lines(exploration.schedules[0], outcome)
+        else:
+            yield f"another outcome with {outcome.schedule}: {_counts(outcome)}"
     for schedule in exploration.unfinished:
         yield f"not run, for the budget is spent: {schedule}"
     yield _verdict(exploration)
@@ -278,8 +307,12 @@ def _outcome_lines(first: Schedule, outcome: SeenOutcome) -> Iterator[str]:
     for difference in outcome.differences:
         for element in difference.elements:
             yield f"    {element.element}: (1) {_shown(element.first)}  (2) {_shown(element.second)}"
-        if difference.count > len(difference.elements):
-            yield f"    {difference.array}: {difference.count} elements differ"
+    yield f"    {_counts(outcome)}"
+
+
+def _counts(outcome: SeenOutcome) -> str:
+    counts = (f"{each.count} element{'s' if each.count != 1 else ''} of {each.array}" for each in outcome.differences)
+    return f"{', '.join(counts)} differ" + ("" if sum(d.count for d in outcome.differences) > 1 else "s")
 
 
 def _shown(value: float | int | None) -> str:
@@ -303,6 +336,7 @@ __all__ = [
     "SeenEvent",
     "SeenOutcome",
     "SeenRace",
+    "SeenRemark",
     "SeenStop",
     "explore",
     "op_place",

@@ -18,7 +18,7 @@ from .interpreter.memory import Origin
 from .interpreter.ordering import spread
 from .interpreter.values import UNSPECIFIED, Array
 
-SHOWN: Final = 8
+SHOWN: Final = 4
 """Elements of one array that a difference spells out."""
 ROUNDING: Final = 1 << 10
 """Units in the last place, of the largest value nearby, that sums in another order may be apart."""
@@ -88,7 +88,9 @@ def _summed(run: ScheduledRun) -> set[int]:
     """Allocations with atomic float sums, whose rounding depends on their order."""
     origins = run.memory.image.origins
     return {
-        origins[access.origin].allocation for access in _accesses(run) if access.op.attributes.get("mode") == "addf"
+        origins[access.origin].allocation
+        for access in _accesses(run)
+        if access.op.attributes.get("mode") == "addf" or access.op.attributes.get("red") == "add"
     }
 
 

@@ -19,6 +19,7 @@ from ..backend.interpreter.conduct import KEEP_GOING, RUN
 from ..check import CheckOptions, check_unit, display_path, entry_of
 from ..errors import TileVerifyError, UsageError
 from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.discover import SourceFailure, discover
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import KernelUnit
@@ -111,12 +112,23 @@ class RunResult:
     seconds: float
 
 
-def run_target(target: str, options: RunOptions) -> RunResult:
-    """Check and run the one kernel and launch that ``target`` names.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked kernel with a launch of its contract, ready to run.  ``values``: the names of the contract."""
+
+    unit: KernelUnit
+    verdict: KernelResult
+    module: Module
+    entry: Entry
+    inputs: Inputs
+    values: Mapping[str, int]
+
+
+def prepare(target: str, options: RunOptions) -> Prepared:
+    """Check the one kernel and launch that ``target`` names, and make its inputs.
 
     :raises NotProved: it is not proved, and ``unproved`` is not set.
-    :raises KernelFault: undefined behaviour, or an unspecified value that decides or is written.
-    :raises UsageError: no or several launches, inputs outside the contract, a launch that the interpreter cannot run.
+    :raises UsageError: no or several launches, inputs outside the contract.
     """
     unit = _one_unit(target, options.spec)
     verdict = check_unit(unit, options.check)
@@ -126,26 +138,40 @@ def run_target(target: str, options: RunOptions) -> RunResult:
         raise NotProved(_refusal(target, verdict), exit_code=Report((verdict,), "", "").exit_code)
     contract = Contract(unit.launch, verdict.requires)
     inputs = make_inputs(contract, _given(unit, options))
-    started = time.perf_counter()
     module = decode(unit.bytecode, file=display_path(unit.file))
-    entry = entry_of(module, unit)
+    values = {name: inputs.values[name] for name in (*contract.sizes, *contract.scalars)}
+    return Prepared(unit, verdict, module, entry_of(module, unit), inputs, values)
+
+
+def run_target(target: str, options: RunOptions) -> RunResult:
+    """Check and run the one kernel and launch that ``target`` names.
+
+    :raises NotProved: it is not proved, and ``unproved`` is not set.
+    :raises KernelFault: undefined behaviour, or an unspecified value that decides or is written.
+    :raises UsageError: no or several launches, inputs outside the contract, a launch that the interpreter cannot run.
+    """
+    prepared = prepare(target, options)
+    unit, verdict, inputs = prepared.unit, prepared.verdict, prepared.inputs
+    started = time.perf_counter()
     conduct = KEEP_GOING if options.keep_going else RUN
     try:
         with np.errstate(all="ignore"):
-            run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, conduct)
+            run = execute_launch(
+                prepared.module, prepared.entry, unit.parameters, inputs.launch, inputs.memory, conduct
+            )
     except InterpreterStop as stop:
-        raise UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {stop}") from None
-    messages = Messages(entry, run.told)
+        raise cannot_run(unit, stop) from None
+    messages = Messages(prepared.entry, run.told)
     if run.stopped is not None:
         fault = messages.fault(run, proved=verdict.verdict is Verdict.PROVED)
         if fault is None:
-            raise UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {run.stopped}")
+            raise cannot_run(unit, run.stopped)
         raise fault
     return RunResult(
         verdict=verdict,
         backend=BACKEND,
         grid=inputs.launch.grid,
-        values={name: inputs.values[name] for name in (*contract.sizes, *contract.scalars)},
+        values=prepared.values,
         floats=inputs.launch.floats,
         arrays=tuple(_written(run, inputs)),
         generated=inputs.generated,
@@ -170,6 +196,11 @@ def _one_unit(target: str, spec: Path | None) -> KernelUnit:
         more = ", ..." if len(units) > 4 else ""
         raise UsageError(f"'{target}' names {len(units)} launches; run one of them: {named}{more}")
     return units[0]
+
+
+def cannot_run(unit: KernelUnit, stop: InterpreterStop) -> UsageError:
+    """The error of a launch that the interpreter cannot run."""
+    return UsageError(f"the {BACKEND} cannot run this launch of {_name(unit)}: {stop}")
 
 
 def _name(unit: KernelUnit) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..reports.plain import printable
-from ..results import Verdict
+from ..results import KernelResult, Verdict
+from ..verifier.claim import Block
 from .elements import ML_DTYPES
 from .run import RunResult, WrittenArray
 
@@ -15,14 +16,8 @@ _HEADINGS = ("array", "shape", "dtype", "written", "crc32", "min", "max")
 def run_text(result: RunResult) -> str:
     """Verdict, backend, launch, and one line for every array."""
     verdict = result.verdict
-    blocks = result.grid[0] * result.grid[1] * result.grid[2]
-    lines = [
-        f"{verdict.file}::{verdict.kernel} [{verdict.launch}]: {verdict.verdict.value}",
-        f"ran on: {result.backend}, {blocks} block{'s' if blocks != 1 else ''} in {result.seconds:.2f} s",
-        f"launch: grid ({', '.join(map(str, result.grid))}){_named({**result.values, **result.floats})}",
-    ]
-    if result.generated:
-        lines.append(f"generated from seed {result.seed}: {', '.join(result.generated)}")
+    lines = heading(verdict, f"ran on: {result.backend}, {blocks(result.grid)} in {result.seconds:.2f} s",
+                    result.grid, {**result.values, **result.floats}, result.generated, result.seed)  # fmt: skip
     lines += ["", *_table([_HEADINGS, *map(_row, result.arrays)])]
     for array in result.arrays:
         if array.unspecified:
@@ -33,6 +28,25 @@ def run_text(result: RunResult) -> str:
     elif any(event.startswith("undefined behaviour") for event in result.events):
         lines.append("this contradicts the proof: please report it with the kernel and this launch")
     return _lines(lines) + printed_text(result.printed)
+
+
+def heading(
+    verdict: KernelResult, how: str, grid: Block, values: Mapping[str, float], generated: Sequence[str], seed: int
+) -> list[str]:
+    """Which kernel, how it ran, with which launch."""
+    lines = [
+        f"{verdict.file}::{verdict.kernel} [{verdict.launch}]: {verdict.verdict.value}",
+        how,
+        f"launch: grid ({', '.join(map(str, grid))}){_named(values)}",
+    ]
+    if generated:
+        lines.append(f"generated from seed {seed}: {', '.join(generated)}")
+    return lines
+
+
+def blocks(grid: Block) -> str:
+    count = grid[0] * grid[1] * grid[2]
+    return f"{count} block{'s' if count != 1 else ''}"
 
 
 def told_text(printed: Sequence[str], assertions: Sequence[str]) -> str:

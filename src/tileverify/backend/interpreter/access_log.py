@@ -191,6 +191,11 @@ class BlockLog:
     assertions: list[FailedAssertion] = field(default_factory=list)
     time: int = 0
 
+    @property
+    def silent(self) -> bool:
+        """Whether there was nothing to report but accesses."""
+        return not (self.events or self.left_out or self.open_uses)
+
     def tick(self) -> int:
         self.time += 1
         return self.time

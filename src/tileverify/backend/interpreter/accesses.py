@@ -144,53 +144,81 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
 
 
 # ----------------------------------------------------------------------------------------- view accesses
-def _view_index(run: BlockRun, op: Op, view: TileView) -> tuple[list[tuple[int, Array]], int]:
-    """Per view dimension: where its tile starts, and its lanes relative to that (unsigned, in elements).
+@dataclass(frozen=True, slots=True)
+class TileAxis:
+    """Where a tile lies along one view dimension, in elements of its tensor dimension ``dim``.
 
-    The second result is the taint of what the view and its index depend on.
+    Lane i is at ``start + i``, or at ``start + rows[i]`` (unsigned) along the sparse dimension of a gather view.
     """
+
+    dim: int
+    start: int
+    length: int
+    rows: Array | None = None
+
+    @property
+    def first(self) -> int:
+        return self.start + (0 if self.rows is None else int(self.rows[0]))
+
+    @property
+    def last(self) -> int:
+        """The largest coordinate of a lane."""
+        return self.start + (self.length - 1 if self.rows is None else int(self.rows.max()))
+
+    def inside(self, size: int) -> tuple[Array | slice, Array]:
+        """The lanes below ``size``, and their coordinates relative to ``start``."""
+        room = min(max(size - self.start, 0), (1 << 63) - 1)
+        if self.rows is None:
+            count = min(self.length, room)
+            return slice(0, count), np.arange(count)
+        lanes = np.flatnonzero(self.rows < room)
+        return lanes, self.rows[lanes]
+
+
+def _tile_axes(run: BlockRun, op: Op, view: TileView) -> tuple[list[TileAxis], int]:
+    """The axes of the accessed tile, and the taint of what the view and its index depend on."""
     taint = view.tensor.taint
     kind = view.type
-    starts: list[tuple[int, Array]] = []
-    for axis, value in enumerate(op.group("index")):
+    axes: list[TileAxis] = []
+    for axis, (value, dim) in enumerate(zip(op.group("index"), _dim_map(view), strict=True)):
         tile = run.values[value]
         assert isinstance(tile, Tile)
         taint |= taint_bits(tile.taint)
-        lanes = np.arange(kind.tile[axis], dtype=np.int64)
+        length = kind.tile[axis]
         if isinstance(kind, GatherScatterViewType) and axis == kind.sparse_dim:
-            rows = tile.data.astype(np.uint64)
-            rows = np.minimum(rows, np.uint64((1 << 63) - 1))  # beyond any shape either way
-            starts.append((0, rows.reshape(-1).view(np.int64)))
+            rows = np.minimum(tile.data.astype(np.uint64), np.uint64((1 << 63) - 1))  # beyond any shape either way
+            axes.append(TileAxis(dim, 0, length, rows.reshape(-1).view(np.int64)))
         elif isinstance(kind, GatherScatterViewType):
-            starts.append((int(tile.data), lanes))
+            axes.append(TileAxis(dim, int(tile.data), length))
         else:
-            step = kind.tile[axis] if isinstance(kind, PartitionViewType) else kind.traversal[axis]
-            starts.append((int(tile.data) * step, lanes))
-    return starts, taint
+            step = length if isinstance(kind, PartitionViewType) else kind.traversal[axis]
+            axes.append(TileAxis(dim, int(tile.data) * step, length))
+    return axes, taint
 
 
-def _check_view(run: BlockRun, op: Op, view: TileView, starts: list[tuple[int, Array]]) -> bool:
+def _check_view(run: BlockRun, op: Op, view: TileView, axes: list[TileAxis]) -> bool:
     """Record a tile index outside the index space and broken in-bounds promises; false if nothing may be accessed."""
     kind, tensor = view.type, view.tensor
-    dim_map = _dim_map(view)
-    first = [0] * len(tensor.shape)
-    for axis, (start, lanes) in enumerate(starts):
-        first[dim_map[axis]] = start + int(lanes[0])
-    place = sum(at * stride for at, stride in zip(first, tensor.strides, strict=True))
-    corner = tensor.base + place * tensor.element.bytes
+
+    def undefined(code: str, message: str) -> None:
+        first = [0] * len(tensor.shape)
+        for axis in axes:
+            first[axis.dim] = axis.first
+        place = sum(at * stride for at, stride in zip(first, tensor.strides, strict=True))
+        corner = tensor.base + place * tensor.element.bytes
+        run.undefined(op, code, message, tensor.origin, corner, tuple(first))
+
     promised = op.attributes.get("inbounds") or ()
-    for axis, (start, lanes) in enumerate(starts):
-        size = tensor.shape[dim_map[axis]]
-        if axis < len(promised) and promised[axis] and start + int(lanes.max()) >= size:
-            message = f"the tile leaves dimension {axis} of size {size}"
-            run.undefined(op, "TV303", message, tensor.origin, corner, tuple(first))
+    for number, axis in enumerate(axes):
+        size = tensor.shape[axis.dim]
+        if number < len(promised) and promised[number] and axis.last >= size:
+            undefined("TV303", f"the tile leaves dimension {number} of size {size}")
     if isinstance(kind, GatherScatterViewType):
         return True
     steps = kind.tile if isinstance(kind, PartitionViewType) else kind.traversal
-    for axis, ((start, _), space) in enumerate(zip(starts, index_space(view), strict=True)):
-        if start // steps[axis] >= space:
-            message = f"tile index {start // steps[axis]} of {space} tiles along dimension {axis}"
-            run.undefined(op, "TV301", message, tensor.origin, corner, tuple(first))
+    for number, (axis, step, space) in enumerate(zip(axes, steps, index_space(view), strict=True)):
+        if axis.start // step >= space:
+            undefined("TV301", f"tile index {axis.start // step} of {space} tiles along dimension {number}")
             return False
     return True
 
@@ -208,40 +236,27 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
     view = run.tile_view(op, "view")
     tensor = view.tensor
     addressable(op, tensor.element)
-    starts, taint = _view_index(run, op, view)
+    axes, taint = _tile_axes(run, op, view)
     open_ = np.asarray(taint & run.conduct.open, np.uint8)
     if open_:
         run.leave_out(op, open_, "index", [tensor.origin])
         return [], open_
-    if not _check_view(run, op, view, starts):
+    if not _check_view(run, op, view, axes):
         return [], None
     width, base = tensor.element.bytes, tensor.base
     region: list[Array | slice] = []
-    axes: list[Array] = []
-    for (start, lanes), k in zip(starts, _dim_map(view), strict=True):
-        room = tensor.shape[k] - start
-        live = lanes < min(max(room, 0), (1 << 63) - 1)
-        if not live.any():
+    offsets: list[Array] = []
+    for axis in axes:
+        lanes, coordinates = axis.inside(tensor.shape[axis.dim])
+        if not len(coordinates):
             return [], None
-        region.append(slice(None) if live.all() else np.flatnonzero(live))
-        kept, stride = lanes[live], tensor.strides[k] * width
-        if (start + int(kept.max())) * stride >= 1 << 62:
+        region.append(lanes)
+        stride, last = tensor.strides[axis.dim] * width, int(coordinates.max())
+        if (axis.start + last) * stride >= 1 << 62:
             raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
-        base += start * stride
-        axes.append(kept * np.int64(stride) if kept.max() else kept)
-    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(axes), width), _mesh(region)), None
-
-
-def _mesh(region: list[Array | slice]) -> tuple[Any, ...]:
-    """An index that selects the product of the regions: slices as they are, index arrays made orthogonal."""
-    if sum(not isinstance(part, slice) for part in region) <= 1:
-        return tuple(
-            part if isinstance(part, slice) or part[-1] - part[0] + 1 != len(part) else slice(part[0], part[-1] + 1)
-            for part in region
-        )
-    if all(isinstance(part, slice) or part[-1] - part[0] + 1 == len(part) for part in region):
-        return tuple(part if isinstance(part, slice) else slice(part[0], part[-1] + 1) for part in region)
-    raise NotModelled("a view with two sparse dimensions")
+        base += axis.start * stride
+        offsets.append(coordinates * np.int64(stride) if last else coordinates)
+    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(offsets), width), tuple(region)), None
 
 
 def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]) -> list[Reach]:

@@ -34,13 +34,17 @@ class Exit:
 
 def execute(run: BlockRun, block: Block) -> Exit:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
-    values, turn = run.values, run.turn
+    values, turn, computed = run.values, run.turn, run.program.computed
     for op in block.ops:
         name = op.name
         rule = RULES.get(name)
         if rule is not None:
-            if turn is None or op.declaration.effect not in ACCESSING:
+            if op in computed:
+                result = computed[op]
+            elif turn is None or op.declaration.effect not in ACCESSING:
                 result = rule(run, op)
+                if op in run.program.uniform and run.log.silent:
+                    computed[op] = result
             else:
                 result = turn.perform(run, op, rule)
             cost = OP_COST

@@ -15,6 +15,7 @@ from .conduct import REPLAY, Conduct, open_use
 from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .memory import Memory
 from .provenance import poison_source
+from .uniform import uniform_ops
 from .values import (
     UNKNOWN_ORIGIN,
     Array,
@@ -60,19 +61,22 @@ class Budget:
 
 @dataclass(slots=True)
 class Program:
-    """One entry, with what all its blocks share: decoded constants and global variables by name.
+    """One entry, with what all its blocks share: global variables by name, and values.
 
-    ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).
+    ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).  ``uniform``: ops that give the
+    same in every block; ``computed`` holds what they gave, for ops that had nothing to report.
     """
 
     module: Module
     entry: Entry
     globals: dict[str, int] = field(default_factory=dict)
-    constants: dict[Op, Tile] = field(default_factory=dict)
+    computed: dict[Op, Result] = field(default_factory=dict)
     inert: frozenset[Op] = field(init=False)
+    uniform: frozenset[Op] = field(init=False)
 
     def __post_init__(self) -> None:
         self.inert = inert_assumptions(self.entry)
+        self.uniform = uniform_ops(self.entry)
 
 
 @dataclass(slots=True)

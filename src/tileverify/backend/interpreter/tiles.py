@@ -52,10 +52,7 @@ def constant_tile(constant: Constant) -> Tile:
 
 
 def _constant(run: BlockRun, op: Op) -> Tile:
-    known = run.program.constants.get(op)
-    if known is None:
-        known = run.program.constants[op] = constant_tile(op.attributes["value"])
-    return known
+    return constant_tile(op.attributes["value"])
 
 
 def _iota(run: BlockRun, op: Op) -> Tile:

@@ -48,8 +48,8 @@ class Table:
         return (race.code, first) if race.second is None else (race.code, first, self.names[race.second.op])
 
 
-def parsed(text: str, loop: str = "") -> Table:
-    """The trace of a table; the ops named in ``loop`` stand in one loop."""
+def parsed(text: str, loop: str = "", *, sources: bool = True) -> Table:
+    """The trace of a table; the ops named in ``loop`` stand in one loop.  ``sources``: check ``reads-from``."""
     rows = [line.split() for line in text.strip().splitlines() if line.strip()]
     around = _op("loop", 0)
     ops: dict[str, Op] = {}
@@ -85,7 +85,8 @@ def parsed(text: str, loop: str = "") -> Table:
         events[name] = blocks.index(int(block)), len(log.accesses) - 1
         order.append(events[name])
     trace = Trace(tuple(logs[block] for block in blocks), tuple(order))
-    _check_sources(trace, rows, {event: name for name, event in events.items()})
+    if sources:
+        _check_sources(trace, rows, {event: name for name, event in events.items()})
     loops = {op: (around,) if site in loop.split() else () for site, op in ops.items()}
     return Table(trace, {op: site for site, op in ops.items()}, loops)
 

@@ -58,32 +58,46 @@ class _Sequence:
     """A release sequence on one location: its releases, the last one first, and what they publish.
 
     ``everywhere`` is what any scope that covers all blocks learns; ``inside`` what a block learns from its own
-    releases, of whatever scope.
+    releases, of whatever scope.  A head that ``acquires`` as well publishes what it learnt itself.
     """
 
     head: Event
     covering: bool
+    acquires: bool
     before: _Sequence | None
     everywhere: Known
     inside: Mapping[int, Known]
 
     @classmethod
-    def extended(cls, before: _Sequence | None, head: Event, covering: bool, known: Known) -> _Sequence:
-        everywhere = NOTHING if before is None else before.everywhere
-        inside = dict[int, Known]() if before is None else dict(before.inside)
+    def extended(cls, before: _Sequence | None, head: Event, access: DynamicAccess, known: Known) -> _Sequence:
+        covering, acquires = covers(access), access.ordering in ACQUIRES
+        everywhere, inside = NOTHING, dict[int, Known]()
+        if before is not None:
+            everywhere, inside = before.everywhere, dict(before.inside)
+            if acquires:
+                known = _joined(known, before.learnt(head[0], covering))
         inside[head[0]] = _joined(inside.get(head[0], NOTHING), known)
-        return cls(head, covering, before, _joined(everywhere, known) if covering else everywhere, inside)
+        everywhere = _joined(everywhere, known) if covering else everywhere
+        return cls(head, covering, acquires, before, everywhere, inside)
 
     def learnt(self, block: int, covering: bool) -> Known:
         own = self.inside.get(block, NOTHING)
         return _joined(self.everywhere, own) if covering else own
 
     def has(self, release: Event, block: int, covering: bool) -> bool:
-        """``release`` is part of it and its scope and that of an acquire in ``block`` include each other."""
+        """An acquire in ``block`` observes ``release``, itself or through heads that acquire.
+
+        Along each step the scopes of the two include each other's block.
+        """
+        readers = {(block, covering)}
         part: _Sequence | None = self
         while part is not None:
-            if part.head == release:
-                return release[0] == block or (covering and part.covering)
+            owner = part.head[0]
+            if any(reader == owner or (wide and part.covering) for reader, wide in readers):
+                if part.head == release:
+                    return True
+                if part.acquires:
+                    readers.add((owner, part.covering))
             part = part.before
         return False
 
@@ -236,7 +250,7 @@ class _Sweep:
         assert access.writes is not None
         self._end(access.writes)
         if access.ordering in RELEASES:
-            head = _Sequence.extended(None, event, covers(access), self.order.published(event))
+            head = _Sequence.extended(None, event, access, self.order.published(event))
             _, at = self._elements(access.writes)
             self.last[at] = self._note(_Written(event, access.writes.width, head))
 
@@ -277,7 +291,7 @@ class _Sweep:
         for number, rows in groups:
             sequence = sources.get(number)
             if access.ordering in RELEASES:
-                sequence = _Sequence.extended(sequence, event, covers(access), self.order.published(event))
+                sequence = _Sequence.extended(sequence, event, access, self.order.published(event))
             if sequence is not None:
                 self.last[at[rows]] = self._note(_Written(event, footprint.width, sequence))
 

@@ -193,11 +193,39 @@ def _add_gradient(a: Arrays, _: Values) -> Arrays:
     return {"table": table}
 
 
+def _fill_range(a: Arrays, v: Values) -> Arrays:
+    tile = np.arange(len(a["out"])) // 64 - v["start"]
+    blocks = min(132, len(a["out"]))
+    return {"out": np.where((tile >= 0) & (tile < v["length"]), tile % blocks, a["out"])}
+
+
+def _fill_by_one_number(a: Arrays, _: Values) -> Arrays:
+    rows, columns = (np.arange(size) // 16 for size in a["out"].shape)
+    return {"out": (3 * rows[:, None] + columns) % 2}
+
+
+def _swap(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"].reshape(-1, 2, 128)[:, ::-1].reshape(-1)}
+
+
+def _copy_previous(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.concatenate([a["out"][:128], a["x"][:-128]])}
+
+
+def _add_optional_bias(a: Arrays, v: Values) -> Arrays:
+    return {"out": a["x"] + a["bias"] if v["use_bias"] else a["x"]}
+
+
+def _negate_first_tiles(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.where(np.arange(len(a["x"])) < 384, -a["x"], a["out"])}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
     "add_gradient_plainly": _add_gradient,
     "add_one": lambda a, v: {"out": a["x"] + 1},
+    "add_optional_bias": _add_optional_bias,
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
     "append": _append,
     "append_at": _append_at,
@@ -208,16 +236,22 @@ REFERENCES: Final[dict[str, Reference]] = {
     "copy_2d": _copy,
     "copy_and_mark": lambda a, v: {"out": a["x"], "marks": 4 * np.arange(len(a["marks"]))},
     "copy_in_chunks": _copy,
+    "copy_previous_if_any": _copy_previous,
     "copy_rounded_shares": _copy,
     "copy_rows": _first_columns(512, lambda x: x),
     "copy_shares": _copy,
+    "copy_skipping": _copy,
     "double": lambda a, v: {"out": 2 * a["x"]},
+    "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "embedding": _embedding,
     "fifth_clears_first_tile": _copy,
     "fill": _fill,
     "fill_by_byte_counter": _clear_first_half,
+    "fill_by_one_number": _fill_by_one_number,
     "fill_chunk": _fill_chunk,
     "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
+    "fill_own_row": lambda a, v: {"out": np.broadcast_to(np.arange(len(a["out"]))[:, None], a["out"].shape)},
+    "fill_range": _fill_range,
     "fill_row": lambda a, v: {"out": np.full_like(a["out"], v["value"])},
     "fill_rows": _fill_first_128_of_rows,
     "fill_rows_spilling": _fill_first_128_of_rows,
@@ -236,6 +270,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "matmul": _product,
     "matmul_swizzled": _product,
     "move_or_double": lambda a, v: {"moved": a["x"], "out": 2 * a["x"]},
+    "negate_first_tiles": _negate_first_tiles,
     "negate_rows": _first_columns(128, np.negative),
     "own_clipped": lambda a, v: {"out": np.arange(len(a["out"])) // 128},
     "own_moved_back": lambda a, v: {"out": np.arange(len(a["out"])) // 128},
@@ -247,6 +282,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
+    "refine": lambda a, v: {"out": np.arange(len(a["out"])) // 8 % 2},
     "relu": lambda a, v: {"x": np.maximum(a["x"], 0)},
     "relu_into": _relu_into,
     "reverse_rows": lambda a, v: {"out": a["x"][:, ::-1]},
@@ -264,6 +300,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_past_and_append": _sum_past_and_append,
+    "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
+    "swap": _swap,
     "total": lambda a, v: {"out": a["out"] + a["x"].sum()},
     "total_device_and_system": lambda a, v: {"out": a["out"] + a["x"].sum()},
     "transpose": lambda a, v: {"out": a["x"].T},
@@ -281,16 +319,22 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    "contract/access_behind_flag.py::add_optional_bias[bias-if-used]": Numbers({"N": 700, "B": 700, "use_bias": 1}),
+    "contract/access_behind_flag.py::add_optional_bias[no-bias]": Numbers({"N": 700, "use_bias": 0}),
     "contract/any_grid.py::add_one[any-grid]": Numbers({"N": 300}, grid=(3, 1, 1)),
     "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
+    "contract/fewer_blocks_than_tiles.py::negate_first_tiles[prefix]": Numbers({"N": 700}, grid=(3, 1, 1)),
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
     "order/loop_carried.py::running_sum[whole-tiles]": Numbers({"M": 6, "N": 640}),
     "order/parallel_stores.py::fill_row[any-size]": Numbers({"M": 5, "N": 300, "value": 2.5}),
     "order/same_array_twice.py::relu_into[compiler-told]": Numbers({"N": 700}),
     "order/scratch_row.py::scratch_row[any-rows]": Numbers({"M": 9}),
     "order/two_stores.py::store_twice[any-size]": Numbers({"N": 500}),
+    "out_of_bounds/asserted_bound.py::double_asserted[one-block-for-each-tile]": Numbers({"N": 700}),
     "out_of_bounds/byte_counter.py::fill_by_byte_counter[128-lanes]": Numbers({}),
     "out_of_bounds/unsigned_positions.py::look_up_bytes[whole-table]": Numbers({"N": 384}),
+    "out_of_bounds/upper_bound_only.py::copy_previous_if_any[any-size]": Numbers({"N": 700}),
+    "out_of_bounds/wrong_axis_bound.py::sum_rows_by_wrong_axis[square]": Numbers({"N": 100}),
     "race_free/axpy.py::axpy[any-size]": Numbers({"N": 1300, "alpha": 0.75}),
     "race_free/axpy.py::axpy[one-million]": Numbers({"alpha": -1.5}),
     "race_free/batched_matmul.py::batched_matmul[any-size]": Numbers({"Q": 3, "M": 100, "N": 72, "K": 136}),
@@ -352,6 +396,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/fold.py::fold_pairs[whole-pairs]": Numbers({"N": 1024}),
     "twins/largest.py::largest[whole-tiles]": Numbers({"N": 1024}),
     "twins/mirrored_tiles.py::fill_symmetric[any-size]": Numbers({"N": 70}),
+    "twins/mixed_coordinates.py::fill_by_one_number[three-columns]": Numbers({"M": 70}),
+    "twins/nested_tiles.py::refine[tiles-of-half-a-slab]": Numbers({"N": 160}),
     "twins/overhang.py::fill_rows[any-width]": Numbers({"M": 7, "W": 100}),
     "twins/overhang.py::fill_rows_spilling[wide-rows]": Numbers({"M": 7, "W": 150}),
     "twins/pack_qkv.py::pack[any-width]": Numbers({"M": 5, "D": 100}),
@@ -359,9 +405,13 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/pack_qkv.py::pack_by_parts_unmasked[as-wide-as-a-tile]": Numbers({"M": 5}),
     "twins/partial_masks.py::fill_masked[any-size]": Numbers({"N": 500}),
     "twins/roles.py::move_or_double[any-size]": Numbers({"N": 700}),
+    "twins/rows_without_block.py::fill_own_row[three-blocks-too-many]": Numbers({"M": 7}),
     "twins/runtime_step.py::own_with_step[at-least-the-grid]": Numbers({"N": 700, "step": 3}, grid=(3, 1, 1)),
     "twins/scopes.py::total_device_and_system[any-size]": Numbers({"N": 1000}),
     "twins/scopes.py::own_totals_in_block_scope[one-accumulator-each]": Numbers({"N": 1000}),
+    "twins/skipped_iteration.py::copy_skipping[any-size]": Numbers({"M": 4, "N": 300}),
+    "twins/subrange.py::fill_range[range-inside]": Numbers({"N": 1500, "start": 2, "length": 15}),
+    "twins/swapped_pairs.py::swap[whole-pairs]": Numbers({"N": 1024}),
     "twins/symbolic_trips.py::fill_chunk[any-count]": Numbers({"G": 5, "count": 3}),
     "twins/two_outputs.py::copy_and_mark[any-size]": Numbers({"N": 700}),
     "twins/two_passes.py::fill_then_double[up-to-132-blocks]": Numbers({"N": 1000}),

@@ -553,6 +553,22 @@ def test_a_third_block_that_does_not_pass_it_on() -> None:
     )
 
 
+def test_two_acquires_that_are_joined() -> None:
+    # L waits for both acquires, which do not wait for each other.
+    check(
+        """
+        0 W store weak    -      x[0:4] - -
+        0 R store release device f[0:4] W -
+        1 V store weak    -      y[0:4] - -
+        1 S store release device g[0:4] V -
+        2 A load  acquire device f[0:4] - R
+        2 B load  acquire device g[0:4] - S
+        2 L load  weak    -      x[0:4] A+B W
+        2 M load  weak    -      y[0:4] A+B V
+        """
+    )
+
+
 def test_back_to_the_first_block() -> None:
     # Block 0's own store and load are related by no token, but through block 1 and back.
     check(

@@ -27,7 +27,7 @@ from .concurrent import (
     plus,
     wait_until,
 )
-from .helpers import array, hand_made, launch, pointers
+from .helpers import array, compiled, decoded, hand_made, launch, pointers
 from .test_schedules import NAMES, wait_for
 
 SIZE = 16
@@ -85,6 +85,26 @@ def test_no_race_in_synchronised_kernels(made: tuple[Module, Entry], blocks: int
     found = explored(made, blocks, schedules=10)
     assert not found.races
     assert not found.stops
+
+
+def of_compiled(kernel: str, blocks: int, **arrays: ConcreteArray) -> Exploration:
+    module, entry = decoded("locks", kernel)
+    concrete = launch((blocks, 1, 1), **arrays)
+    return explore(module, entry, compiled("locks", kernel).parameters, concrete, {}, schedules=10)
+
+
+def test_a_compiled_lock_excludes_and_one_without_acquire_does_not() -> None:
+    lock, data = array("i32", 1), array("i32", 16)
+    assert of_compiled("locked", 6, lock=lock, data=data).faultless
+    found = of_compiled("relaxed", 6, lock=lock, data=data)
+    assert found.codes == {"TV101", "TV102"}
+    assert not found.agrees
+
+
+def test_the_last_block_of_a_compiled_reduction() -> None:
+    x = array("i32", 128, contents={i: i for i in range(128)})
+    found = of_compiled("last_block", 8, x=x, partial=array("i32", 8), counter=array("i32", 1), out=array("i32", 1))
+    assert found.faultless
 
 
 def test_agreement_is_said() -> None:

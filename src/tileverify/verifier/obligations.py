@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import address_of
@@ -60,6 +61,20 @@ class Prepared:
     @property
     def origin(self) -> Origin:
         return self.place.origin
+
+
+def every_obligation(
+    sites: Sequence[Prepared], promises: Iterable[Promise], contract: Contract
+) -> Iterator[Obligation]:
+    """All obligations of a kernel, always in the same order."""
+    for item in promises:
+        yield promise(item)
+    for prepared in sites:
+        yield from bounds(prepared)
+        yield from one_address(prepared, contract)
+    for first, second in combinations_with_replacement(sites, 2):
+        yield from between_blocks(first, second, contract)
+        yield from inside_block(first, second, contract)
 
 
 # --------------------------------------------------------------------------------------- single accesses

@@ -29,7 +29,7 @@ from .contract import INDEX_MAX, Contract, described_word, extent_of, list_lengt
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
 from .obligations import Prepared
-from .smt import Answer, Decider
+from .smt import Answer, Decides
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Preparer:
     """Applies one contract to the sites and promises of one summary."""
 
     contract: Contract
-    decider: Decider
+    decider: Decides
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations_with_replacement
 from typing import TypeAlias
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
@@ -23,16 +22,7 @@ from .claim import Confirm
 from .clauses import Clause, all_grid_clauses, grid_clauses, launch_clause
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
-from .obligations import (
-    Obligation,
-    between_blocks,
-    bounds,
-    inside_block,
-    one_address,
-    place_terms,
-    promise,
-    within_index_spaces,
-)
+from .obligations import Obligation, every_obligation, place_terms, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
@@ -147,14 +137,7 @@ class _Verification:
         self._origins = stable_origins(self.summary, preparer)
 
     def _obligations(self) -> Iterator[Obligation]:
-        for item in self._promises:
-            yield promise(item)
-        for prepared in self._sites:
-            yield from bounds(prepared)
-            yield from one_address(prepared, self.contract)
-        for first, second in combinations_with_replacement(self._sites, 2):
-            yield from between_blocks(first, second, self.contract)
-            yield from inside_block(first, second, self.contract)
+        return every_obligation(self._sites, self._promises, self.contract)
 
     # ------------------------------------------------------------------------------------------ ladder
     def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:

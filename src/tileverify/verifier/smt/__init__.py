@@ -1,5 +1,21 @@
 """The only door to the solver: decides conjunctions of terms."""
 
-from .decide import Answer, Decider, Limits, Model, Result, solver_version
+from .decide import Answer, Decider, Decides, Limits, Merge, Model, Proof, Result, as_merged, solver_version
+from .lemmas import Lemma, bound_lemmas
+from .scripts import core_of_last
 
-__all__ = ["Answer", "Decider", "Limits", "Model", "Result", "solver_version"]
+__all__ = [
+    "Answer",
+    "Decider",
+    "Decides",
+    "Lemma",
+    "Limits",
+    "Merge",
+    "Model",
+    "Proof",
+    "Result",
+    "as_merged",
+    "bound_lemmas",
+    "core_of_last",
+    "solver_version",
+]

@@ -9,15 +9,18 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import z3
 
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Function, Kind, Term
+from ..arithmetic import expand, is_opaque_quotient, split_product
 from ..evaluate import Value
-from .encode import Encoder, expand, is_opaque_quotient, split_product
+from .encode import Encoder
 from .lemmas import (
+    Lemma,
     coefficients_of_products,
     distribution_lemmas,
     eager_lemmas,
@@ -53,11 +56,43 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """``first`` equals ``second`` by ``lemmas``, under the question and the equalities before; ``twin`` says which of
+    the question's twins they are."""
+
+    twin: int
+    first: Term
+    second: Term
+    lemmas: tuple[Lemma, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other.
+
+    ``lemmas``: all that were at hand when the contradiction showed, more than it takes.  ``linear``: products and
+    quotients were congruent functions; otherwise they were the solver's own.
+    """
+
+    conditions: tuple[Term, ...]
+    merges: tuple[Merge, ...]
+    lemmas: tuple[Lemma, ...]
+    linear: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     answer: Answer
     rung: str
     model: Model | None = None
     lemmas: int = 0
+    proof: Proof | None = None
+
+
+class Decides(Protocol):
+    """Whoever answers questions: the solver, or a certificate of what it answered."""
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result: ...
 
 
 @dataclass
@@ -65,11 +100,13 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
+    ``explain``: an ``UNSATISFIABLE`` comes with its proof.
     """
 
     facts: Sequence[Term]
     limits: Limits = Limits()
     deadline: float | None = None
+    explain: bool = False
     _rung: _Rung | None = field(default=None, init=False)
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
@@ -82,52 +119,66 @@ class Decider:
         wanted = [expand(condition) for condition in conditions]
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
-        merged = self._merge(self._rung, wanted, [(expand(a), expand(b)) for a, b in twins])
-        result = self._linear(self._rung, merged, self.limits.rounds)
+        merges: list[Merge] = []
+        merged = self._merge(self._rung, wanted, twins, merges)
+        result, lemmas = self._linear(self._rung, merged, self.limits.rounds)
         if result.answer is not Answer.UNKNOWN:
-            return result
+            return self._explained(result, wanted, merges, lemmas)
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
         answer = exact.check(self.limits.nonlinear)
         model = exact.model() if answer is Answer.SATISFIABLE else None
-        return Result(answer, "non-linear integers", model)
+        return self._explained(Result(answer, NONLINEAR, model), wanted, merges, ())
+
+    def _explained(
+        self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
+    ) -> Result:
+        if not self.explain or result.answer is not Answer.UNSATISFIABLE:
+            return result
+        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, linear=result.rung == LINEAR))
 
     def _new_rung(self, *, exact_products: bool) -> _Rung:
         return _Rung([expand(fact) for fact in self.facts], self.deadline, exact_products=exact_products)
 
-    def _merge(self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]]) -> list[Term]:
+    def _merge(
+        self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
+    ) -> list[Term]:
         """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
 
         The equality itself stays among the conditions, so the question does not change.
         """
         replaced: dict[Term, Term] = {}
-        pending = list(twins)
+        pending = list(enumerate(twins))
         while pending:
             rung.push(wanted)
             try:
-                found = self._first_equal(rung, pending, replaced)
+                merge = self._first_equal(rung, pending, replaced)
             finally:
                 rung.pop()
-            if found is None:
+            if merge is None:
                 break
-            a, b = found
+            merges.append(merge)
+            a, b = merge.first, merge.second
             replaced[b] = a
             memo: dict[Term, Term] = {}
             wanted = [t.eq(a, b), *(t.transform(condition, {b: a}.get, memo) for condition in wanted)]
         return wanted
 
     def _first_equal(
-        self, rung: _Rung, pending: list[tuple[Term, Term]], replaced: Mapping[Term, Term]
-    ) -> tuple[Term, Term] | None:
+        self, rung: _Rung, pending: list[tuple[int, tuple[Term, Term]]], replaced: Mapping[Term, Term]
+    ) -> Merge | None:
         """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
         while pending:
-            first, second = pending.pop(0)
-            a, b = _replace(first, replaced), _replace(second, replaced)
-            if a is not b and self._linear(rung, [t.ne(a, b)], MERGE_ROUNDS).answer is Answer.UNSATISFIABLE:
-                return a, b
+            number, twins = pending.pop(0)
+            a, b = as_merged(twins, replaced)
+            if a is not b:
+                result, lemmas = self._linear(rung, [t.ne(a, b)], MERGE_ROUNDS)
+                if result.answer is Answer.UNSATISFIABLE:
+                    return Merge(number, a, b, lemmas)
         return None
 
-    def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> Result:
+    def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> tuple[Result, tuple[Lemma, ...]]:
+        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``."""
         rung.push(wanted)
         lemmas = 0
         end = rung.spent() + self.limits.total
@@ -135,15 +186,25 @@ class Decider:
             for _ in range(rounds):
                 answer = rung.check(min(self.limits.linear, max(1, end - rung.spent())))
                 if answer is not Answer.SATISFIABLE:
-                    return Result(answer, "linear integers", lemmas=lemmas)
+                    known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
+                    return Result(answer, LINEAR, lemmas=lemmas), known
                 new = rung.refine()
                 if not new:
-                    return Result(answer, "linear integers", rung.model(), lemmas)
+                    return Result(answer, LINEAR, rung.model(), lemmas), ()
                 lemmas += new
-            return Result(Answer.UNKNOWN, "linear integers", lemmas=lemmas)
+            return Result(Answer.UNKNOWN, LINEAR, lemmas=lemmas), ()
         finally:
             rung.pop()
 
+
+def as_merged(twins: tuple[Term, Term], replaced: Mapping[Term, Term]) -> tuple[Term, Term]:
+    """Twins as the solver sees them after earlier ones were ``replaced``."""
+    a, b = (_replace(expand(term), replaced) for term in twins)
+    return a, b
+
+
+LINEAR = "linear integers"
+NONLINEAR = "non-linear integers"
 
 MERGE_ROUNDS = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -176,7 +237,8 @@ class _Rung:
         self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []
         # Lemmas that earlier questions needed: questions of one kernel are about the same products.
-        self._learned: dict[Term, None] = {}
+        self._learned: dict[Lemma, None] = {}
+        self._known_lemmas: dict[Term, Lemma] = {}
         self._assert(facts)
 
     def push(self, conditions: Sequence[Term]) -> None:
@@ -186,18 +248,26 @@ class _Rung:
         if not self.encoder.exact_products:
             products = self._products()
             if 0 < len(products) <= EAGER_PRODUCTS:
-                self._assert([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
+                self._give([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
             if products:
-                self._assert([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
+                self._give([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
 
-    def _speaks_of_present_terms(self, lemma: Term) -> bool:
-        return all(carrier in self._carriers for carrier in self.encoder.carriers(lemma))
+    def _speaks_of_present_terms(self, lemma: Lemma) -> bool:
+        return all(carrier in self._carriers for carrier in self.encoder.carriers(lemma.formula))
+
+    def lemmas(self) -> tuple[Lemma, ...]:
+        """The lemmas that are asserted now."""
+        return tuple(self._known_lemmas[term] for term in self._asserted if term in self._known_lemmas)
 
     def pop(self) -> None:
         self.solver.pop()
         for table, mark in zip((self._asserted, self._carriers), self._marks.pop(), strict=True):
             for term in list(table)[mark:]:
                 del table[term]
+
+    def _give(self, lemmas: Sequence[Lemma]) -> None:
+        self._known_lemmas.update((lemma.formula, lemma) for lemma in lemmas)
+        self._assert([lemma.formula for lemma in lemmas])
 
     def _assert(self, conditions: Iterable[Term]) -> None:
         queue = list(conditions)
@@ -212,7 +282,9 @@ class _Rung:
                     self._carriers[carrier] = None
                     expressions += self.encoder.facts(carrier)
                     if carrier.kind is Kind.DIV and is_opaque_quotient(carrier):
-                        queue.append(quotient_lemma(carrier))
+                        definition = quotient_lemma(carrier)
+                        self._known_lemmas[definition.formula] = definition
+                        queue.append(definition.formula)
             self.solver.add(*expressions)
 
     def _products(self) -> dict[Term, tuple[Term, Term]]:
@@ -248,7 +320,7 @@ class _Rung:
             self._learned.update(dict.fromkeys(lemmas))
         if not lemmas:
             lemmas = list(point_lemmas(products, value))
-        self._assert(lemmas)
+        self._give(lemmas)
         return len(lemmas)
 
     def model(self) -> Model:

@@ -3,28 +3,44 @@
 Quotient definitions are given at once; facts on products are added when a candidate model violates them
 (incremental linearisation: Cimatti et al., "Incremental Linearization for Satisfiability and Verification Modulo
 Nonlinear Arithmetic", TOCL 2018).  Every schema is valid for all integers, so adding one never changes the answer.
+`..lemma_schemas` states them once more, in SMT-LIB, for certificates.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Kind, Term
+from ..arithmetic import is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]
 
 
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """An instance of ``schema``, whose parameters (`..lemma_schemas.SCHEMAS`) are ``args``.
+
+    The schema may say more than ``formula``, never less.  Lemmas that say the same are equal.
+    """
+
+    formula: Term
+    schema: str = field(compare=False)
+    args: tuple[Term | int, ...] = field(compare=False)
+
+
 @lru_cache(maxsize=4096)
-def quotient_lemma(quotient: Term) -> Term:
+def quotient_lemma(quotient: Term) -> Lemma:
     """``q = x // d``:  d > 0  ->  0 <= x - d*q < d;   d < 0  ->  d < x - d*q <= 0."""
     x, d = quotient.args
-    remainder = t.sub(x, t.mul(d, quotient))
+    whole = t.mul(d, quotient)
+    remainder = t.sub(x, whole)
     positive = t.implies(t.lt(t.ZERO, d), t.and_(t.le(t.ZERO, remainder), t.lt(remainder, d)))
     negative = t.implies(t.lt(d, t.ZERO), t.and_(t.lt(d, remainder), t.le(remainder, t.ZERO)))
-    return t.and_(positive, negative)
+    return Lemma(t.and_(positive, negative), "quotient", (x, d, quotient, whole))
 
 
 def coefficients_of_products(sums: Iterable[Term]) -> dict[Term, set[int]]:
@@ -41,7 +57,7 @@ def violated_lemmas(
     products: Mapping[Term, tuple[Term, Term]],
     coefficients: Mapping[Term, set[int]],
     value: Valuation,
-) -> Iterator[Term]:
+) -> Iterator[Lemma]:
     """General lemma instances that the candidate model breaks: order, congruence and signs.
 
     ``value`` gives a term's value in the model, where a product has whatever value the solver chose.
@@ -52,10 +68,10 @@ def violated_lemmas(
     found = [*_order_lemmas(products, coefficients, value)]
     for p in wrong:
         found += _sign_lemmas(p, *products[p], value)
-    yield from (lemma for lemma in found if lemma is not t.TRUE)
+    yield from (lemma for lemma in found if lemma.formula is not t.TRUE)
 
 
-def point_lemmas(products: Mapping[Term, tuple[Term, Term]], value: Valuation) -> Iterator[Term]:
+def point_lemmas(products: Mapping[Term, tuple[Term, Term]], value: Valuation) -> Iterator[Lemma]:
     """What always breaks a model with a wrong product, at the price of speaking of this model's numbers only."""
     for p in _wrong(products, value):
         yield from _point_lemmas(p, *products[p], value)
@@ -77,21 +93,21 @@ def _entries(products: Iterable[Term], coefficients: Mapping[Term, set[int]]) ->
 
 
 @lru_cache(maxsize=4096)
-def order_lemma(f: Term, g: Term, smaller: tuple[int, Term, Term], larger: tuple[int, Term, Term]) -> Term:
+def order_lemma(f: Term, g: Term, smaller: tuple[int, Term, Term], larger: tuple[int, Term, Term]) -> Lemma:
     """Discrete monotonicity over a common factor: f = g > 0 and a*x < b*y  ->  a*(f*x) + f <= b*(g*y)."""
     (a, x, p), (b, y, q) = smaller, larger
     premise = t.and_(t.eq(f, g), t.lt(t.ZERO, f), t.lt(t.scale(a, x), t.scale(b, y)))
-    return t.implies(premise, t.le(t.add(t.scale(a, p), f), t.scale(b, q)))
+    return Lemma(t.implies(premise, t.le(t.add(t.scale(a, p), f), t.scale(b, q))), "order", (f, g, a, x, p, b, y, q))
 
 
-def eager_lemmas(products: Mapping[Term, tuple[Term, Term]], coefficients: Mapping[Term, set[int]]) -> Iterator[Term]:
+def eager_lemmas(products: Mapping[Term, tuple[Term, Term]], coefficients: Mapping[Term, set[int]]) -> Iterator[Lemma]:
     """Signs of all products, and order lemmas for those that share a factor as written.
 
     Sizes and quotients of sizes are what injectivity arguments multiply, so the non-negative quadrant comes first.
     """
     for p, (x, y) in products.items():
-        yield t.implies(t.or_(t.eq(x, t.ZERO), t.eq(y, t.ZERO)), t.eq(p, t.ZERO))
-        yield t.implies(t.and_(t.le(t.ONE, x), t.le(t.ONE, y)), t.and_(t.le(x, p), t.le(y, p)))
+        yield Lemma(t.implies(t.or_(t.eq(x, t.ZERO), t.eq(y, t.ZERO)), t.eq(p, t.ZERO)), "zero", (x, y, p))
+        yield magnitude_lemma(p, 1, x, 1, y)
     by_factor: dict[Term, list[tuple[int, Term, Term]]] = {}
     for f, c, x, p in _entries(products, coefficients):
         by_factor.setdefault(f, []).append((c, x, p))
@@ -102,7 +118,7 @@ def eager_lemmas(products: Mapping[Term, tuple[Term, Term]], coefficients: Mappi
                 yield order_lemma(f, f, second, first)
 
 
-def distribution_lemmas(products: Iterable[Term]) -> Iterator[Term]:
+def distribution_lemmas(products: Iterable[Term]) -> Iterator[Lemma]:
     """Monotonicity against a cofactor y under a factor that is, or may be, a sum: p = f*x, f = s = sum(c_i * a_i),
 
         f = s > 0 and y <= x  ->  sum(c_i * (a_i*y)) <= p
@@ -125,8 +141,11 @@ def distribution_lemmas(products: Iterable[Term]) -> Iterator[Term]:
                     continue
                 expanded = t.add(t.scale(constant, y), *(t.scale(c, t.mul(a, y)) for c, a in parts))
                 premise = t.and_(t.eq(f, alternative), t.lt(t.ZERO, f))
-                yield t.implies(t.and_(premise, t.le(y, x)), t.le(expanded, p))
-                yield t.implies(t.and_(premise, t.lt(x, y)), t.le(t.add(p, f), expanded))
+                args = (f, alternative, x, p, y, expanded)
+                below = t.implies(t.and_(premise, t.le(y, x)), t.le(expanded, p))
+                above = t.implies(t.and_(premise, t.lt(x, y)), t.le(t.add(p, f), expanded))
+                yield Lemma(below, "distribution below", args)
+                yield Lemma(above, "distribution above", args)
 
 
 def _alternatives(term: Term) -> tuple[Term, ...]:
@@ -141,7 +160,7 @@ def _alternatives(term: Term) -> tuple[Term, ...]:
 
 def _order_lemmas(
     products: Mapping[Term, tuple[Term, Term]], coefficients: Mapping[Term, set[int]], value: Valuation
-) -> Iterator[Term]:
+) -> Iterator[Lemma]:
     """Broken instances of `order_lemma`, also where two factors are equal only in the model, and of
 
     f = g and a*x = b*y  ->  a*(f*x) = b*(g*y)
@@ -159,35 +178,93 @@ def _order_lemmas(
             if left == right:
                 if big_left != big_right:
                     premise = t.and_(t.eq(f, g), t.eq(t.scale(a, x), t.scale(b, y)))
-                    yield t.implies(premise, t.eq(t.scale(a, p), t.scale(b, q)))
+                    equal = t.implies(premise, t.eq(t.scale(a, p), t.scale(b, q)))
+                    yield Lemma(equal, "equal", (f, g, a, x, p, b, y, q))
             elif scale > 0 and left < right and big_left + scale > big_right:
                 yield order_lemma(f, g, (a, x, p), (b, y, q))
             elif scale > 0 and left > right and big_right + scale > big_left:
                 yield order_lemma(g, f, (b, y, q), (a, x, p))
 
 
-def _sign_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Term]:
+def _sign_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Lemma]:
     """Broken instances of: x = 0 -> x*y = 0, and |x*y| >= max(|x|, |y|) with the sign that x and y have."""
     a, b, c = value(x), value(y), value(p)
     if a == 0 or b == 0:
         zero = x if a == 0 else y
-        yield t.implies(t.eq(zero, t.ZERO), t.eq(p, t.ZERO))
+        yield Lemma(t.implies(t.eq(zero, t.ZERO), t.eq(p, t.ZERO)), "zero", (x, y, p))
         return
-    sign = 1 if (a > 0) == (b > 0) else -1
-    if sign * c < max(abs(a), abs(b)):
-        size_x, size_y = t.scale(1 if a > 0 else -1, x), t.scale(1 if b > 0 else -1, y)
-        size_p = t.scale(sign, p)
-        premise = t.and_(t.le(t.ONE, size_x), t.le(t.ONE, size_y))
-        yield t.implies(premise, t.and_(t.le(size_x, size_p), t.le(size_y, size_p)))
+    sign_x, sign_y = 1 if a > 0 else -1, 1 if b > 0 else -1
+    if sign_x * sign_y * c < max(abs(a), abs(b)):
+        yield magnitude_lemma(p, sign_x, x, sign_y, y)
 
 
-def _point_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Term]:
+def magnitude_lemma(p: Term, sign_x: int, x: Term, sign_y: int, y: Term) -> Lemma:
+    """``p = x*y``:  s*x >= 1 and r*y >= 1  ->  s*x <= s*r*p and r*y <= s*r*p."""
+    size_x, size_y, size_p = t.scale(sign_x, x), t.scale(sign_y, y), t.scale(sign_x * sign_y, p)
+    premise = t.and_(t.le(t.ONE, size_x), t.le(t.ONE, size_y))
+    formula = t.implies(premise, t.and_(t.le(size_x, size_p), t.le(size_y, size_p)))
+    return Lemma(formula, "magnitude", (sign_x, x, sign_y, y, p))
+
+
+def _point_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Lemma]:
     """At the model's point (a, b): the exact line through each coordinate and the two tangent planes."""
-    a, b = t.const(value(x)), t.const(value(y))
-    yield t.implies(t.eq(x, a), t.eq(p, t.mul(a, y)))
-    yield t.implies(t.eq(y, b), t.eq(p, t.mul(b, x)))
-    plane = t.sub(t.add(t.mul(b, x), t.mul(a, y)), t.mul(a, b))
-    opposite = t.or_(t.and_(t.le(x, a), t.le(b, y)), t.and_(t.le(a, x), t.le(y, b)))
-    same = t.or_(t.and_(t.le(x, a), t.le(y, b)), t.and_(t.le(a, x), t.le(b, y)))
-    yield t.implies(opposite, t.le(p, plane))
-    yield t.implies(same, t.le(plane, p))
+    a, b = value(x), value(y)
+    yield line_lemma(p, x, a, y)
+    yield line_lemma(p, y, b, x)
+    yield plane_lemma(p, x, a, y, b, above=True)
+    yield plane_lemma(p, x, a, y, b, above=False)
+
+
+def line_lemma(p: Term, x: Term, a: int, y: Term) -> Lemma:
+    """``p = x*y``:  x = a  ->  p = a*y."""
+    return Lemma(t.implies(t.eq(x, t.const(a)), t.eq(p, t.scale(a, y))), "line", (x, a, y, p))
+
+
+def plane_lemma(p: Term, x: Term, a: int, y: Term, b: int, *, above: bool) -> Lemma:
+    """``p = x*y`` against its tangent plane at (a, b), that is p - plane = (x - a) * (y - b)."""
+    at_x, at_y = t.const(a), t.const(b)
+    plane = t.add(t.scale(b, x), t.scale(a, y), t.const(-a * b))
+    if above:
+        opposite = t.or_(t.and_(t.le(x, at_x), t.le(at_y, y)), t.and_(t.le(at_x, x), t.le(y, at_y)))
+        return Lemma(t.implies(opposite, t.le(p, plane)), "plane above", (x, a, y, b, p))
+    same = t.or_(t.and_(t.le(x, at_x), t.le(y, at_y)), t.and_(t.le(at_x, x), t.le(at_y, y)))
+    return Lemma(t.implies(same, t.le(plane, p)), "plane below", (x, a, y, b, p))
+
+
+def bound_lemmas(terms: Iterable[Term]) -> Iterator[Lemma]:
+    """What bounds the products and quotients among ``terms`` by the static intervals of their arguments.
+
+    The encoding for Z3 asserts such intervals as they are; a certificate has to argue for them.
+    """
+    for term in terms:
+        if term.kind is Kind.PRODUCT:
+            yield from _product_bounds(term)
+        elif term.kind is Kind.DIV and is_opaque_quotient(term):
+            yield from _quotient_bounds(term)
+
+
+def _product_bounds(p: Term) -> Iterator[Lemma]:
+    """The four planes through the corners of the factors' ranges, and the signs."""
+    x, y = split_product(p)
+    for a in (x.low, x.high):
+        for b in (y.low, y.high):
+            if a is not None and b is not None:
+                yield plane_lemma(p, x, a, y, b, above=(a is x.low) != (b is y.low))
+    yield Lemma(t.implies(t.or_(t.eq(x, t.ZERO), t.eq(y, t.ZERO)), t.eq(p, t.ZERO)), "zero", (x, y, p))
+    for sign_x in (1, -1):
+        for sign_y in (1, -1):
+            yield magnitude_lemma(p, sign_x, x, sign_y, y)
+    if y.kind is Kind.PRODUCT:
+        yield from _product_bounds(y)
+
+
+def _quotient_bounds(q: Term) -> Iterator[Lemma]:
+    """``low <= x // d <= high``, as ``d*q + d`` and ``d*q`` say against ``low*d`` and ``high*d + d``."""
+    d = q.args[1]
+    m = t.mul(d, q)
+    if q.low is not None:
+        yield order_lemma(d, d, (1, q, m), (1, t.const(q.low), t.scale(q.low, d)))
+    if q.high is not None:
+        yield order_lemma(d, d, (1, t.const(q.high), t.scale(q.high, d)), (1, q, m))
+    for sign in (1, -1):
+        yield magnitude_lemma(m, 1, d, sign, q)

@@ -1,0 +1,1 @@
+"""Proofs that outlive the run that found them: written by ``check --certificate``, read by ``recheck``."""

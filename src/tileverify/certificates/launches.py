@@ -1,0 +1,125 @@
+"""Launch contracts in certificates: in the words of launch specs, which read back as the same contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..errors import SpecError
+from ..frontend.sources.descriptions import parse_description, print_array
+from ..frontend.sources.expressions import parse_condition, parse_data_fact, parse_size, print_expression
+from ..frontend.sources.launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    DataFact,
+    LaunchSpec,
+    ListArgument,
+    ScalarArgument,
+    TupleArgument,
+)
+
+Json = dict[str, Any]
+
+
+def launch_to_json(launch: LaunchSpec) -> Json:
+    """All of ``launch`` that a proof depends on, and its name."""
+    return {
+        "name": launch.name,
+        "arguments": [_argument_to_json(argument) for argument in launch.arguments],
+        "grid": None if launch.grid is None else [print_expression(axis) for axis in launch.grid],
+        "requires": [print_expression(fact) for fact in launch.requires],
+        "data": [_data_text(fact) for fact in launch.data],
+        "alias": [sorted(group) for group in launch.alias],
+        "overlap": [sorted(group) for group in launch.overlap],
+    }
+
+
+def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpec:
+    """The inverse of `launch_to_json`; raises `SpecError`."""
+    try:
+        grid = document["grid"]
+        axes = None if grid is None else tuple(parse_size(axis) for axis in grid)
+        if axes is not None and len(axes) != 3:
+            raise SpecError("its grid has not three axes")
+        return LaunchSpec(
+            kernel=kernel,
+            name=document["name"],
+            arguments=tuple(_argument_from_json(argument) for argument in document["arguments"]),
+            grid=None if axes is None else (axes[0], axes[1], axes[2]),
+            requires=tuple(parse_condition(text) for text in document["requires"]),
+            data=tuple(parse_data_fact(text) for text in document["data"]),
+            alias=tuple(frozenset(group) for group in document["alias"]),
+            overlap=tuple(frozenset(group) for group in document["overlap"]),
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SpecError(f"a part is missing or of the wrong type ({error})") from None
+
+
+def essence(launch: LaunchSpec) -> LaunchSpec:
+    """``launch`` without what is for people: two contracts that mean the same launches compare equal so."""
+    data = tuple(replace(fact, text="") for fact in launch.data)
+    return LaunchSpec(
+        kernel="",
+        name=launch.name,
+        arguments=tuple(map(_plain, launch.arguments)),
+        grid=launch.grid,
+        requires=launch.requires,
+        data=data,
+        alias=launch.alias,
+        overlap=launch.overlap,
+    )
+
+
+def _data_text(fact: DataFact) -> str:
+    bounds = [print_expression(bound) for bound in (fact.low, fact.high) if bound is not None]
+    return f"{fact.kind}({', '.join([fact.array, *bounds])})"
+
+
+def _argument_to_json(argument: Argument) -> Json:
+    match argument:
+        case ArrayArgument(name=name):
+            return {"name": name, "is": print_array(argument)}
+        case ScalarArgument(name=name, dtype=dtype, value=None):
+            return {"name": name, "is": dtype}
+        case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None:
+            return {"name": name, "is": f"{dtype} = {print_expression(value)}"}
+        case ListArgument(name=name, element=element, length=length):
+            text = print_array(element)
+            return {"name": name, "list": text, "element": element.name, "length": print_expression(length)}
+        case TupleArgument(name=name, items=items, fields=fields):
+            members = [_argument_to_json(item) for item in items]
+            return {"name": name, "items": members, "fields": None if fields is None else list(fields)}
+        case ConstantArgument(name=name):
+            return {"name": name, "constant": _constant(argument.value)}
+    raise TypeError(f"not an argument: {argument!r}")
+
+
+def _argument_from_json(document: Mapping[str, Any]) -> Argument:
+    name = document["name"]
+    if "is" in document:
+        return parse_description(name, document["is"])
+    if "list" in document:
+        element = parse_description(document["element"], document["list"])
+        if not isinstance(element, ArrayArgument):
+            raise SpecError(f"the list '{name}' has no arrays")
+        return ListArgument(name, element, parse_size(document["length"]))
+    if "items" in document:
+        fields = document["fields"]
+        items = tuple(_argument_from_json(item) for item in document["items"])
+        return TupleArgument(name, items, None if fields is None else tuple(fields))
+    return ConstantArgument(name, document["constant"])
+
+
+def _constant(value: object) -> object:
+    """A constant in JSON.  Only numbers matter to a contract, which may name them; anything else is for people."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _plain(argument: Argument) -> Argument:
+    if isinstance(argument, ConstantArgument):
+        return replace(argument, value=_constant(argument.value))
+    if isinstance(argument, TupleArgument):
+        return replace(argument, items=tuple(map(_plain, argument.items)))
+    return argument

@@ -1,0 +1,202 @@
+"""A certificate checked: its texts, its hashes, where the bytecode is at hand every question anew, and its proofs by a
+second solver."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
+from ..frontend.bytecode.identity import semantic_sha256
+from ..verifier.clause_terms import clause_terms
+from ..verifier.contract import build_contract
+from ..verifier.derivation import Answered, Underivable, Witnessed, derive
+from ..verifier.prepare import launch_facts
+from ..verifier.smtlib import Vocabulary, script
+from .document import read_certificate
+from .lemma_texts import lemma_assertion, lemma_identities
+from .model import Certificate, CertificateError, Place, Proved, Question
+from .second_solver import Opinion, SecondSolver
+from .statement import Statement, stated_facts, statement
+from .wellformed import check_texts
+
+
+class Answer(enum.Enum):
+    """What the second solver says of a proof."""
+
+    CONFIRMED = "confirmed"
+    OPEN = "not confirmed"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """``derived``: the questions were derived anew from the bytecode and are the same.  ``answers``: one for each
+    obligation of the certificate."""
+
+    certificate: Certificate
+    derived: bool
+    answers: tuple[Answer, ...]
+
+    def count(self, answer: Answer, *rungs: str) -> int:
+        """How many obligations (of ``rungs``, if any are named) have this answer."""
+        pairs = zip(self.certificate.obligations, self.answers, strict=True)
+        return sum(each is answer and (not rungs or proved.rung in rungs) for proved, each in pairs)
+
+
+def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver) -> Rechecked:
+    """Check the certificate in ``text``, with ``bytecode`` against the kernel that it speaks of.
+
+    Raises `CertificateError` where it is damaged, or does not say of the kernel what a derivation of its own says.
+    """
+    certificate = read_certificate(text, file)
+    check_texts(certificate, file)
+    _check_contract(certificate, file)
+    if bytecode is not None:
+        check_bytecode(certificate, bytecode, file)
+        check_derivation(certificate, bytecode, file)
+    _check_possible(certificate, solver, file)
+    return Rechecked(certificate, bytecode is not None, tuple(_Opinions(certificate, solver).answers()))
+
+
+# -------------------------------------------------------------------------------------- without a solver
+def _check_contract(certificate: Certificate, file: str) -> None:
+    """The facts are what the launch contract says, and one for each clause."""
+    try:
+        vocabulary = Vocabulary()
+        facts = stated_facts(launch_facts(build_contract(certificate.launch)), vocabulary)
+    except SpecError as error:
+        raise CertificateError(f"the certificate's launch contract means nothing: {error.message}", file) from None
+    definitions = list(certificate.definitions.items())[: len(vocabulary.definitions)]
+    symbols = {name: certificate.symbols.get(name) for name in vocabulary.symbols}
+    same = definitions == list(vocabulary.definitions.items()) and symbols == vocabulary.symbols
+    if not same or certificate.facts[: len(facts)] != facts:
+        raise CertificateError("the facts of the certificate are not those of its launch contract", file)
+    if len(certificate.facts) > len(facts) + len(certificate.requires):
+        raise CertificateError("the certificate assumes more than its launch contract and its clauses say", file)
+
+
+def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
+    """A contract that no launch satisfies would prove everything."""
+    text = script(certificate.symbols, certificate.definitions, certificate.facts, exact=True)
+    if solver.opinion(text) is Opinion.CONTRADICTION:
+        raise CertificateError("no launch satisfies the contract of the certificate", file)
+
+
+def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
+    """The bytes are those that the certificate speaks of; only debug and producer information may differ."""
+    if hashlib.sha256(bytecode).hexdigest() == certificate.bytecode_sha256:
+        return
+    try:
+        same = semantic_sha256(bytecode) == certificate.semantic_sha256
+    except DecodeError as error:
+        raise CertificateError(f"the bytecode cannot be read: {error}", file) from None
+    if not same:
+        raise CertificateError("the bytecode is not what the certificate speaks of: its hash differs", file)
+
+
+def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> None:
+    """Derive every question anew from the bytecode, and compare."""
+    try:
+        found = _derived(certificate, bytecode)
+    except Underivable as error:
+        code = error.obligation.code
+        raise CertificateError(f"the certificate has no proof for an obligation of the kernel ({code})", file) from None
+    except UnsupportedOperation as error:
+        raise CertificateError(f"the kernel has an operation without a rule: {error}", file) from None
+    except TileVerifyError as error:
+        raise CertificateError(f"the questions could not be derived again: {error.message}", file) from None
+    for what, same in _compared(certificate, found):
+        if not same:
+            raise CertificateError(f"the {what} of the certificate are not those that the bytecode leads to", file)
+
+
+def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
+    from ..frontend.bytecode import decode
+    from ..frontend.symbolic.execute import summarize
+
+    module = decode(bytecode)
+    entry = next((entry for entry in module.entries if entry.name == certificate.symbol), None)
+    if entry is None:
+        raise TileVerifyError(f"the bytecode has no entry '{certificate.symbol}'")
+    launch = certificate.launch
+    summary = summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
+    answers = {
+        question.id: Answered(tuple(each.twin for each in question.equal), question.linear)
+        for question in certificate.questions
+    }
+    clauses = clause_terms(certificate.requires, summary, launch)
+    return statement(derive(summary, launch, clauses, lambda facts: Witnessed(answers)))
+
+
+def _compared(certificate: Certificate, found: Statement) -> Iterator[tuple[str, bool]]:
+    definitions = found.vocabulary.definitions
+    yield "symbols", dict(certificate.symbols) == found.vocabulary.symbols
+    yield "definitions", list(certificate.definitions.items())[: len(definitions)] == list(definitions.items())
+    yield "facts", certificate.facts == found.facts
+    yield "questions", tuple(map(_without_lemmas, certificate.questions)) == found.questions
+    yield "obligations", certificate.obligations == found.obligations
+    yield "places", tuple(map(_without_position, certificate.places)) == tuple(map(_without_position, found.places))
+
+
+def _without_lemmas(question: Question) -> Question:
+    return replace(question, lemmas=(), equal=tuple(replace(each, lemmas=()) for each in question.equal))
+
+
+def _without_position(place: Place) -> Place:
+    """Line numbers are debug information, which the certificate does not vouch for."""
+    return replace(place, at="")
+
+
+# ----------------------------------------------------------------------------------- with a second solver
+@dataclass
+class _Opinions:
+    certificate: Certificate
+    solver: SecondSolver
+    _lemmas: dict[int, Answer] = field(default_factory=dict)
+
+    def answers(self) -> Iterator[Answer]:
+        of_questions = [self._question(question) for question in self.certificate.questions]
+        for proved in self.certificate.obligations:
+            yield self._obligation(proved, of_questions)
+
+    def _obligation(self, proved: Proved, answers: Sequence[Answer]) -> Answer:
+        return _worst([answers[number] for number in (proved.question, *proved.wraps)])
+
+    def _question(self, question: Question) -> Answer:
+        given = [*self.certificate.facts, *question.conditions]
+        found = []
+        for each in question.equal:
+            different = f"(not (= {each.first} {each.second}))"
+            found.append(self._contradiction([*given, different], each.lemmas, linear=True))
+            given.append(f"(= {each.first} {each.second})")
+        found.append(self._contradiction(given, question.lemmas, linear=question.linear))
+        return _worst(found)
+
+    def _contradiction(self, given: Sequence[str], lemmas: Sequence[int], *, linear: bool) -> Answer:
+        stated = [lemma_assertion(self.certificate.lemmas[number]) for number in lemmas]
+        answer = self._ask([*given, *stated], exact=not linear)
+        return _worst([answer, *map(self._lemma, lemmas)])
+
+    def _lemma(self, number: int) -> Answer:
+        """Whether the schema applies: its products and quotients are products and quotients."""
+        if number not in self._lemmas:
+            identities = lemma_identities(self.certificate.lemmas[number])
+            self._lemmas[number] = self._ask([f"(not (and true {' '.join(identities)}))"], exact=True)
+        return self._lemmas[number]
+
+    def _ask(self, assertions: Sequence[str], *, exact: bool) -> Answer:
+        c = self.certificate
+        opinion = self.solver.opinion(script(c.symbols, c.definitions, assertions, exact=exact))
+        if opinion is Opinion.CONTRADICTION:
+            return Answer.CONFIRMED
+        return Answer.REJECTED if opinion is Opinion.MODEL else Answer.OPEN
+
+
+def _worst(answers: Sequence[Answer]) -> Answer:
+    for answer in (Answer.REJECTED, Answer.OPEN):
+        if answer in answers:
+            return answer
+    return Answer.CONFIRMED

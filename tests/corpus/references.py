@@ -220,6 +220,43 @@ def _negate_first_tiles(a: Arrays, _: Values) -> Arrays:
     return {"out": np.where(np.arange(len(a["x"])) < 384, -a["x"], a["out"])}
 
 
+def _block_numbers(tile: int) -> Reference:
+    return lambda a, v: {"out": np.arange(len(a["out"])) // tile}
+
+
+def _own_row(tile: int, place: Callable[[Values], int]) -> Reference:
+    """Every row gets its number in one tile of its columns."""
+
+    def reference(a: Arrays, v: Values) -> Arrays:
+        out, start = a["out"].copy(), place(v) * tile
+        out[:, start : start + tile] = np.arange(len(out))[:, None]
+        return {"out": out}
+
+    return reference
+
+
+def _to_tiles(target: Callable[[int, int, Values], int]) -> Reference:
+    """Tile i of 64 elements goes to the tile that i, the number of tiles and the arguments say."""
+
+    def reference(a: Arrays, v: Values) -> Arrays:
+        out, count = a["out"].copy(), len(a["x"]) // 64
+        for i in range(count):
+            place = 64 * target(i, count, v)
+            out[place : place + 64] = a["x"][64 * i : 64 * i + 64]
+        return {"out": out}
+
+    return reference
+
+
+def _reverse(tile: int) -> Reference:
+    return lambda a, v: {"out": a["x"].reshape(-1, tile)[::-1].reshape(-1)}
+
+
+def _load_at_remainder(a: Arrays, _: Values) -> Arrays:
+    blocks = np.arange(-(-len(a["out"]) // 64), dtype=np.int32) * np.int32(2_000_000_000) % 1000
+    return {"out": a["x"].reshape(-1, 64)[blocks].reshape(-1)[: len(a["out"])]}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
@@ -244,15 +281,21 @@ REFERENCES: Final[dict[str, Reference]] = {
     "double": lambda a, v: {"out": 2 * a["x"]},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "embedding": _embedding,
+    "exchange": _to_tiles(lambda i, n, v: i ^ 1),
     "fifth_clears_first_tile": _copy,
     "fill": _fill,
+    "fill_and_step_before": lambda a, v: {"out": np.ones_like(a["out"])},
     "fill_by_byte_counter": _clear_first_half,
     "fill_by_one_number": _fill_by_one_number,
+    "fill_by_signed_byte": _block_numbers(16),
+    "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
     "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
     "fill_own_row": lambda a, v: {"out": np.broadcast_to(np.arange(len(a["out"]))[:, None], a["out"].shape)},
     "fill_range": _fill_range,
     "fill_row": lambda a, v: {"out": np.full_like(a["out"], v["value"])},
+    "fill_row_slices": _own_row(64, lambda v: 0),
+    "fill_row_slices_64": _own_row(64, lambda v: 0),
     "fill_rows": _fill_first_128_of_rows,
     "fill_rows_spilling": _fill_first_128_of_rows,
     "fill_symmetric": _fill_symmetric,
@@ -261,11 +304,13 @@ REFERENCES: Final[dict[str, Reference]] = {
     "first_writes_total": lambda a, v: {"out": a["x"], "total": np.full(1, -(-len(a["x"]) // 128))},
     "flash_attention": _attention,
     "fold_pairs": _fold_pairs,
+    "gray_code": _to_tiles(lambda i, n, v: i ^ i >> 1),
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
     "large_copy": _copy,
     "largest": lambda a, v: {"out": np.maximum(a["out"], a["x"].max())},
     "layer_norm": _layer_norm,
+    "load_at_remainder": _load_at_remainder,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "matmul": _product,
     "matmul_swizzled": _product,
@@ -282,21 +327,29 @@ REFERENCES: Final[dict[str, Reference]] = {
     "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
+    "powers": _to_tiles(lambda i, n, v: 1 << i),
     "refine": lambda a, v: {"out": np.arange(len(a["out"])) // 8 % 2},
     "relu": lambda a, v: {"x": np.maximum(a["x"], 0)},
     "relu_into": _relu_into,
+    "reverse_by_full_size": _reverse(1024),
+    "reverse_by_rounded_size": _reverse(256),
+    "reverse_by_truncated_size": _reverse(1024),
     "reverse_rows": lambda a, v: {"out": a["x"][:, ::-1]},
     "reverse_tiles": _reverse_tiles,
     "rope": _rope,
+    "rotate": _to_tiles(lambda i, n, v: (i - v["distance"]) % n),
+    "rotate_bits": _to_tiles(lambda i, n, v: i >> 1 | (i & 1) << 3),
     "running_sum": _running_sum,
     "scale_columns": lambda a, v: {"out": a["x"] * a["scale"]},
     "scatter_elements": _scatter,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
+    "shift_and_back": _copy,
     "silu_and_mul": _silu_and_mul,
     "sliding_maximum": _sliding_maximum,
     "smooth": _smooth,
     "softmax": _softmax,
     "split_k": lambda a, v: {"C": a["C"] + a["A"] @ a["B"]},
+    "store_at_largest": _block_numbers(64),
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_past_and_append": _sum_past_and_append,
@@ -307,6 +360,10 @@ REFERENCES: Final[dict[str, Reference]] = {
     "transpose": lambda a, v: {"out": a["x"].T},
     "vector_add": lambda a, v: {"out": a["x"] + a["y"]},
     "write_at": _write_at,
+    "write_at_distance": _own_row(64, lambda v: abs(v["distance"])),
+    "write_if_below_unsigned": _own_row(64, lambda v: v["position"]),
+    "write_if_end_inside": _own_row(1, lambda v: v["start"]),
+    "write_if_start_inside": _own_row(1, lambda v: v["start"]),
 }
 """By kernel name: launches of one kernel compute the same."""
 
@@ -325,6 +382,26 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
     "contract/fewer_blocks_than_tiles.py::negate_first_tiles[prefix]": Numbers({"N": 700}, grid=(3, 1, 1)),
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
+    "integers/bit_patterns.py::exchange[whole-pairs]": Numbers({"N": 512}),
+    "integers/bit_patterns.py::gray_code[sixteen-tiles]": Numbers({}),
+    "integers/bit_patterns.py::rotate_bits[sixteen-tiles]": Numbers({}),
+    "integers/bit_patterns.py::powers[eight-blocks]": Numbers({}),
+    "integers/end_that_wraps.py::write_if_end_inside[below-the-last-integers]": Numbers({"M": 4, "N": 20, "start": 12}),
+    "integers/end_that_wraps.py::write_if_start_inside[any-start]": Numbers({"M": 4, "N": 20, "start": 12}),
+    "integers/floor_of_negative.py::rotate[any-distance]": Numbers({"N": 512, "distance": 5}),
+    "integers/floor_of_negative.py::shift_and_back[any-size]": Numbers({"N": 700}),
+    "integers/largest_of_wrapped.py::store_at_largest[up-to-two-blocks]": Numbers({"N": 100}),
+    "integers/narrow_block_number.py::fill_by_unsigned_byte[up-to-256-tiles]": Numbers({"N": 4000}),
+    "integers/narrow_block_number.py::fill_by_signed_byte[up-to-128-tiles]": Numbers({"N": 2000}),
+    "integers/position_check.py::write_if_below_unsigned[any-position]": Numbers({"M": 4, "N": 256, "position": 2}),
+    "integers/remainder_of_wrapped.py::load_at_remainder[thousand-tiles-to-read]": Numbers({"N": 700}),
+    "integers/rounded_up_size.py::reverse_by_rounded_size[smaller-sizes]": Numbers({"N": 1024}),
+    "integers/signed_extension.py::fill_and_step_before[any-size]": Numbers({"N": 3000}),
+    "integers/slice_offset.py::fill_row_slices[up-to-32768-rows]": Numbers({"M": 3}),
+    "integers/slice_offset.py::fill_row_slices_64[any-rows]": Numbers({"M": 3}),
+    "integers/smallest_integer.py::write_at_distance[any-other]": Numbers({"M": 4, "N": 256, "distance": -2}),
+    "integers/truncated_size.py::reverse_by_full_size[any-size]": Numbers({"N": 4096}),
+    "integers/truncated_size.py::reverse_by_truncated_size[within-31-bits]": Numbers({"N": 4096}),
     "order/loop_carried.py::running_sum[whole-tiles]": Numbers({"M": 6, "N": 640}),
     "order/parallel_stores.py::fill_row[any-size]": Numbers({"M": 5, "N": 300, "value": 2.5}),
     "order/same_array_twice.py::relu_into[compiler-told]": Numbers({"N": 700}),

@@ -124,17 +124,25 @@ def smaller(unit: KernelUnit, witness: Witness) -> Iterator[ConcreteLaunch]:
     known = names(witness)
     if prod(witness.grid) > MOST_BLOCKS:
         return
-    choices = [choice(value) for value in known.values()]
-    drawn = list(product(*choices))
-    step = max(1, len(drawn) // MOST_SMALLER)
-    for values in drawn[::step]:
-        numbers = dict(zip(known, values, strict=True))
+    choices = {name: choice(value) for name, value in known.items()}
+    total = prod(map(len, choices.values()))
+    for place in range(0, total, max(1, total // MOST_SMALLER)):
+        numbers = nth(choices, place)
         if numbers == known:
             continue
         for grid in grids(unit, witness.grid):
             launch = launch_of(unit.launch, numbers, grid)
             if launch is not None and prod(launch.grid) <= prod(witness.grid):
                 yield launch
+
+
+def nth(choices: Mapping[str, range], place: int) -> dict[str, int]:
+    """The values at ``place`` in the product of ``choices``, the last name changing fastest."""
+    numbers = {}
+    for name, values in reversed(choices.items()):
+        place, chosen = divmod(place, len(values))
+        numbers[name] = values[chosen]
+    return numbers
 
 
 def choice(value: int) -> range:

@@ -256,6 +256,27 @@ def test_local_memory_is_poison_until_it_is_written() -> None:
     assert (log.stopped, after[0]) == (None, 5)
 
 
+def test_an_exchange_does_not_care_for_what_was_there() -> None:
+    def build(f: BodyBuilder, a: Value) -> None:
+        local = f.op("alloca", num_elem=1, align=4, results=[P])
+        how = {"ord": "relaxed", "scope": "tl_blk", "mode": "xchg"}
+        _, token = f.op("atomic_rmw_tko", ptr=local, arg=number(f, 5), **how)
+        value, token = f.op("load_ptr_tko", ptr=local, token=token)
+        f.op("store_ptr_tko", ptr=a, val=value, token=token)
+
+    log, after = logged(build, RUN)
+    assert (log.stopped, after[0]) == (None, 5)
+
+
+def test_an_atomic_sum_of_poison_is_poison() -> None:
+    def build(f: BodyBuilder, a: Value) -> None:
+        local = f.op("alloca", num_elem=1, align=4, results=[P])
+        f.op("atomic_rmw_tko", ptr=local, arg=number(f, 5), ord="relaxed", scope="tl_blk", mode="add")
+
+    log, _ = logged(build, RUN)
+    assert used(log).use == "written value"
+
+
 def test_a_promise_about_poison() -> None:
     def build(f: BodyBuilder, a: Value) -> None:
         kept = f.op("assume", s=poisoned(f, a), pred=Bounded(0, 7))
@@ -360,6 +381,25 @@ def test_packed_bytes_are_poison_where_their_elements_are() -> None:
         [0, 0, UNSPECIFIED, UNSPECIFIED],
         [0, UNSPECIFIED],
     ]
+
+
+def test_atomic_sums_of_subnormal_floats_are_marked() -> None:
+    """2**-140 + 0, 1 + 1, 2**-126 - 1.5 * 2**-126, which leaves 2**-127."""
+
+    def build(f: BodyBuilder) -> Value:
+        local = f.op("alloca", num_elem=4, align=4, results=[tile(pointer(F32))])
+        token = f.op(
+            "store_ptr_tko", ptr=row(f, local), val=f.constant(tile(F32, 4), 1 << 9, 0x3F800000, 0x00800000, 0)
+        )
+        arg = f.constant(tile(F32, 4), 0, 0x3F800000, 0x80C00000, 0x40000000)
+        how = {"ord": "relaxed", "scope": "device", "mode": "addf", "token": token}
+        _, token = f.op("atomic_rmw_tko", ptr=row(f, local), arg=arg, **how)
+        made: Value = f.op("load_ptr_tko", ptr=row(f, local), token=token)[0]
+        return made
+
+    _, (total,) = run_ops(build)
+    assert total.data.tolist() == [2.0**-140, 2, -(2.0**-127), 2]
+    assert marks(total) == [APPROXIMATE, 0, APPROXIMATE, 0]
 
 
 def test_colliding_lanes_of_an_atomic_are_marked() -> None:

@@ -22,6 +22,8 @@ from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, Tile, Token, a
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule
 
+FLUSHED: Final = np.uint8(APPROXIMATE)
+"""An atomic f32 sum may take subnormal numbers for zeros: the specification says that its compiler makes it so."""
 ORDER_DEPENDENT: Final = {"xchg": INTERLEAVED, "addf": APPROXIMATE}
 
 
@@ -69,17 +71,16 @@ def _combine(mode: str, old: Array, argument: Array, element: ScalarType) -> Arr
     raise NotModelled(f"the atomic {mode}")
 
 
-Update = Callable[[Array, Array], tuple[Array, Array]]
-"""(lanes of the reach, old raw elements) -> (new raw elements, lanes that write)."""
+Update = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
+"""(lanes of the reach, old raw elements, their taint) -> (new raw elements, lanes that write, taint of the new)."""
 
 
 def _update(
-    run: BlockRun, op: Op, reach: Reach, element: ScalarType, update: Update, operands: Array | None, collision: int,
-    compared: Array | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    run: BlockRun, op: Op, reach: Reach, element: ScalarType, update: Update, collision: int
+) -> tuple[Array, Array, Array]:
     """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat).
 
-    ``operands``: the taint of what is written; ``compared``: of what the old element is compared with.
+    ``collision``: the taint of an element that several lanes wrote to.
     """
     width = element.bytes
     offsets = reach.offsets.reshape(-1)
@@ -93,11 +94,8 @@ def _update(
         known = np.zeros(len(lanes), np.uint8) if marks is None else marks
         old[lanes] = run.memory.load(reach.allocation, places, width)
         taint[lanes] = known
-        if compared is not None:
-            run.decides(op, known | compared[lanes], "comparison")
-        new, writers = update(lanes, old[lanes])
+        new, writers, stored = update(lanes, old[lanes], known)
         wrote[lanes] = writers
-        stored = known if operands is None else known | operands[lanes]
         run.writes(op, np.where(writers, stored, np.uint8(0)), _namer(run, reach, lanes))
         run.memory.store(reach.allocation, places[writers], new[writers])
         stored = stored | np.where(clash[lanes], np.uint8(collision), np.uint8(0))
@@ -131,11 +129,23 @@ def read_modify_write(
     argument, marks = _lanes(value, reach, shape)
     raw = to_bits(argument, element)
 
-    def update(lanes: Array, old: Array) -> tuple[Array, Array]:
-        return _combine(mode, old, raw[lanes], element), np.ones(len(lanes), np.bool_)
+    def update(lanes: Array, old: Array, known: Array) -> tuple[Array, Array, Array]:
+        new = _combine(mode, old, raw[lanes], element)
+        taint = np.zeros(len(lanes), np.uint8) if mode == "xchg" else known
+        if marks is not None:
+            taint = taint | marks[lanes]
+        if mode == "addf" and element.name == "f32":
+            taint = taint | np.where(_subnormal(old) | _subnormal(raw[lanes]) | _subnormal(new), FLUSHED, np.uint8(0))
+        return new, np.ones(len(lanes), np.bool_), taint
 
-    old, taint, _ = _update(run, op, reach, element, update, marks, ORDER_DEPENDENT.get(mode, 0))
+    old, taint, _ = _update(run, op, reach, element, update, ORDER_DEPENDENT.get(mode, 0))
     return old, taint
+
+
+def _subnormal(bits: Array) -> Array:
+    """Which raw f32 elements are subnormal."""
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    return np.asarray((magnitude > 0) & (magnitude < 0x00800000))
 
 
 def _into(result: Tile, reach: Reach, old: Array, taint: Array, element: ScalarType) -> None:
@@ -167,6 +177,23 @@ def _red_view(run: BlockRun, op: Op) -> Token:
     return token
 
 
+def _exchange(
+    run: BlockRun, op: Op, wanted: Array, raw: Array, compare_marks: Array | None, new_marks: Array | None
+) -> Update:
+    """``raw`` where the old element is ``wanted``; what decides about that may not be open."""
+
+    def update(lanes: Array, old: Array, known: Array) -> tuple[Array, Array, Array]:
+        compared = known if compare_marks is None else known | compare_marks[lanes]
+        run.decides(op, compared, "comparison")
+        return (
+            raw[lanes],
+            np.asarray(old == wanted[lanes]),
+            compared if new_marks is None else compared | new_marks[lanes],
+        )
+
+    return update
+
+
 def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     """A lane that compares unequal only reads."""
     element = element_of(op, "ptr")
@@ -183,13 +210,8 @@ def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
         compare, compare_marks = _lanes(expected, reach, shape)
         new, new_marks = _lanes(value, reach, shape)
         wanted, raw = to_bits(compare, element), to_bits(new, element)
-        compared = np.zeros(len(compare), np.uint8) if compare_marks is None else compare_marks
-        marks = compared if new_marks is None else compared | new_marks
-
-        def update(lanes: Array, old: Array, wanted: Array = wanted, raw: Array = raw) -> tuple[Array, Array]:
-            return raw[lanes], np.asarray(old == wanted[lanes])
-
-        old, taint, wrote = _update(run, op, reach, element, update, marks, INTERLEAVED, compared)
+        update = _exchange(run, op, wanted, raw, compare_marks, new_marks)
+        old, taint, wrote = _update(run, op, reach, element, update, INTERLEAVED)
         addresses = reach.footprint.addresses()
         writes = PointFootprint(addresses[wrote], element.bytes) if wrote.any() else None
         if wrote.all():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tileverify.frontend.bytecode.builder import I8, I32, I64, BodyBuilder, scalar, tile
+from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import (
     GatherScatterViewType,
     PartitionViewType,
@@ -24,6 +24,7 @@ from .indices import Indices
 from .ordering import TOKEN, Ordering
 
 ATOMIC_TYPES = ("i32", "i64", "f32")
+ONE_F32 = 0x3F800000
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,13 @@ class Accesses:
         a.pool.append(value)
 
     def _value(self, type: TileType) -> Value:
-        """What is stored; no verdict depends on it."""
-        if type.element.name[0] == "i" and self.draws.chance(30):
-            return self.arithmetic.any(type)
-        return self.f.constant(type, 0)
+        """What is stored; no verdict depends on it, but what a racy launch leaves in memory does."""
+        if type.element.is_integer:
+            return self.arithmetic.fit(self.indices.blocks[0], type) if self.draws.chance(60) else self._one(type)
+        return self._one(type)
+
+    def _one(self, type: TileType) -> Value:
+        return self.f.constant(type, 1 if type.element.is_integer else ONE_F32)
 
     def _atomicity(self, kind: str) -> dict[str, str]:
         draws = self.draws
@@ -147,11 +151,19 @@ class Accesses:
                 wide = a.add(places, wide)
             places = wide
         assert places is not None
-        target = f.op("offset", ptr=a.spread(buffer.base, shape), off=places)
+        base, element = self._reinterpreted(buffer, kind)
+        target = f.op("offset", ptr=a.spread(base, shape), off=places)
         parts = {"ptr": target, **self.ordering.operand(buffer.name)}
         if conditions:
             parts["mask"] = a.all_of(conditions)
-        return self._pointer_op(buffer, kind, parts, shape)
+        return self._pointer_op(buffer, kind, parts, TileType(element, shape))
+
+    def _reinterpreted(self, buffer: Buffer, kind: str) -> tuple[Value, ScalarType]:
+        """The array's pointer, sometimes to elements of another width."""
+        if kind == "atomic" or not self.draws.chance(7):
+            return buffer.base, buffer.element
+        element = self.draws.pick((I8, I16, I32, I64))
+        return self.f.op("ptr_to_ptr", s=buffer.base, results=[tile(pointer(element))]), element
 
     def _joined(self, first: Value, second: Value) -> tuple[Value, Value]:
         """Both in the wider of their types."""
@@ -159,9 +171,9 @@ class Accesses:
         return self.arithmetic.convert(first, wide), self.arithmetic.convert(second, wide)
 
     def _pointer_op(
-        self, buffer: Buffer, kind: str, parts: dict[str, Value], shape: tuple[int, ...]
+        self, buffer: Buffer, kind: str, parts: dict[str, Value], type: TileType
     ) -> Value | None:  # fmt: skip
-        f, type = self.f, TileType(buffer.element, shape)
+        f = self.f
         how = self._atomicity(kind)
         if kind == "load":
             if "mask" in parts and self.draws.chance(80):
@@ -171,12 +183,11 @@ class Accesses:
             value, token = None, f.op("store_ptr_tko", val=self._value(type), **parts, **how)
         elif self.draws.chance(20):
             value, token = f.op(
-                "atomic_cas_tko", cmp=f.constant(type, 0), val=f.constant(type, 1 if type.element.is_integer else 0),
-                **parts, **how,
+                "atomic_cas_tko", cmp=f.constant(type, 0), val=self._one(type), **parts, **how,
             )  # fmt: skip
         else:
             modes = ["add", "umax", "xchg", "or"] if type.element.is_integer else ["addf", "xchg"]
-            value, token = f.op("atomic_rmw_tko", arg=f.constant(type, 0), mode=self.draws.pick(modes), **parts, **how)
+            value, token = f.op("atomic_rmw_tko", arg=self._one(type), mode=self.draws.pick(modes), **parts, **how)
         self.ordering.done(buffer.name, token)
         return value
 
@@ -336,6 +347,6 @@ class Accesses:
         else:
             how = {"ord": "relaxed", "scope": "tl_blk" if draws.slip(20) else "device"}
             mode = draws.pick(("add", "umax")) if type.element.is_integer else "addf"
-            value, token = None, f.op("atomic_red_view_tko", value=f.constant(type, 0), mode=mode, **parts, **how)
+            value, token = None, f.op("atomic_red_view_tko", value=self._one(type), mode=mode, **parts, **how)
         self.ordering.done(buffer.name, token)
         return value

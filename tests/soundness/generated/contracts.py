@@ -260,7 +260,7 @@ def make_contract(draws: Draws) -> FiniteContract:
     for name in names:
         arguments.append(_array(making, name, tile, theme[0]))
     index: tuple[str, ...] = ()
-    if draws.chance(25):
+    if draws.chance(35):
         arguments.append(_index_array(making))
         index = ("idx",)
     for name in ("s", "t")[: draws.weighted((3, 0), (3, 1), (1, 2))]:

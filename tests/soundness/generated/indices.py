@@ -30,7 +30,7 @@ class Indices:
         draws, a = self.draws, self.arithmetic
         x, y, _ = self.blocks
         kind = draws.weighted(
-            (8, "own"), (2, "linear"), (1, "swizzled"), (2, "loaded"), (5, "counter"), (1, "reversed"),
+            (8, "own"), (2, "linear"), (1, "swizzled"), (4, "loaded"), (5, "counter"), (1, "reversed"),
             (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
         )  # fmt: skip
         if kind == "loaded" and self.read:

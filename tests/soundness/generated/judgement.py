@@ -1,6 +1,7 @@
 """Verdicts of the prover against the truth.
 
-* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault.
+* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault, and some of them give one
+  result under several schedules where the verdict says `deterministic`.
 * `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.
 * `error`: only for a contract without any launch (TV004).
 * `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
@@ -9,7 +10,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -27,6 +28,8 @@ from .truth import Interpreted
 MOST_LAUNCHES = 400
 """Launches of one contract that are interpreted; of more, every n-th one is."""
 ENUMERATED = 20_000
+SAMPLE = 3
+"""Launches of a proved kernel that run under several schedules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +75,24 @@ def judge(generated: Generated) -> Judged:
         truths.add("faulty" if seen.codes else "open" if seen.open else "right")
         if seen.codes and result.verdict is Verdict.PROVED:
             wrong = wrong or f"proved under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
+    if result.verdict is Verdict.PROVED:
+        wrong = wrong or next(_unsteady(interpreted, result, kept[:: -(-len(kept) // SAMPLE) or 1]), None)
     truth = "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
     return Judged(result, wrong, truth, len(kept), seconds)
 
 
 def _launches(generated: Generated) -> list[tuple[ConcreteLaunch, Mapping[str, int]]]:
     return list(islice(generated.contract.launches(), ENUMERATED))
+
+
+def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence[ConcreteLaunch]) -> Iterator[str]:
+    """What schedules show of a proved kernel and should not."""
+    for launch in launches:
+        seen = interpreted.explored(launch)
+        if seen.codes:
+            yield f"proved under {result.requires}, but under some schedule {sorted(seen.codes)} shows in {launch}"
+        if result.deterministic and not seen.agrees:
+            yield f"proved and deterministic, but {launch} has several results: {seen.text()}"
 
 
 def _unreal(generated: Generated, interpreted: Interpreted, result: KernelResult) -> Iterator[str]:

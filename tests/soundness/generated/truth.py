@@ -1,17 +1,18 @@
 """The truth about a generated kernel: every launch of its contract, interpreted.
 
 Without atomics and scoped accesses, running each block from the initial memory is exhaustive: up to the first race
-no block can see what another one does.  With them, what a block reads may come from others, so that blocks also run
-one after the other in all orders of pairs on one memory; faults seen in either way are real, but absence of faults
-is then only what was seen.
+no block can see what another one does.  With them, what a block reads may come from others, so that the launch also
+runs whole, under several schedules; faults seen in either way are real, but absence of faults is then only what was
+seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations
 
+from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
     BoundLaunch,
@@ -20,7 +21,7 @@ from tileverify.backend.interpreter import (
     bind_launch,
     run_block,
 )
-from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, synchronisations, unordered
+from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.launch import KernelUnit
@@ -29,7 +30,7 @@ from tileverify.verifier.claim import Block, ConcreteLaunch
 BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
 STEPS = 1 << 22
 """For one block; the loops of generated kernels are short, unless a wrapped bound makes them endless."""
-PAIRS = 12
+SCHEDULES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +66,15 @@ class Interpreted:
                 if any(races(code, first.accesses, second.accesses, lambda one, other: False))
             }
         if self.scoped:
-            for pair in list(permutations(blocks, 2))[:PAIRS]:
-                codes |= set(self._in_sequence(bound, launch, pair))
+            codes |= self.explored(launch).codes
         stops = [log.stopped for log in logs if log.stopped is not None]
         left_out = [text for log in logs for text in log.left_out]
         why = str(stops[0]) if stops else left_out[0] if left_out else None
         return Seen(frozenset(codes), why)
 
-    def _in_sequence(self, bound: BoundLaunch, launch: ConcreteLaunch, pair: Sequence[Block]) -> Iterator[str]:
-        memory = Memory(bound.image)
-        first, second = (self._run(bound, launch, memory, block, apart=False) for block in pair)
-        yield from _alone((first, second), self._loops)
-        meetings = synchronisations(first, second)
-        for code in BETWEEN_BLOCKS:
-            found = races(
-                code, first.accesses, second.accesses, lambda one, other: any(m.orders(one, other) for m in meetings)
-            )
-            if any(found):
-                yield code
+    def explored(self, launch: ConcreteLaunch) -> Exploration:
+        """The whole launch under `SCHEDULES` schedules."""
+        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=SCHEDULES, budget=STEPS)
 
     def _run(
         self, bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, *, apart: bool

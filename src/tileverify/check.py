@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from . import __version__
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from .failures import TRACEBACK, failure_sentence
-from .results import Finding, KernelResult, Report, SourceSite, Times, Verdict
+from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 
 if TYPE_CHECKING:
     from .frontend.bytecode.model import Entry, Module
@@ -41,13 +41,14 @@ class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
     ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
-    what is refuted into the results."""
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     jobs: int = 1
     cache: Path | None = None
     playback: bool = False
+    certificate: bool = False
 
 
 class KernelTimeout(BaseException):
@@ -117,7 +118,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = cache.load(unit, key) if cache else None
+    known = cache.load(unit, key) if cache and not options.certificate else None
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -153,7 +154,22 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     )
     if cache:
         cache.store(unit, key, result)
+    if options.certificate and result.verdict is Verdict.PROVED:
+        result = _with_certificate(unit, summary, result)
     return replace(result, findings=_displayed(result.findings, unit))
+
+
+def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
+    """``result`` with its certificate, or with a note that says why it has none."""
+    from .certificates.document import certificate_text
+    from .certificates.model import CertificateError
+    from .certificates.write import certify
+
+    try:
+        text = certificate_text(certify(unit, summary, result))
+    except CertificateError as error:
+        return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
+    return replace(result, certificate=CertificateFiles(text, unit.bytecode))
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import __version__
+from .certificates.command import recheck
 from .errors import NoKernelFound, UsageError
 from .failures import TRACEBACK
 from .shell import Shell, Working, emit, talk, use_color
@@ -79,6 +80,12 @@ def command(traceback: bool) -> None:
     metavar="print|DIR",
     help="Write a pytest file that reproduces it for every refuted finding: to stdout, or into the folder DIR.",
 )
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -95,6 +102,7 @@ def check(
     no_cache: bool,
     timeout: float | None,
     playback: str | None,
+    certificate: Path | None,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -109,13 +117,15 @@ def check(
         raise UsageError("--playback print and --format json both write to stdout; give --output or a folder")
     if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
         raise UsageError(f"--playback: '{playback}' is not a folder")
+    if certificate is not None and certificate.exists() and not certificate.is_dir():
+        raise UsageError(f"--certificate: '{certificate}' is not a folder")
     _writable(output)
     from .cache import default_folder
     from .check import CheckOptions, check_paths, solver_version
     from .results import Report
 
     cache = None if no_cache else default_folder()
-    options = CheckOptions(timeout, deny_requires, jobs, cache, playback=playback is not None)
+    options = CheckOptions(timeout, deny_requires, jobs, cache, playback is not None, certificate is not None)
     with Working(live=not quiet) as working:
         try:
             report = check_paths(
@@ -136,6 +146,10 @@ def check(
         talk(f"{summary_line(report)}; written to {output}")
     if playback is not None:
         _write_playback(report, playback)
+    if certificate is not None:
+        from .certificates.files import write_certificates
+
+        talk(write_certificates(report.results, certificate))
     code = report.exit_code
     context.exit(0 if code == 3 and not strict else code)
 
@@ -407,6 +421,9 @@ def _whole(option: str, text: str) -> int:
         return int(text, 0)
     except ValueError:
         raise UsageError(f"{option}: '{text}' is no integer") from None
+
+
+command.add_command(recheck)
 
 
 # ------------------------------------------------------------------------------------------------ record

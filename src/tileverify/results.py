@@ -154,6 +154,14 @@ class PlaybackFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """The proof of one kernel, and the bytecode that it speaks of."""
+
+    text: str
+    bytecode: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class KernelResult:
     file: str
     kernel: str
@@ -173,6 +181,7 @@ class KernelResult:
     line: int | None = None
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
+    certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..frontend.bytecode.identity import semantic_sha256
@@ -14,10 +15,10 @@ from ..verifier.clause_terms import clause_terms
 from ..verifier.contract import build_contract
 from ..verifier.derivation import Answered, Underivable, Witnessed, derive
 from ..verifier.prepare import launch_facts
-from ..verifier.smtlib import Vocabulary, script
+from ..verifier.smtlib import Vocabulary
 from .document import read_certificate
-from .lemma_texts import lemma_assertion, lemma_identities
-from .model import Certificate, CertificateError, Place, Proved, Question
+from .model import Certificate, CertificateError, Place, Question
+from .scripts import lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
 from .statement import Statement, stated_facts, statement
 from .wellformed import check_texts
@@ -76,13 +77,6 @@ def _check_contract(certificate: Certificate, file: str) -> None:
         raise CertificateError("the facts of the certificate are not those of its launch contract", file)
     if len(certificate.facts) > len(facts) + len(certificate.requires):
         raise CertificateError("the certificate assumes more than its launch contract and its clauses say", file)
-
-
-def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
-    """A contract that no launch satisfies would prove everything."""
-    text = script(certificate.symbols, certificate.definitions, certificate.facts, exact=True)
-    if solver.opinion(text) is Opinion.CONTRADICTION:
-        raise CertificateError("no launch satisfies the contract of the certificate", file)
 
 
 def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
@@ -151,6 +145,12 @@ def _without_position(place: Place) -> Place:
 
 
 # ----------------------------------------------------------------------------------- with a second solver
+def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
+    """A contract that no launch satisfies would prove everything."""
+    if solver.opinion(possibility_script(certificate)) is Opinion.CONTRADICTION:
+        raise CertificateError("no launch satisfies the contract of the certificate", file)
+
+
 @dataclass
 class _Opinions:
     certificate: Certificate
@@ -158,45 +158,33 @@ class _Opinions:
     _lemmas: dict[int, Answer] = field(default_factory=dict)
 
     def answers(self) -> Iterator[Answer]:
-        of_questions = [self._question(question) for question in self.certificate.questions]
+        of_questions = [self._question(number) for number in range(len(self.certificate.questions))]
         for proved in self.certificate.obligations:
-            yield self._obligation(proved, of_questions)
+            yield _worst(of_questions[number] for number in (proved.question, *proved.wraps))
 
-    def _obligation(self, proved: Proved, answers: Sequence[Answer]) -> Answer:
-        return _worst([answers[number] for number in (proved.question, *proved.wraps)])
-
-    def _question(self, question: Question) -> Answer:
-        given = [*self.certificate.facts, *question.conditions]
-        found = []
-        for each in question.equal:
-            different = f"(not (= {each.first} {each.second}))"
-            found.append(self._contradiction([*given, different], each.lemmas, linear=True))
-            given.append(f"(= {each.first} {each.second})")
-        found.append(self._contradiction(given, question.lemmas, linear=question.linear))
-        return _worst(found)
-
-    def _contradiction(self, given: Sequence[str], lemmas: Sequence[int], *, linear: bool) -> Answer:
-        stated = [lemma_assertion(self.certificate.lemmas[number]) for number in lemmas]
-        answer = self._ask([*given, *stated], exact=not linear)
-        return _worst([answer, *map(self._lemma, lemmas)])
+    def _question(self, number: int) -> Answer:
+        question = self.certificate.questions[number]
+        lemmas = {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
+        proofs = (self._ask(text) for _, text in question_scripts(self.certificate, number))
+        return _worst((*proofs, *map(self._lemma, sorted(lemmas))))
 
     def _lemma(self, number: int) -> Answer:
-        """Whether the schema applies: its products and quotients are products and quotients."""
+        """Whether the schema applies: what it takes for products and quotients are products and quotients."""
         if number not in self._lemmas:
-            identities = lemma_identities(self.certificate.lemmas[number])
-            self._lemmas[number] = self._ask([f"(not (and true {' '.join(identities)}))"], exact=True)
+            self._lemmas[number] = self._ask(lemma_script(self.certificate, number)[1])
         return self._lemmas[number]
 
-    def _ask(self, assertions: Sequence[str], *, exact: bool) -> Answer:
-        c = self.certificate
-        opinion = self.solver.opinion(script(c.symbols, c.definitions, assertions, exact=exact))
-        if opinion is Opinion.CONTRADICTION:
-            return Answer.CONFIRMED
-        return Answer.REJECTED if opinion is Opinion.MODEL else Answer.OPEN
+    def _ask(self, text: str) -> Answer:
+        return _ANSWERS[self.solver.opinion(text)]
 
 
-def _worst(answers: Sequence[Answer]) -> Answer:
-    for answer in (Answer.REJECTED, Answer.OPEN):
-        if answer in answers:
-            return answer
-    return Answer.CONFIRMED
+_ANSWERS: Final = {
+    Opinion.CONTRADICTION: Answer.CONFIRMED,
+    Opinion.NONE: Answer.OPEN,
+    Opinion.MODEL: Answer.REJECTED,
+}
+
+
+def _worst(answers: Iterable[Answer]) -> Answer:
+    found = set(answers)
+    return next((answer for answer in (Answer.REJECTED, Answer.OPEN) if answer in found), Answer.CONFIRMED)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..errors import UsageError
 
-LIMIT: Final = 400_000
+LIMIT: Final = 2_000_000
 """cvc5's resource units for one script; seconds never decide."""
 
 

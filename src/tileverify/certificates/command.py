@@ -1,0 +1,66 @@
+"""The command ``recheck``.  What it needs is imported when it runs: ``--help`` loads no solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .. import __version__
+from ..errors import UsageError
+from ..shell import Working, emit
+
+_EXIT_CODES = """\b
+Exit codes:
+  0  every proof is confirmed
+  1  a certificate is rejected: damaged, not about this bytecode, or a proof that is none
+  2  bad usage, or no second solver
+  3  something is not confirmed, nothing rejected
+"""
+
+
+@click.command(epilog=_EXIT_CODES)
+@click.argument("certificates", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="CERTIFICATE...")
+@click.option(
+    "--bytecode",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Bytecode of the kernel, or a source to compile, instead of the .tileirbc file beside the certificate.",
+)
+@click.option("--scripts", type=click.Path(path_type=Path), metavar="DIR", help="Write the SMT-LIB scripts into DIR.")
+@click.option("--limit", type=click.IntRange(min=1), help="Resource units of the second solver for one script.")
+@click.option("--allow-open/--strict", default=False, help="Whether what is not confirmed fails.  [default: strict]")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+@click.pass_context
+def recheck(
+    context: click.Context,
+    certificates: tuple[Path, ...],
+    bytecode: Path | None,
+    scripts: Path | None,
+    limit: int | None,
+    allow_open: bool,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Check proofs that `check --certificate` wrote, with cvc5 as a second solver.
+
+    CERTIFICATE is a file or a folder of them.  Every obligation is derived again from the bytecode and compared with
+    the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is counted.
+    """
+    if output is not None and not output.parent.is_dir():
+        raise UsageError(f"--output: there is no folder '{output.parent}'")
+    from .batch import recheck_files
+    from .report import exit_code, recheck_json, recheck_text
+    from .second_solver import LIMIT, SecondSolver
+
+    solver = SecondSolver(limit or LIMIT)
+    with Working(live=True) as working:
+        rows = []
+        for row in recheck_files(certificates, bytecode=bytecode, scripts=scripts, solver=solver):
+            working.progress(f"{row.answer.value} {row.file}")
+            rows.append(row)
+    render = recheck_json if format_ == "json" else recheck_text
+    emit(render(rows, __version__, solver.version), output)
+    code = exit_code(rows)
+    context.exit(0 if code == 3 and allow_open else code)

@@ -1,0 +1,133 @@
+"""What ``recheck`` found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..reports.plain import printable
+from .model import LINEAR, NONLINEAR, STRUCTURAL, Certificate, Proved
+from .recheck import Answer, Rechecked
+
+SCHEMA: Final = "tileverify/recheck/1"
+_SHOWN: Final = 10
+"""Obligations of one certificate that are named in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One certificate file: what checking it found, or why it was rejected before a solver saw it."""
+
+    file: str
+    found: Rechecked | None = None
+    problem: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        if self.found is None or self.found.count(Answer.REJECTED):
+            return Answer.REJECTED
+        return Answer.OPEN if self.found.count(Answer.OPEN) else Answer.CONFIRMED
+
+
+def exit_code(rows: Sequence[Row]) -> int:
+    """0 everything confirmed, 1 something rejected, 3 something not confirmed and nothing rejected."""
+    answers = {row.answer for row in rows}
+    return 1 if Answer.REJECTED in answers else 3 if Answer.OPEN in answers else 0
+
+
+# -------------------------------------------------------------------------------------------------- text
+def recheck_text(rows: Sequence[Row], tool: str, solver: str) -> str:
+    """Lines for each certificate and a sum; ends with a newline."""
+    lines = [line for row in rows for line in _row_lines(row)]
+    found = [row.found for row in rows if row.found is not None]
+    counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Answer)
+    total = sum(len(each.answers) for each in found)
+    lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
+    broken = sum(row.found is None for row in rows)
+    if broken:
+        lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
+    lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(TRUSTED)}")
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+TRUSTED: Final = (
+    "the reading of the bytecode and of layouts",
+    "the lemma schemas, which two solvers prove in the tests",
+    "the second solver",
+)
+
+
+def _row_lines(row: Row) -> Iterator[str]:
+    if row.found is None:
+        yield f"{row.answer.value:13}  {row.file}: {row.problem}"
+        return
+    certificate = row.found.certificate
+    yield f"{row.answer.value:13}  {row.file}: {_kernel(certificate)}"
+    rungs = ", ".join(
+        f"{row.found.count(Answer.CONFIRMED, rung)} of {total} {rung}"
+        for rung in (STRUCTURAL, LINEAR, NONLINEAR)
+        if (total := sum(proved.rung == rung for proved in certificate.obligations))
+    )
+    yield f"{'':13}  obligations confirmed: {rungs or 'there are none'}"
+    if not row.found.derived:
+        yield f"{'':13}  not derived again from the bytecode, which is not at hand (--bytecode FILE)"
+    for answer in (Answer.REJECTED, Answer.OPEN):
+        pairs = zip(certificate.obligations, row.found.answers, strict=True)
+        named = [proved for proved, each in pairs if each is answer]
+        yield from (f"{'':13}  {answer.value}: {_obligation(proved, certificate)}" for proved in named[:_SHOWN])
+        if len(named) > _SHOWN:
+            yield f"{'':13}  {answer.value}: {len(named) - _SHOWN} more"
+
+
+def _kernel(certificate: Certificate) -> str:
+    clauses = f" requires {'; '.join(certificate.requires)}" if certificate.requires else ""
+    return f"{certificate.file}::{certificate.kernel} [{certificate.launch.name}]{clauses}"
+
+
+def _obligation(proved: Proved, certificate: Certificate) -> str:
+    places = dict.fromkeys(certificate.places[number].at for number in proved.places)
+    detail = f" ({proved.detail})" if proved.detail else ""
+    return f"{proved.code}{detail} at {' and '.join(places)}, question {proved.question}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+# -------------------------------------------------------------------------------------------------- JSON
+def recheck_json(rows: Sequence[Row], tool: str, solver: str) -> str:
+    """One document, ending with a newline."""
+    document = {
+        "schema": SCHEMA,
+        "tool": {"version": tool, "solver": solver, "trusted": list(TRUSTED)},
+        "certificates": [_row_json(row) for row in rows],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    if row.found is None:
+        return {"certificate": row.file, "answer": row.answer.value, "problem": row.problem}
+    certificate = row.found.certificate
+    return {
+        "certificate": row.file,
+        "answer": row.answer.value,
+        "file": certificate.file,
+        "kernel": certificate.kernel,
+        "launch": certificate.launch.name,
+        "requires": list(certificate.requires),
+        "bytecode_sha256": certificate.bytecode_sha256,
+        "derived": row.found.derived,
+        "obligations": [
+            {
+                "code": proved.code,
+                "rung": proved.rung,
+                "at": [certificate.places[number].at for number in proved.places],
+                "question": proved.question,
+                "answer": answer.value,
+            }
+            for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
+        ],
+    }

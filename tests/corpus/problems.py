@@ -193,13 +193,13 @@ def _contents(
 
 def _integers(facts: list[DataFact], count: int, sizes: Mapping[str, int], source: np.random.Generator) -> Array:
     """Values around the valid indices of an array of this size, or what the facts say of them."""
-    low, high = -2, count + 2
+    kinds = {fact.kind for fact in facts}
+    distinct = not kinds.isdisjoint(("permutation", "injective"))
+    spread = 0 if "permutation" in kinds else 3 if distinct else 2
+    low, high = -spread, count + spread
     for fact in facts:
-        if fact.kind in ("permutation", "injective"):
-            spread = 0 if fact.kind == "permutation" else 3
-            return source.permutation(np.arange(-spread, count + spread))[:count]
-        assert fact.kind == "range", fact
-        assert fact.low is not None
-        assert fact.high is not None
-        low, high = evaluate(fact.low, sizes), evaluate(fact.high, sizes)
-    return source.integers(low, high, count)
+        if fact.low is not None and fact.high is not None:
+            low, high = evaluate(fact.low, sizes), evaluate(fact.high, sizes)
+    assert not distinct or high - low >= count, "there are fewer values than elements"
+    drawn = source.permutation(np.arange(low, high))[:count] if distinct else source.integers(low, high, count)
+    return np.sort(drawn) if "nondecreasing" in kinds else drawn

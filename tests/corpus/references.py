@@ -7,6 +7,7 @@ that change with all their values after the launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -257,6 +258,75 @@ def _load_at_remainder(a: Arrays, _: Values) -> Arrays:
     return {"out": a["x"].reshape(-1, 64)[blocks].reshape(-1)[: len(a["out"])]}
 
 
+def _write_tile_of_groups(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out.reshape(-1, 4)[a["numbers"]] = np.arange(len(a["numbers"]))[:, None] // 4
+    return {"out": out}
+
+
+def _write_groups(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out.reshape(-1, 4)[a["numbers"]] = np.arange(len(a["numbers"]))[:, None]
+    return {"out": out}
+
+
+def _write_owned(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.where((a["owner"] >= 0) & (a["owner"] < 4), a["owner"], a["out"])}
+
+
+def _fill_segments(a: Arrays, _: Values) -> Arrays:
+    out, offsets = a["out"].copy(), a["offsets"]
+    for e, (start, end) in enumerate(pairwise(offsets)):
+        out[max(start, 0) : max(end, 0)] = e
+    return {"out": out}
+
+
+def _append_to_page(a: Arrays, v: Values) -> Arrays:
+    pages = a["pages"].copy()
+    pages[a["table"], v["slot"]] = a["new"]
+    return {"pages": pages}
+
+
+def _append_at_positions(a: Arrays, _: Values) -> Arrays:
+    pages, (page, slot) = a["pages"].copy(), np.divmod(a["positions"], 16)
+    pages[a["table"][np.arange(len(page)), page], slot] = a["new"]
+    return {"pages": pages}
+
+
+def _scale_by_expert(a: Arrays, _: Values) -> Arrays:
+    out, tokens = a["out"].copy(), a["tokens"]
+    known = (tokens >= 0) & (tokens < len(out))
+    weights = np.repeat(a["weights"][a["experts"]], 4, axis=0)
+    out[tokens[known]] = a["x"][tokens[known]] * weights[known]
+    return {"out": out}
+
+
+def _scatter_through_two(a: Arrays, _: Values) -> Arrays:
+    out, first, second = a["out"].copy(), a["first"], a["second"]
+    for lane, number in enumerate(first):
+        place = second[number] if 0 <= number < len(second) else -1
+        if 0 <= place < len(out):
+            out[place] = lane
+    return {"out": out}
+
+
+def _sum_prefixes(a: Arrays, _: Values) -> Arrays:
+    kept = np.arange(a["x"].shape[1]) < 32 * a["lengths"][:, None]
+    return {"out": np.where(kept, a["x"], 0).sum(axis=1)}
+
+
+def _scatter_in_parts(a: Arrays, v: Values) -> Arrays:
+    out, rows = a["out"].copy(), np.arange(len(a["places"]))[:, None]
+    out[rows * v["size"] + a["places"]] = rows
+    return {"out": out}
+
+
+def _scatter_unchecked(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out[a["places"]] = a["x"]
+    return {"out": out}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
@@ -266,6 +336,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
     "append": _append,
     "append_at": _append_at,
+    "append_at_positions": _append_at_positions,
+    "append_to_page": _append_to_page,
     "axpy": lambda a, v: {"y": v["alpha"] * a["x"] + a["y"]},
     "batched_matmul": _product,
     "clear_even_halves": _clear_even_halves,
@@ -294,16 +366,19 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_own_row": lambda a, v: {"out": np.broadcast_to(np.arange(len(a["out"]))[:, None], a["out"].shape)},
     "fill_range": _fill_range,
     "fill_row": lambda a, v: {"out": np.full_like(a["out"], v["value"])},
+    "fill_row_segments": _fill_segments,
     "fill_row_slices": _own_row(64, lambda v: 0),
     "fill_row_slices_64": _own_row(64, lambda v: 0),
     "fill_rows": _fill_first_128_of_rows,
     "fill_rows_spilling": _fill_first_128_of_rows,
+    "fill_segments": _fill_segments,
     "fill_symmetric": _fill_symmetric,
     "fill_then_clear_rest": _fill_then_clear_rest,
     "fill_then_double": lambda a, v: {"out": np.arange(len(a["out"])) // 128 * 2},
     "first_writes_total": lambda a, v: {"out": a["x"], "total": np.full(1, -(-len(a["x"]) // 128))},
     "flash_attention": _attention,
     "fold_pairs": _fold_pairs,
+    "gather_unchecked": lambda a, v: {"out": a["x"][a["places"]]},
     "gray_code": _to_tiles(lambda i, n, v: i ^ i >> 1),
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
@@ -340,8 +415,12 @@ REFERENCES: Final[dict[str, Reference]] = {
     "rotate": _to_tiles(lambda i, n, v: (i - v["distance"]) % n),
     "rotate_bits": _to_tiles(lambda i, n, v: i >> 1 | (i & 1) << 3),
     "running_sum": _running_sum,
+    "scale_by_expert": _scale_by_expert,
     "scale_columns": lambda a, v: {"out": a["x"] * a["scale"]},
     "scatter_elements": _scatter,
+    "scatter_in_parts": _scatter_in_parts,
+    "scatter_through_two": _scatter_through_two,
+    "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
     "shift_and_back": _copy,
     "silu_and_mul": _silu_and_mul,
@@ -353,6 +432,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_past_and_append": _sum_past_and_append,
+    "sum_prefixes": _sum_prefixes,
     "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
     "swap": _swap,
     "total": lambda a, v: {"out": a["out"] + a["x"].sum()},
@@ -361,9 +441,12 @@ REFERENCES: Final[dict[str, Reference]] = {
     "vector_add": lambda a, v: {"out": a["x"] + a["y"]},
     "write_at": _write_at,
     "write_at_distance": _own_row(64, lambda v: abs(v["distance"])),
+    "write_groups": _write_groups,
     "write_if_below_unsigned": _own_row(64, lambda v: v["position"]),
     "write_if_end_inside": _own_row(1, lambda v: v["start"]),
     "write_if_start_inside": _own_row(1, lambda v: v["start"]),
+    "write_owned": _write_owned,
+    "write_tile_of_groups": _write_tile_of_groups,
 }
 """By kernel name: launches of one kernel compute the same."""
 
@@ -382,6 +465,19 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
     "contract/fewer_blocks_than_tiles.py::negate_first_tiles[prefix]": Numbers({"N": 700}, grid=(3, 1, 1)),
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
+    "data/groups.py::write_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
+    "data/groups.py::write_tile_of_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
+    "data/own_parts.py::scatter_in_parts[injective-and-range]": Numbers({"B": 4, "S": 40}),
+    "data/owner_mask.py::write_owned[any-owners]": Numbers({"N": 150}),
+    "data/pages.py::append_to_page[injective-and-range]": Numbers({"B": 5, "P": 9, "slot": 7}),
+    "data/pages.py::append_at_positions[injective-and-ranges]": Numbers({"B": 4, "P": 40}),
+    "data/row_lengths.py::sum_prefixes[range]": Numbers({"M": 6, "N": 160}),
+    "data/segments.py::fill_row_segments[nondecreasing-and-range]": Numbers({"E": 5, "M": 30}),
+    "data/segments.py::fill_segments[nondecreasing]": Numbers({"E": 60, "N": 50}),
+    "data/sorted_tokens.py::scale_by_expert[injective-and-range]": Numbers({"N": 24, "T": 22, "E": 3}),
+    "data/two_levels.py::scatter_through_two[both-injective]": Numbers({"N": 50, "M": 48, "P": 45}),
+    "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
+    "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "integers/bit_patterns.py::exchange[whole-pairs]": Numbers({"N": 512}),
     "integers/bit_patterns.py::gray_code[sixteen-tiles]": Numbers({}),
     "integers/bit_patterns.py::rotate_bits[sixteen-tiles]": Numbers({}),

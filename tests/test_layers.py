@@ -22,6 +22,7 @@ FORBIDDEN = {
     "tileverify/verifier": ("tileverify.backend", "tileverify.reports", "tileverify.check", "cuda"),
     "tileverify/backend": ("tileverify.reports", "tileverify.check", "z3"),
     "tileverify/reports": ("tileverify.verifier", "tileverify.backend", "tileverify.check", "z3", "cuda"),
+    "tileverify/certificates": ("tileverify.backend", "z3"),
 }
 """Package folder -> what no module under it may import.  The interpreter shares no reasoning with the prover."""
 
@@ -72,6 +73,11 @@ def test_backend_shares_no_reasoning_with_the_prover(module: Path) -> None:
 def test_only_the_smt_folder_imports_the_solver(module: Path) -> None:
     if not module.is_relative_to("tileverify/verifier/smt"):
         assert not [f"{module}:{line}" for name, line in imports(module) if is_under(name, ("z3",))]
+
+
+def test_one_module_alone_imports_the_second_solver() -> None:
+    importers = {str(module) for module in MODULES for name, _ in imports(module) if is_under(name, ("cvc5",))}
+    assert importers == {"tileverify/certificates/second_solver.py"}
 
 
 @pytest.mark.parametrize("module", [path for path in MODULES if not is_corpus_kernel(path)], ids=str)

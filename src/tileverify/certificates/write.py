@@ -141,7 +141,8 @@ class _Argument:
     def _arithmetic(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
         """The products and quotients that the question speaks of."""
         merged = (t.eq(merge.first, merge.second) for merge in self.proof.merges)
-        spoken = (*self.derivation.facts, *self.proof.conditions, *merged, *(lemma.formula for lemma in lemmas))
+        args = (arg for lemma in lemmas for arg in lemma.args if isinstance(arg, Term))
+        spoken = (*self.derivation.facts, *self.proof.conditions, *merged, *args)
         seen: dict[Term, None] = {}
         for term in spoken:
             seen.update(dict.fromkeys(s for s in t.postorder(term) if s.kind in (Kind.PRODUCT, Kind.DIV)))

@@ -197,7 +197,9 @@ class _Verification:
             # What does not speak of a clause's variables cannot have been decided by it.
             related = touched & set(GRID) or any(touched & condition.free for condition in opened.conditions)
             again = self._decide_one(opened.obligation) if related else opened
-            if again is not None:
+            if again is None:
+                self.proved.add(opened.obligation.code)
+            else:
                 still.append(again)
         return still
 

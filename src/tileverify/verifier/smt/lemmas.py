@@ -24,7 +24,8 @@ Valuation = Callable[[Term], int]
 class Lemma:
     """An instance of ``schema``, whose parameters (`..lemma_schemas.SCHEMAS`) are ``args``.
 
-    The schema may say more than ``formula``, never less.  Lemmas that say the same are equal.
+    The schema says as much as ``formula``, which may have been simplified by the static intervals of terms
+    (`bound_lemmas`).  Lemmas that say the same are equal.
     """
 
     formula: Term

@@ -1,0 +1,95 @@
+"""What is proved, is written, read, derived again and confirmed by the second solver."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tileverify.certificates.document import certificate_text, read_certificate
+from tileverify.certificates.launches import essence, launch_from_json, launch_to_json
+from tileverify.certificates.model import LINEAR, NONLINEAR, STRUCTURAL
+from tileverify.certificates.recheck import Answer, recheck
+from tileverify.certificates.second_solver import SecondSolver
+from tileverify.certificates.write import certify
+from tileverify.check import summary_of
+from tileverify.corpus import ROOT
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+
+from .proofs import certificates_of
+
+SHOWCASE = sorted(f"showcase/{path.name}" for path in (ROOT / "showcase").glob("*.py"))
+OTHERS = [
+    "contract/any_grid.py",  # clauses of the tool's own
+    "contract/unchecked_position.py",  # a clause about a scalar
+    "race_free/scatter_permutation.py",  # facts about data
+    "race_free/split_k_atomic.py",
+    "order/loop_carried.py",  # iterations
+    "twins/contiguous_shares.py",  # non-linear integers
+    "twins/runtime_step.py",
+]
+
+
+@pytest.mark.parametrize("target", [*SHOWCASE, *OTHERS])
+def test_every_obligation_is_confirmed(target: str) -> None:
+    for unit, result, text in certificates_of(target):
+        found = recheck(text, target, bytecode=unit.bytecode, solver=SecondSolver())
+        assert found.derived
+        assert set(found.answers) == {Answer.CONFIRMED}, Counter(found.answers)
+        assert len(found.answers) == result.obligations.total
+        certificate = found.certificate
+        assert certificate.requires == result.requires
+        assert certificate.bytecode_sha256 == result.bytecode_sha256
+        assert {proved.code for proved in certificate.obligations} == set(result.proved_codes)
+
+
+@pytest.mark.parametrize("target", ["showcase/matmul_swizzled.py", "contract/any_grid.py"])
+def test_a_certificate_reads_back_and_is_written_the_same_again(target: str) -> None:
+    for unit, result, text in certificates_of(target):
+        read = read_certificate(text, target)
+        assert certificate_text(read) == text
+        again = certify(unit, summary_of(decode(unit.bytecode), unit), result)
+        assert certificate_text(again) == text
+
+
+def test_every_rung_occurs() -> None:
+    rungs = {
+        proved.rung
+        for target in ("showcase/matmul_swizzled.py", "twins/contiguous_shares.py")
+        for each in certificates_of(target)
+        for proved in read_certificate(each.text, target).obligations
+    }
+    assert rungs == {STRUCTURAL, LINEAR, NONLINEAR}
+
+
+def test_the_swizzle_is_confirmed_by_lemmas_and_equal_twins() -> None:
+    (written,) = certificates_of("showcase/matmul_swizzled.py")
+    certificate = read_certificate(written.text, "")
+    assert any(question.equal for question in certificate.questions)
+    assert {lemma.schema for lemma in certificate.lemmas} >= {"quotient", "order"}
+    assert len(written.text) < 16_000
+
+
+def test_without_the_bytecode_the_proofs_are_still_confirmed() -> None:
+    (written,) = certificates_of("showcase/transpose.py")
+    found = recheck(written.text, "", bytecode=None, solver=SecondSolver())
+    assert not found.derived
+    assert set(found.answers) == {Answer.CONFIRMED}
+
+
+def test_a_solver_that_gives_up_confirms_nothing() -> None:
+    (written,) = certificates_of("showcase/matmul_swizzled.py")
+    found = recheck(written.text, "", bytecode=written.unit.bytecode, solver=SecondSolver(limit=1))
+    assert found.count(Answer.OPEN)
+    assert not found.count(Answer.REJECTED)
+
+
+def test_every_launch_of_the_corpus_has_words_that_read_back() -> None:
+    seen = 0
+    for unit in discover([str(ROOT)]):
+        if isinstance(unit, KernelUnit):
+            assert essence(launch_from_json(launch_to_json(unit.launch))) == essence(unit.launch)
+            seen += 1
+    assert seen > 90

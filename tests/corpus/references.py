@@ -327,6 +327,15 @@ def _scatter_unchecked(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _fill_both_then_read(a: Arrays, _: Values) -> Arrays:
+    blocks = np.arange(len(a["out"]))
+    return {"words": np.stack([blocks, np.full_like(blocks, 3)], axis=1).reshape(-1), "out": blocks}
+
+
+def _own_number(name: str) -> Reference:
+    return lambda a, v: {name: np.arange(len(a[name]))}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
@@ -340,6 +349,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "append_to_page": _append_to_page,
     "axpy": lambda a, v: {"y": v["alpha"] * a["x"] + a["y"]},
     "batched_matmul": _product,
+    "bytes_side_by_side": lambda a, v: {"words": np.full_like(a["words"], 0x07070707)},
     "clear_even_halves": _clear_even_halves,
     "constant_step": _copy,
     "copy_2d": _copy,
@@ -350,6 +360,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "copy_rows": _first_columns(512, lambda x: x),
     "copy_shares": _copy,
     "copy_skipping": _copy,
+    "count_in_variable": _own_number("out"),
     "double": lambda a, v: {"out": 2 * a["x"]},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "embedding": _embedding,
@@ -357,6 +368,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fifth_clears_first_tile": _copy,
     "fill": _fill,
     "fill_and_step_before": lambda a, v: {"out": np.ones_like(a["out"])},
+    "fill_both_then_read": _fill_both_then_read,
     "fill_by_byte_counter": _clear_first_half,
     "fill_by_one_number": _fill_by_one_number,
     "fill_by_signed_byte": _block_numbers(16),
@@ -403,12 +415,16 @@ REFERENCES: Final[dict[str, Reference]] = {
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
     "powers": _to_tiles(lambda i, n, v: 1 << i),
+    "publish_from_first": _own_number("out"),
     "refine": lambda a, v: {"out": np.arange(len(a["out"])) // 8 % 2},
+    "relaxed_pairs": lambda a, v: {"words": np.arange(len(a["words"])) % 32},
+    "relaxed_twice": _own_number("words"),
     "relu": lambda a, v: {"x": np.maximum(a["x"], 0)},
     "relu_into": _relu_into,
     "reverse_by_full_size": _reverse(1024),
     "reverse_by_rounded_size": _reverse(256),
     "reverse_by_truncated_size": _reverse(1024),
+    "reverse_in_scratch": lambda a, v: {"out": a["x"].reshape(-1, 64)[:, ::-1].reshape(-1)},
     "reverse_rows": lambda a, v: {"out": a["x"][:, ::-1]},
     "reverse_tiles": _reverse_tiles,
     "rope": _rope,
@@ -439,6 +455,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "total_device_and_system": lambda a, v: {"out": a["out"] + a["x"].sum()},
     "transpose": lambda a, v: {"out": a["x"].T},
     "vector_add": lambda a, v: {"out": a["x"] + a["y"]},
+    "word_and_its_last_byte": lambda a, v: {"words": np.arange(len(a["words"])) + (1 << 24)},
+    "word_by_address": _own_number("words"),
     "write_at": _write_at,
     "write_at_distance": _own_row(64, lambda v: abs(v["distance"])),
     "write_groups": _write_groups,
@@ -498,8 +516,11 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "integers/smallest_integer.py::write_at_distance[any-other]": Numbers({"M": 4, "N": 256, "distance": -2}),
     "integers/truncated_size.py::reverse_by_full_size[any-size]": Numbers({"N": 4096}),
     "integers/truncated_size.py::reverse_by_truncated_size[within-31-bits]": Numbers({"N": 4096}),
+    "order/joined_tokens.tileirbc::fill_both_then_read[any-size]": Numbers({"N": 9}),
     "order/loop_carried.py::running_sum[whole-tiles]": Numbers({"M": 6, "N": 640}),
     "order/parallel_stores.py::fill_row[any-size]": Numbers({"M": 5, "N": 300, "value": 2.5}),
+    "order/relaxed_stores.tileirbc::relaxed_twice[any-size]": Numbers({"N": 9}),
+    "order/relaxed_stores.tileirbc::relaxed_pairs[any-size]": Numbers({"N": 3}),
     "order/same_array_twice.py::relu_into[compiler-told]": Numbers({"N": 700}),
     "order/scratch_row.py::scratch_row[any-rows]": Numbers({"M": 9}),
     "order/two_stores.py::store_twice[any-size]": Numbers({"N": 500}),
@@ -567,12 +588,18 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/embedding_gradient.py::add_gradient[any-ids]": Numbers({"T": 30, "V": 20, "D": 100}),
     "twins/embedding_gradient.py::add_gradient_plainly[distinct-ids]": Numbers({"T": 30, "V": 28, "D": 100}),
     "twins/fold.py::fold_pairs[whole-pairs]": Numbers({"N": 1024}),
+    "twins/integer_addresses.tileirbc::word_by_address[any-size]": Numbers({"N": 9}),
     "twins/largest.py::largest[whole-tiles]": Numbers({"N": 1024}),
     "twins/mirrored_tiles.py::fill_symmetric[any-size]": Numbers({"N": 70}),
     "twins/mixed_coordinates.py::fill_by_one_number[three-columns]": Numbers({"M": 70}),
+    "twins/mixed_widths.tileirbc::word_and_its_last_byte[any-size]": Numbers({"N": 9}),
+    "twins/mixed_widths.tileirbc::bytes_side_by_side[any-size]": Numbers({"N": 5}),
+    "twins/module_variable.tileirbc::count_in_variable[any-size]": Numbers({"N": 9}),
+    "twins/module_variable.tileirbc::publish_from_first[any-size]": Numbers({"N": 9}),
     "twins/nested_tiles.py::refine[tiles-of-half-a-slab]": Numbers({"N": 160}),
     "twins/overhang.py::fill_rows[any-width]": Numbers({"M": 7, "W": 100}),
     "twins/overhang.py::fill_rows_spilling[wide-rows]": Numbers({"M": 7, "W": 150}),
+    "twins/own_memory.tileirbc::reverse_in_scratch[any-size]": Numbers({"N": 5}),
     "twins/pack_qkv.py::pack[any-width]": Numbers({"M": 5, "D": 100}),
     "twins/pack_qkv.py::pack_by_parts[any-width]": Numbers({"M": 5, "D": 100}),
     "twins/pack_qkv.py::pack_by_parts_unmasked[as-wide-as-a-tile]": Numbers({"M": 5}),

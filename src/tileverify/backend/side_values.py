@@ -73,10 +73,12 @@ class Fault:
     address: int
 
     def values(self) -> SeenValues | None:
-        """``None`` where nothing that is specified was read or written."""
+        """``None`` where nothing that is specified was read or written, or in memory that a block allocates."""
         counting = counting_floats(self.launch)
         for contents in [counting, {}] if counting else [{}]:
             bound = self.bind(contents)
+            if self.first.access.origin >= len(bound.image.origins):
+                return None  # memory that the block itself allocates has no place before it runs
             touches = self._again(bound)
             if touches is not None:
                 origin = bound.image.origins[self.first.access.origin]

@@ -336,10 +336,36 @@ def _own_number(name: str) -> Reference:
     return lambda a, v: {name: np.arange(len(a[name]))}
 
 
+def _sum_by_last(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(-1, 64).sum(axis=1, dtype=np.int32)
+    return {"parts": parts, "counter": np.array([len(parts)]), "out": parts.sum(dtype=np.int32)}
+
+
+def _look_back(a: Arrays, _: Values) -> Arrays:
+    sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32).cumsum(dtype=np.int32)
+    return {"sums": sums, "ready": np.ones_like(sums)}
+
+
+def _hand_over(a: Arrays, _: Values) -> Arrays:
+    return {"data": a["x"], "flag": np.ones(1), "out": np.resize(a["x"], len(a["out"]))}
+
+
+def _by_ticket(drawn_beyond: int) -> Reference:
+    """``drawn_beyond``: tickets that are drawn and find no tile."""
+
+    def reference(a: Arrays, _: Values) -> Arrays:
+        tile = np.arange(len(a["out"])) // 64
+        return {"out": tile, "queue": np.array([tile[-1] + 1 + drawn_beyond])}
+
+    return reference
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
     "add_gradient_plainly": _add_gradient,
+    "add_in_turn": lambda a, v: {"total": a["total"] + a["x"].sum(), "turn": np.array([len(a["x"]) // 32])},
+    "add_locked": lambda a, v: {"total": a["total"] + a["x"].sum()},
     "add_one": lambda a, v: {"out": a["x"] + 1},
     "add_optional_bias": _add_optional_bias,
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
@@ -371,7 +397,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_both_then_read": _fill_both_then_read,
     "fill_by_byte_counter": _clear_first_half,
     "fill_by_one_number": _fill_by_one_number,
+    "fill_by_queue": _by_ticket(8),
     "fill_by_signed_byte": _block_numbers(16),
+    "fill_by_ticket": _by_ticket(0),
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
     "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
@@ -392,12 +420,15 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fold_pairs": _fold_pairs,
     "gather_unchecked": lambda a, v: {"out": a["x"][a["places"]]},
     "gray_code": _to_tiles(lambda i, n, v: i ^ i >> 1),
+    "hand_over": _hand_over,
+    "hand_over_across_system": _hand_over,
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
     "large_copy": _copy,
     "largest": lambda a, v: {"out": np.maximum(a["out"], a["x"].max())},
     "layer_norm": _layer_norm,
     "load_at_remainder": _load_at_remainder,
+    "look_back": _look_back,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "matmul": _product,
     "matmul_swizzled": _product,
@@ -447,6 +478,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_at_largest": _block_numbers(64),
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
+    "sum_by_last": _sum_by_last,
     "sum_past_and_append": _sum_past_and_append,
     "sum_prefixes": _sum_prefixes,
     "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
@@ -468,7 +500,9 @@ REFERENCES: Final[dict[str, Reference]] = {
 }
 """By kernel name: launches of one kernel compute the same."""
 
-WITHOUT_REFERENCE: Final[dict[str, str]] = {}
+WITHOUT_REFERENCE: Final[dict[str, str]] = {
+    "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
+}
 """Proved launches (label ids) that nothing is computed for, each with the reason."""
 
 
@@ -529,6 +563,14 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "out_of_bounds/unsigned_positions.py::look_up_bytes[whole-table]": Numbers({"N": 384}),
     "out_of_bounds/upper_bound_only.py::copy_previous_if_any[any-size]": Numbers({"N": 700}),
     "out_of_bounds/wrong_axis_bound.py::sum_rows_by_wrong_axis[square]": Numbers({"N": 100}),
+    "protocols/hand_over.py::hand_over[one-consumer-or-more]": Numbers({"C": 4}),
+    "protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]": Numbers({"C": 4}),
+    "protocols/last_block.py::sum_by_last[up-to-16-blocks]": Numbers({"N": 640}),
+    "protocols/lock.py::add_locked[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/look_back.py::look_back[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/tickets.py::fill_by_ticket[one-block-for-each-tile]": Numbers({"N": 700}),
+    "protocols/tickets.py::fill_by_queue[eight-blocks]": Numbers({"N": 700}),
+    "protocols/turns.py::add_in_turn[up-to-8-blocks]": Numbers({"N": 160}),
     "race_free/axpy.py::axpy[any-size]": Numbers({"N": 1300, "alpha": 0.75}),
     "race_free/axpy.py::axpy[one-million]": Numbers({"alpha": -1.5}),
     "race_free/batched_matmul.py::batched_matmul[any-size]": Numbers({"Q": 3, "M": 100, "N": 72, "K": 136}),

@@ -1,0 +1,45 @@
+"""Every block stores a partial sum and counts itself; the block that counts last adds the parts up."""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+
+
+@ct.kernel
+def sum_by_last(x, parts, counter, out, TILE: ConstInt, PARTS: ConstInt):
+    i = ct.bid(0)
+    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, index=(i,), shape=(TILE,))))
+    before = ct.atomic_add(counter, (0,), 1).item()
+    if before == ct.num_blocks(0) - 1:
+        all_parts = ct.load(parts, index=(0,), shape=(PARTS,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(out, index=(0,), tile=ct.sum(all_parts))
+
+
+@ct.kernel
+def sum_by_last_relaxed(x, parts, counter, out, TILE: ConstInt, PARTS: ConstInt):
+    i = ct.bid(0)
+    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, index=(i,), shape=(TILE,))))
+    before = ct.atomic_add(counter, (0,), 1, memory_order=ct.MemoryOrder.RELAXED).item()
+    if before == ct.num_blocks(0) - 1:
+        all_parts = ct.load(parts, index=(0,), shape=(PARTS,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(out, index=(0,), tile=ct.sum(all_parts))
+
+
+@ct.kernel
+def sum_by_last_acquire_only(x, parts, counter, out, TILE: ConstInt, PARTS: ConstInt):
+    i = ct.bid(0)
+    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, index=(i,), shape=(TILE,))))
+    before = ct.atomic_add(counter, (0,), 1, memory_order=ct.MemoryOrder.ACQUIRE).item()
+    if before == ct.num_blocks(0) - 1:
+        all_parts = ct.load(parts, index=(0,), shape=(PARTS,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(out, index=(0,), tile=ct.sum(all_parts))
+
+
+@ct.kernel
+def sum_by_last_but_one(x, parts, counter, out, TILE: ConstInt, PARTS: ConstInt):
+    i = ct.bid(0)
+    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, index=(i,), shape=(TILE,))))
+    before = ct.atomic_add(counter, (0,), 1).item()
+    if before == ct.num_blocks(0) - 2:
+        all_parts = ct.load(parts, index=(0,), shape=(PARTS,), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(out, index=(0,), tile=ct.sum(all_parts))

@@ -1,0 +1,40 @@
+"""Parts of one sum are added in turn: a block waits for its number, adds with plain accesses and passes the turn on."""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+DEVICE = ct.MemoryScope.DEVICE
+RELAXED, ACQUIRE, RELEASE = ct.MemoryOrder.RELAXED, ct.MemoryOrder.ACQUIRE, ct.MemoryOrder.RELEASE
+
+
+@ct.kernel
+def add_in_turn(x, turn, total, TILE: ConstInt):
+    i = ct.bid(0)
+    part = ct.sum(ct.load(x, index=(i,), shape=(TILE,)))
+    while ct.load(turn, index=(0,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() != i:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + part)
+    ct.store(turn, index=(0,), tile=i + 1, memory_order=RELEASE, memory_scope=DEVICE)
+
+
+@ct.kernel
+def add_in_turn_relaxed_wait(x, turn, total, TILE: ConstInt):
+    i = ct.bid(0)
+    part = ct.sum(ct.load(x, index=(i,), shape=(TILE,)))
+    while ct.load(turn, index=(0,), shape=(), memory_order=RELAXED, memory_scope=DEVICE).item() != i:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + part)
+    ct.store(turn, index=(0,), tile=i + 1, memory_order=RELEASE, memory_scope=DEVICE)
+
+
+@ct.kernel
+def add_in_turn_relaxed_pass(x, turn, total, TILE: ConstInt):
+    i = ct.bid(0)
+    part = ct.sum(ct.load(x, index=(i,), shape=(TILE,)))
+    while ct.load(turn, index=(0,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() != i:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + part)
+    ct.store(turn, index=(0,), tile=i + 1, memory_order=RELAXED, memory_scope=DEVICE)

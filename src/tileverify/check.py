@@ -155,12 +155,13 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if cache:
         cache.store(unit, key, result)
     if options.certificate and result.verdict is Verdict.PROVED:
-        result = _with_certificate(unit, summary, result)
+        result = _with_certificate(replace(unit, launch=outcome.launch or unit.launch), summary, result)
     return replace(result, findings=_displayed(result.findings, unit))
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
-    """``result`` with its certificate, or with a note that says why it has none."""
+    """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
+    proved."""
     from .certificates.document import certificate_text
     from .certificates.model import CertificateError
     from .certificates.write import certify

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from tileverify.certificates.document import certificate_text, digest_of
-from tileverify.certificates.write import certify
-from tileverify.check import check_unit, summary_of
+from tileverify.certificates.document import digest_of
+from tileverify.check import CheckOptions, check_unit
 from tileverify.corpus import ROOT
-from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
@@ -31,10 +29,11 @@ def certificates_of(target: str) -> tuple[Written, ...]:
     written = []
     for unit in discover([str(ROOT / target)]):
         assert isinstance(unit, KernelUnit), unit
-        result = check_unit(unit)
+        result = check_unit(unit, CheckOptions(certificate=True))
         if result.verdict is Verdict.PROVED:
-            certificate = certify(unit, summary_of(decode(unit.bytecode), unit), result)
-            written.append(Written(unit, result, certificate_text(certificate)))
+            assert result.certificate is not None, result.notes
+            assert result.certificate.bytecode == unit.bytecode
+            written.append(Written(unit, result, result.certificate.text))
     assert written
     return tuple(written)
 

@@ -11,10 +11,8 @@ from tileverify.certificates.launches import essence, launch_from_json, launch_t
 from tileverify.certificates.model import LINEAR, NONLINEAR, STRUCTURAL
 from tileverify.certificates.recheck import Answer, recheck
 from tileverify.certificates.second_solver import SecondSolver
-from tileverify.certificates.write import certify
-from tileverify.check import summary_of
+from tileverify.check import CheckOptions, check_unit
 from tileverify.corpus import ROOT
-from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 
@@ -47,11 +45,11 @@ def test_every_obligation_is_confirmed(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["showcase/matmul_swizzled.py", "contract/any_grid.py"])
 def test_a_certificate_reads_back_and_is_written_the_same_again(target: str) -> None:
-    for unit, result, text in certificates_of(target):
-        read = read_certificate(text, target)
-        assert certificate_text(read) == text
-        again = certify(unit, summary_of(decode(unit.bytecode), unit), result)
-        assert certificate_text(again) == text
+    for unit, *_ in certificates_of(target):
+        first, again = (check_unit(unit, CheckOptions(certificate=True)).certificate for _ in range(2))
+        assert first is not None
+        assert first == again
+        assert certificate_text(read_certificate(first.text, target)) == first.text
 
 
 def test_every_rung_occurs() -> None:

@@ -268,6 +268,9 @@ def test_an_unknown_schema_is_malformed() -> None:
         "(and true \x00)",
         '(and true "text")',
         "(ite true 1 2)",
+        "|$N",
+        "(= $N |$N)",
+        "(not " * 100_000 + "true" + ")" * 100_000,
     ],
 )
 def test_texts_that_are_no_conditions_are_malformed(text: str) -> None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 
 from tileverify.certificates.second_solver import Opinion, SecondSolver
+from tileverify.certificates.wellformed import sort_of
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Sort
 from tileverify.verifier.smtlib import Vocabulary, needed_names, script
@@ -107,3 +108,19 @@ def test_the_same_terms_in_the_same_order_give_the_same_text() -> None:
         return vocabulary.definitions, texts
 
     assert written() == written()
+
+
+@given(trees)
+@settings(max_examples=200, deadline=None)
+def test_texts_are_terms_of_their_sort(tree: Tree) -> None:
+    odd = t.var("distance(a, b)'", Scope.LAUNCH, -5, 5)
+    vocabulary = Vocabulary()
+    text = vocabulary.write(t.lt(t.add(term(tree), t.scale(3, odd)), t.ONE))
+    sorts: dict[str, str] = {}
+    for name, definition in vocabulary.definitions.items():
+        sorts[name] = "Bool" if name[0] == "b" else "Int"
+        assert (
+            sort_of(definition, vocabulary.symbols, {each: sorts[each] for each in sorts if each != name})
+            == sorts[name]
+        )
+    assert sort_of(text, vocabulary.symbols, sorts) == "Bool"

@@ -37,7 +37,7 @@ _CONDITIONS: Final[Mapping[str, tuple[int, int | None]]] = {
 }
 
 
-class _NoTerm(Exception):
+class NoTerm(Exception):
     """Says what is wrong with a text."""
 
 
@@ -45,18 +45,20 @@ def check_texts(certificate: Certificate, file: str) -> None:
     """Raises `CertificateError` for the first text that is not what it should be."""
     try:
         _check(certificate)
-    except _NoTerm as error:
+    except NoTerm as error:
         raise CertificateError(f"the certificate is malformed: {error}", file) from None
+    except RecursionError:
+        raise CertificateError("the certificate is malformed: its terms are too deep", file) from None
 
 
 def _check(certificate: Certificate) -> None:
     sorts: dict[str, str] = {}
     for name in certificate.symbols:
         if not _SYMBOL.fullmatch(name):
-            raise _NoTerm(f"{name!r} is no name of a symbol")
+            raise NoTerm(f"{name!r} is no name of a symbol")
     for name, text in certificate.definitions.items():
         if not _DEFINITION.fullmatch(name):
-            raise _NoTerm(f"{name!r} is no name of a definition")
+            raise NoTerm(f"{name!r} is no name of a definition")
         sort = "Bool" if name[0] == "b" else "Int"
         _expect(sort, [text], certificate.symbols, sorts)
         sorts[name] = sort
@@ -73,8 +75,13 @@ def _check(certificate: Certificate) -> None:
 
 def _expect(sort: str, texts: Iterable[str], symbols: Mapping[str, Declaration], defined: Mapping[str, str]) -> None:
     for text in texts:
-        if _Term(text, symbols, defined).sort() != sort:
-            raise _NoTerm(f"{text[:120]!r} is not of the sort {sort}")
+        if sort_of(text, symbols, defined) != sort:
+            raise NoTerm(f"{text[:120]!r} is not of the sort {sort}")
+
+
+def sort_of(text: str, symbols: Mapping[str, Declaration], defined: Mapping[str, str]) -> str:
+    """``Int`` or ``Bool`` for a term over ``symbols`` and definitions of the sorts ``defined``; raises `NoTerm`."""
+    return _Term(text, symbols, defined).sort()
 
 
 class _Term:
@@ -89,12 +96,12 @@ class _Term:
         found = self._term()
         if self.pending:
             raise self._wrong()
-        if re.sub(r"\s", "", self.text) != "".join(tokens(self.text)):
-            raise self._wrong()
+        if "".join(self.text.split()) != "".join("".join(tokens(self.text)).split()):
+            raise self._wrong()  # something in it is no token
         return found
 
-    def _wrong(self) -> _NoTerm:
-        return _NoTerm(f"{self.text[:120]!r} is no term")
+    def _wrong(self) -> NoTerm:
+        return NoTerm(f"{self.text[:120]!r} is no term")
 
     def _next(self) -> str:
         if not self.pending:

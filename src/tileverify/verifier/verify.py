@@ -60,6 +60,7 @@ class Outcome:
     proved_codes: tuple[str, ...] = ()
     contract: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    launch: LaunchSpec | None = None  # the contract that `requires` adds to
 
 
 def verify(
@@ -310,6 +311,7 @@ class _Verification:
             proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
             contract=self.contract.text,
             notes=(*self.launch.notes, *self.summary.notes),
+            launch=self.launch,
         )
 
     def _holds_for(self) -> str:

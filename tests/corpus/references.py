@@ -360,6 +360,16 @@ def _by_ticket(drawn_beyond: int) -> Reference:
     return reference
 
 
+def _store_named_rows(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out[a["numbers"]] = a["x"]
+    return {"out": out}
+
+
+def _pack_two(a: Arrays, _: Values) -> Arrays:
+    return {"packed": np.concatenate([a["q"], a["k"]], axis=1)}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
@@ -369,6 +379,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "add_one": lambda a, v: {"out": a["x"] + 1},
     "add_optional_bias": _add_optional_bias,
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
+    "add_rows": lambda a, v: {"out": a["out"] + a["x"].sum(axis=0, dtype=np.int32)},
     "append": _append,
     "append_at": _append_at,
     "append_at_positions": _append_at_positions,
@@ -402,6 +413,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_ticket": _by_ticket(0),
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
+    "fill_first_of_list": lambda a, v: {"xs[0]": np.arange(512) // 64},
     "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
     "fill_own_row": lambda a, v: {"out": np.broadcast_to(np.arange(len(a["out"]))[:, None], a["out"].shape)},
     "fill_range": _fill_range,
@@ -442,6 +454,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "pack": _pack,
     "pack_by_parts": _pack,
     "pack_by_parts_unmasked": _pack,
+    "pack_by_side": _pack_two,
+    "pack_two": _pack_two,
     "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
@@ -469,6 +483,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "scatter_through_two": _scatter_through_two,
     "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
+    "set_flag": lambda a, v: {"found": np.full(1, 7)},
     "shift_and_back": _copy,
     "silu_and_mul": _silu_and_mul,
     "sliding_maximum": _sliding_maximum,
@@ -476,6 +491,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "softmax": _softmax,
     "split_k": lambda a, v: {"C": a["C"] + a["A"] @ a["B"]},
     "store_at_largest": _block_numbers(64),
+    "store_named_rows": _store_named_rows,
+    "store_own_rows": _copy,
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_by_last": _sum_by_last,
@@ -629,9 +646,11 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/contiguous_shares.py::copy_rounded_shares[up-to-60-blocks]": Numbers({"N": 1500}, grid=(5, 1, 1)),
     "twins/embedding_gradient.py::add_gradient[any-ids]": Numbers({"T": 30, "V": 20, "D": 100}),
     "twins/embedding_gradient.py::add_gradient_plainly[distinct-ids]": Numbers({"T": 30, "V": 28, "D": 100}),
+    "twins/flag_store.py::set_flag[whole-tiles]": Numbers({"N": 640}),
     "twins/fold.py::fold_pairs[whole-pairs]": Numbers({"N": 1024}),
     "twins/integer_addresses.tileirbc::word_by_address[any-size]": Numbers({"N": 9}),
     "twins/largest.py::largest[whole-tiles]": Numbers({"N": 1024}),
+    "twins/list_targets.py::fill_first_of_list[one-array]": Numbers({}),
     "twins/mirrored_tiles.py::fill_symmetric[any-size]": Numbers({"N": 70}),
     "twins/mixed_coordinates.py::fill_by_one_number[three-columns]": Numbers({"M": 70}),
     "twins/mixed_widths.tileirbc::word_and_its_last_byte[any-size]": Numbers({"N": 9}),
@@ -645,8 +664,12 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/pack_qkv.py::pack[any-width]": Numbers({"M": 5, "D": 100}),
     "twins/pack_qkv.py::pack_by_parts[any-width]": Numbers({"M": 5, "D": 100}),
     "twins/pack_qkv.py::pack_by_parts_unmasked[as-wide-as-a-tile]": Numbers({"M": 5}),
+    "twins/pack_slices.py::pack_two[up-to-64-columns]": Numbers({"M": 20, "D": 50}),
+    "twins/pack_slices.py::pack_by_side[up-to-64-columns]": Numbers({"M": 20, "D": 50}),
     "twins/partial_masks.py::fill_masked[any-size]": Numbers({"N": 500}),
     "twins/roles.py::move_or_double[any-size]": Numbers({"N": 700}),
+    "twins/rows_by_number.py::store_own_rows[whole-tiles]": Numbers({"M": 20}),
+    "twins/rows_by_number.py::store_named_rows[injective-and-range]": Numbers({"M": 20, "R": 26}),
     "twins/rows_without_block.py::fill_own_row[three-blocks-too-many]": Numbers({"M": 7}),
     "twins/runtime_step.py::own_with_step[at-least-the-grid]": Numbers({"N": 700, "step": 3}, grid=(3, 1, 1)),
     "twins/scopes.py::total_device_and_system[any-size]": Numbers({"N": 1000}),
@@ -658,5 +681,6 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/two_outputs.py::copy_and_mark[any-size]": Numbers({"N": 700}),
     "twins/two_passes.py::fill_then_double[up-to-132-blocks]": Numbers({"N": 1000}),
     "twins/two_passes.py::fill_then_clear_rest[kept-is-a-multiple-of-the-grid]": Numbers({"N": 1500, "kept": 4}),
+    "twins/view_atomics.py::add_rows[any-rows]": Numbers({"M": 9}),
 }
 """By label id: sizes that give several blocks and, where the contract allows it, tiles that stick out."""

@@ -20,6 +20,7 @@ from .generated.draws import Draws, replayed
 from .generated.judgement import judge
 from .generated.keeping import keep
 from .generated.kernels import generate
+from .generated.recorded import judge_recorded
 from .generated.shrinking import shrunk
 from .sabotage import SABOTAGES, exposed
 
@@ -109,3 +110,10 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert len(small) < len(tape)
     (entry,) = decode(generated.unit.bytecode).entries
     assert len(entry.body.ops) <= 30
+
+
+def test_what_is_proved_more_widely_than_recorded_is_right() -> None:
+    widened = [found for number in range(120) if (found := judge_recorded(kernel(SEED, number), number))]
+    assert not [found.wrong for found in widened if found.wrong]
+    assert sum(found.result.holds_for == "any" for found in widened) >= 25
+    assert sum(found.tried for found in widened) >= 1000

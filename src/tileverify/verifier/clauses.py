@@ -7,13 +7,13 @@ ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import BID, GRID, ViewFootprint
-from ..frontend.symbolic.terms import Scope, Term
-from .obligations import Obligation
+from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
+from ..frontend.symbolic.terms import Kind, Scope, Term
+from .obligations import Obligation, Prepared
 from .wording import clause_text
 
 
@@ -35,13 +35,18 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
 def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
     """Candidates for a launch without a grid, weakest first."""
     del conditions  # the candidates follow from the accesses alone
+    yield from index_space_clauses(obligation)
+    for axis in (2, 1):
+        yield _single(axis)
+
+
+def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
+    """No more blocks than tiles, along an axis of the grid that is a tile index."""
     site = obligation.first
     if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 yield from _spoken(t.le(GRID[BID.index(index)], space))
-    for axis in (2, 1):
-        yield _single(axis)
 
 
 def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
@@ -50,9 +55,28 @@ def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> It
     yield _single(0)
 
 
+def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:
+    """``grid.y == 1`` where the kernel writes and no access depends on y: two blocks along y would do the same."""
+    used = frozenset[Term]().union(*(term.free for term in terms))
+    shared = (OriginKind.PARAMETER, OriginKind.GLOBAL)
+    if any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites):
+        yield from (_single(axis) for axis in (2, 1, 0) if BID[axis] not in used)
+
+
+def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
+    """What the kernel computes from the launch alone, number of tiles and the like, does not leave its integer type."""
+    seen: set[Term] = set()
+    for term in terms:
+        for sub in t.postorder(term):
+            if sub.kind is Kind.WRAP and sub not in seen and launch_only(sub):
+                seen.add(sub)
+                half = t.const(1 << (sub.payload - 1))
+                yield from _spoken(t.and_(t.le(t.neg(half), sub.args[0]), t.lt(sub.args[0], half)))
+
+
 def _spoken(condition: Term) -> Iterator[Clause]:
-    """The clause, unless nobody could check it at a launch."""
-    text = clause_text(condition)
+    """The clause, unless it says nothing or nobody could check it at a launch."""
+    text = None if condition is t.TRUE else clause_text(condition)
     if text is not None:
         yield Clause(condition, text)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations, product
+from math import gcd, prod
 from typing import Final
 
 from ..frontend.sources.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
@@ -18,6 +20,8 @@ from .obligations import Obligation, overlap_distance
 from .prepare import contract_values
 from .smt import Model
 
+MOST_ELEMENTS: Final = 1 << 12
+"""Elements of an array whose addresses are compared one by one."""
 MOST_LISTED: Final = 1 << 10
 """Arrays that a list of a witness may hold."""
 
@@ -62,12 +66,37 @@ class Numbers(Mapping[Term, Value]):
         return self._words.get((name, arguments), default)
 
 
+def meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether two elements share an address; also true where it would take too long to tell.
+
+    Two dimensions of sizes m, n and strides s, t meet iff ``i*s == j*t`` for some 0 < i < m, 0 < j < n, and the
+    smallest such i is ``t / gcd(s, t)``.
+    """
+    dims = sorted((stride, size) for stride, size in zip(strides, shape, strict=True) if size > 1)
+    if 0 in shape or not dims:
+        return False
+    if dims[0][0] == 0 or any(t // gcd(s, t) < m and s // gcd(s, t) < n for (s, m), (t, n) in combinations(dims, 2)):
+        return True
+    reach, nested = 0, True
+    for stride, size in dims:
+        nested &= stride > reach
+        reach += stride * (size - 1)
+    if nested or len(dims) <= 2:
+        return False
+    if prod(shape) > MOST_ELEMENTS:
+        return True
+    places = [
+        sum(i * s for i, (s, _) in zip(index, dims, strict=True)) for index in product(*(range(n) for _, n in dims))
+    ]
+    return len(set(places)) < len(places)
+
+
 def concrete_launch(
     model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]
 ) -> ConcreteLaunch:
     """The launch that the model describes.
 
-    :raises NoLaunch: its lists cannot be built.
+    :raises NoLaunch: its lists cannot be built, or an array would overlap itself, which the contract excludes.
     """
     return _Builder(Numbers(model), contract, launch, origins).build()
 
@@ -96,6 +125,8 @@ class _Builder:
     def _array(self, name: str) -> ConcreteArray:
         array = self.contract.arrays[name]
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
+        if name in self.contract.injective and meets_itself(shape, strides):
+            raise NoLaunch(f"two elements of {name} would share an address")
         contents = {
             sum(int(i) * s for i, s in zip(arguments, strides, strict=True)): int(value)
             for (function, arguments), value in self.number.model.applications.items()

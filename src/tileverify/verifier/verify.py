@@ -19,16 +19,35 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
-from .clauses import Clause, all_grid_clauses, grid_clauses, launch_clause
+from .clauses import (
+    Clause,
+    all_grid_clauses,
+    fitting_clauses,
+    grid_clauses,
+    ignored_axes,
+    index_space_clauses,
+    launch_clause,
+)
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
-from .obligations import Obligation, every_obligation, place_terms, within_index_spaces
+from .obligations import Obligation, every_obligation, place_terms, promise, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
+from .widening import Level, fewest, free_text, holds, levels, mined
 from .witness import Found, Search, describe
+from .wording import clause_text
 
 Propose: TypeAlias = Callable[[Obligation, tuple[Term, ...]], Iterable[Clause]]
+
+CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_000)
+"""For the search of clauses: what does not help soon is not the natural one."""
+
+WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
+"""For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
+
+WIDE_TOTAL = 5_000_000
+"""Resource units for one wider contract, as far as the search of clauses goes."""
 
 _RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
@@ -75,8 +94,18 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
+    options, started = options or VerifyOptions(), time.monotonic()
     contract = build_contract(launch)
-    return _Verification(summary, launch, contract, options or VerifyOptions(), confirm).run()
+    outcome = _Verification(summary, launch, contract, options, confirm, _started=started).run()
+    if outcome.verdict is not Verdict.PROVED:
+        return outcome
+    quick = replace(options, limits=WIDE_LIMITS)
+    for level in levels(launch, parameters):
+        wider = build_contract(level.launch)
+        found = _Verification(summary, level.launch, wider, quick, confirm, _started=started).attempt(level)
+        if found is not None:
+            return found
+    return outcome
 
 
 @dataclass
@@ -97,6 +126,7 @@ class _Verification:
     options: VerifyOptions
     confirm: Confirm
     clauses: list[Clause] = field(default_factory=list)
+    holds_for: str | None = None
     structural: int = 0
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
@@ -121,6 +151,82 @@ class _Verification:
         if any(f.witness for f in findings):
             return self._outcome(Verdict.REFUTED, findings)
         return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
+
+    def attempt(self, level: Level) -> Outcome | None:
+        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
+
+        No contract is vacuous then: the launch satisfies it.
+        """
+        if not all(holds(fact, level.own) for fact in self.contract.facts):
+            return None
+        self.holds_for = level.holds_for
+        self._assume(launch_facts(self.contract))
+        self._prepare()
+        level = level.aligned(self._origins.values())
+        asked = [promise(item) for item in self._promises]
+        wanted = [clause for each in asked for clause in launch_clause(each, each.conditions)]
+        wanted += ignored_axes(self._sites, self._site_terms())
+        wanted += fitting_clauses([*(part for each in asked for part in each.conditions), *self._site_terms()])
+        if not self.options.deny_requires:
+            self._adopt(clause for clause in wanted if holds(clause.condition, level.own))
+            self._prepare()
+        for obligation in self._obligations():
+            if self._out_of_time() or self._decider.spent > WIDE_TOTAL:
+                return None
+            opened = self._decide_one(obligation)
+            if opened is None or self._close(opened, level):
+                self.proved.add(obligation.code)
+            else:
+                return None
+        if all(level.own[axis] == 1 for axis in GRID):
+            two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
+            if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
+                return None
+        return self._outcome(Verdict.PROVED, ())
+
+    def _close(self, opened: _Open, level: Level) -> bool:
+        """Find clauses under which the obligation holds, and assume them from now on."""
+        if opened.obligation.blocked is not None or self.options.deny_requires:
+            return False
+
+        def closes(clauses: Sequence[Term]) -> bool:
+            question = [*opened.conditions, *clauses]
+            found = self._decider.decide(question, twins=opened.obligation.twins, limits=CLAUSE_LIMITS)
+            return found.answer is Answer.UNSATISFIABLE
+
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
+        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        offered: list[Term] = []
+        for group in (own, *mined(level, self._lane_counts(), opened.conditions)):
+            kept = [term for term in group if term not in offered and holds(term, level.own)]
+            offered += kept
+            if self._out_of_time() or self._decider.spent > WIDE_TOTAL:
+                return False
+            if kept and closes(offered):
+                break
+        else:
+            return False
+        texts = [(term, clause_text(term)) for term in fewest(offered, closes)]
+        self._adopt(Clause(term, text) for term, text in texts if text is not None)
+        return self._decide_one(opened.obligation) is None
+
+    def _adopt(self, clauses: Iterable[Clause]) -> None:
+        """Make clauses part of the contract."""
+        new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
+        self.clauses += new
+        self._decider.assume([clause.condition for clause in new])
+        self._facts |= {clause.condition for clause in new}
+        self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
+
+    def _site_terms(self) -> Iterator[Term]:
+        for prepared in self._sites:
+            yield prepared.guard
+            yield from place_terms(prepared.place)
+
+    def _lane_counts(self) -> set[int]:
+        """Tile sizes that the kernel works with."""
+        tiles = {size for prepared in self._sites for size in getattr(prepared.site.footprint, "tile", ())}
+        return tiles | {lane.size for prepared in self._sites for lane in prepared.site.lanes}
 
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
@@ -309,13 +415,15 @@ class _Verification:
             findings=findings,
             obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
             proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
-            contract=self.contract.text,
+            contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes),
             launch=self.launch,
         )
 
     def _holds_for(self) -> str:
         """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
+        if self.holds_for is not None:
+            return self.holds_for
         if not self.contract.literal_sizes or not self.contract.arrays:
             return "any"
         grid = self.launch.grid

@@ -113,7 +113,7 @@ class FiniteContract:
             shape, strides = layouts[array.name]
             if not all(0 <= number < limit for number in (*shape, *strides)):
                 return None
-            if any(isinstance(stride, Name) for stride in array.strides or ()) and _meets_itself(shape, strides):
+            if any(isinstance(stride, Name) for stride in array.strides or ()) and meets_itself(shape, strides):
                 return None
         return _Known(names, scalars, layouts, OPEN_GRIDS if grid is None else (grid,))  # type: ignore[arg-type]
 
@@ -223,7 +223,7 @@ def _extent(shape: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
-def _meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
     places = [sum(i * s for i, s in zip(index, strides, strict=True)) for index in product(*map(range, shape))]
     return len(set(places)) < len(places)
 

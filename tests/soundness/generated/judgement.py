@@ -60,10 +60,10 @@ def judge(generated: Generated) -> Judged:
     if result.verdict is Verdict.REFUTED:
         wrong = next(_unreal(generated, interpreted, result), None)
         return Judged(result, wrong, "faulty", 1, seconds)
-    clauses = [_read(text) for text in result.requires] if result.verdict is Verdict.PROVED else []
-    if any(clause is None for clause in clauses):
+    clauses = read_clauses(result.requires if result.verdict is Verdict.PROVED else ())
+    if clauses is None:
         return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
-    kept = [launch for launch, names in launches if all(_holds(clause, names) for clause in clauses if clause)]
+    kept = [launch for launch, names in launches if all(holds(clause, names) for clause in clauses)]
     kept = kept[:: -(-len(kept) // MOST_LAUNCHES) or 1]
     truths, wrong = set(), None
     for launch in kept:
@@ -116,15 +116,18 @@ def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Fin
         yield f"the witness of {finding.code} shows {sorted(seen.codes)} ({seen.open}): {launch}, {claim}"
 
 
-def _read(text: str) -> Expression | None:
+def read_clauses(texts: Sequence[str]) -> list[Expression] | None:
+    """Clauses in the language of launch specs; ``None`` if one of them is not in it."""
     try:
-        clause = parse_condition(text)
+        clauses = [parse_condition(text) for text in texts]
     except SpecError:
         return None
-    return None if isinstance(clause, SameArray) else clause
+    read = [clause for clause in clauses if not isinstance(clause, SameArray)]
+    return read if len(read) == len(clauses) else None
 
 
-def _holds(clause: Expression, names: Mapping[str, int]) -> bool:
+def holds(clause: Expression, names: Mapping[str, int]) -> bool:
+    """Whether a launch with these numbers satisfies the clause."""
     try:
         return bool(evaluate(clause, names))
     except Undefined:

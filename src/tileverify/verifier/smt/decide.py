@@ -108,25 +108,35 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     _rung: _Rung | None = field(default=None, init=False)
+    _spent_elsewhere: int = field(default=0, init=False)
 
-    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        """Satisfiability of ``facts`` and ``conditions``.
+    @property
+    def spent(self) -> int:
+        """Resource units used so far."""
+        return self._spent_elsewhere + (self._rung.spent() if self._rung else 0)
+
+    def decide(
+        self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = (), limits: Limits | None = None
+    ) -> Result:
+        """Satisfiability of ``facts`` and ``conditions``, under other ``limits`` than usual where they are given.
 
         An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` carries a model that satisfies the products exactly.
         ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
+        limits = limits or self.limits
         wanted = [expand(condition) for condition in conditions]
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
         merges: list[Merge] = []
         merged = self._merge(self._rung, wanted, twins, merges)
-        result, lemmas = self._linear(self._rung, merged, self.limits.rounds)
+        result, lemmas = self._linear(self._rung, merged, limits, limits.rounds)
         if result.answer is not Answer.UNKNOWN:
             return self._explained(result, wanted, merges, lemmas)
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
-        answer = exact.check(self.limits.nonlinear)
+        answer = exact.check(limits.nonlinear)
+        self._spent_elsewhere += exact.spent()
         model = exact.model() if answer is Answer.SATISFIABLE else None
         return self._explained(Result(answer, NONLINEAR, model), wanted, merges, ())
 
@@ -136,6 +146,12 @@ class Decider:
         if not self.explain or result.answer is not Answer.UNSATISFIABLE:
             return result
         return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, linear=result.rung == LINEAR))
+
+    def assume(self, facts: Sequence[Term]) -> None:
+        """Further facts, which hold for all questions from now on."""
+        self.facts = (*self.facts, *facts)
+        if self._rung is not None:
+            self._rung.add([expand(fact) for fact in facts])
 
     def _new_rung(self, *, exact_products: bool) -> _Rung:
         return _Rung([expand(fact) for fact in self.facts], self.deadline, exact_products=exact_products)
@@ -172,19 +188,21 @@ class Decider:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
             if a is not b:
-                result, lemmas = self._linear(rung, [t.ne(a, b)], MERGE_ROUNDS)
+                result, lemmas = self._linear(rung, [t.ne(a, b)], self.limits, MERGE_ROUNDS)
                 if result.answer is Answer.UNSATISFIABLE:
                     return Merge(number, a, b, lemmas)
         return None
 
-    def _linear(self, rung: _Rung, wanted: Sequence[Term], rounds: int) -> tuple[Result, tuple[Lemma, ...]]:
+    def _linear(
+        self, rung: _Rung, wanted: Sequence[Term], limits: Limits, rounds: int
+    ) -> tuple[Result, tuple[Lemma, ...]]:
         """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``."""
         rung.push(wanted)
         lemmas = 0
-        end = rung.spent() + self.limits.total
+        end = rung.spent() + limits.total
         try:
             for _ in range(rounds):
-                answer = rung.check(min(self.limits.linear, max(1, end - rung.spent())))
+                answer = rung.check(min(limits.linear, max(1, end - rung.spent())))
                 if answer is not Answer.SATISFIABLE:
                     known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
                     return Result(answer, LINEAR, lemmas=lemmas), known
@@ -239,6 +257,11 @@ class _Rung:
         # Lemmas that earlier questions needed: questions of one kernel are about the same products.
         self._learned: dict[Lemma, None] = {}
         self._known_lemmas: dict[Term, Lemma] = {}
+        self._assert(facts)
+
+    def add(self, facts: Sequence[Term]) -> None:
+        """Assert ``facts`` below all questions."""
+        assert not self._marks, "a question is open"
         self._assert(facts)
 
     def push(self, conditions: Sequence[Term]) -> None:

@@ -1,0 +1,329 @@
+"""Launches of numbers, proved as widely as possible.
+
+A recorded launch names its sizes by number.  A proof about these numbers alone helps nobody with the next batch, so
+the numbers are set free first, and what the proof needs of them comes back as clauses that the launch itself keeps:
+
+    any      sizes, strides, scalars and the grid are free; clauses relate them (``grid.x <= cdiv(x.shape[0], 128)``)
+    sizes    the sizes are these, the grid is free but for clauses
+    launch   these sizes and this grid
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from ..frontend.sources.descriptions import print_array
+from ..frontend.sources.expressions import constant_value, evaluate
+from ..frontend.sources.launch import (
+    Argument,
+    ArrayArgument,
+    EntryParameter,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    Number,
+    Role,
+    ScalarArgument,
+    TupleArgument,
+)
+from ..frontend.sources.layout import may_overlap_itself, strides_of
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.pointers import address_of
+from ..frontend.symbolic.summary import BID, GRID, Origin
+from ..frontend.symbolic.terms import Kind, Scope, Term
+from .contract import INDEX_MAX, INT_BITS, scalar_variable
+from .evaluate import evaluate as value_of
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """``launch`` has names where the original has numbers; ``own`` are the original's numbers by variable."""
+
+    holds_for: str
+    launch: LaunchSpec
+    own: Mapping[Term, int]
+
+    def aligned(self, origins: Iterable[Origin]) -> Level:
+        """With addresses: a spec does not tell them, so that only their alignment can matter, which is the best."""
+        return replace(self, own={**self.own, **{address_of(o): 0 for o in origins if o.index is None}})
+
+
+def levels(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> Iterator[Level]:
+    """The wider contracts to try, widest first; none unless every size and the grid are numbers."""
+    grid = None if launch.grid is None else [constant_value(axis) for axis in launch.grid]
+    arrays = list(launch.arrays())
+    literal = all(constant_value(number) is not None for array in arrays for number in _numbers(array))
+    if grid is None or None in grid or not arrays or not literal:
+        return
+    own = {variable: size for variable, size in zip(GRID, grid, strict=True) if size is not None}
+    freed = _Freed(launch, parameters)
+    if freed.own and not any(isinstance(argument, ListArgument) for argument in launch.arguments):
+        yield Level("any", replace(launch, arguments=freed.arguments, grid=None, grid_text=()), {**own, **freed.own})
+    yield Level("sizes", replace(launch, grid=None, grid_text=()), own)
+
+
+def _numbers(array: ArrayArgument) -> Iterable[Expression]:
+    return (*array.shape, *strides_of(array))
+
+
+class _Freed:
+    """The arguments of a launch with names for the numbers that the bytecode leaves open."""
+
+    def __init__(self, launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> None:
+        self._static = {(p.role, p.argument, p.dim) for p in parameters if p.static is not None}
+        self.own: dict[Term, int] = {}
+        self.arguments = tuple(self._argument(argument) for argument in launch.arguments)
+
+    def _argument(self, argument: Argument) -> Argument:
+        match argument:
+            case TupleArgument(items=items):
+                return replace(argument, items=tuple(self._argument(item) for item in items))
+            case ArrayArgument():
+                return self._array(argument)
+            case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None and dtype in INT_BITS:
+                number = constant_value(value)
+                if number is not None:
+                    bits = INT_BITS[dtype]
+                    signed = bool(number) if bits == 1 else (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+                    self.own[scalar_variable(name, dtype)] = signed
+                    return replace(argument, value=None)
+        return argument
+
+    def _array(self, array: ArrayArgument) -> ArrayArgument:
+        shape = tuple(self._free(array, Role.SHAPE, dim, size) for dim, size in enumerate(array.shape))
+        if may_overlap_itself(array):
+            return replace(array, shape=shape, strides=strides_of(array))
+        strides = tuple(self._free(array, Role.STRIDE, dim, stride) for dim, stride in enumerate(strides_of(array)))
+        return replace(array, shape=shape, strides=strides)
+
+    def _free(self, array: ArrayArgument, role: Role, dim: int, number: Expression) -> Expression:
+        value = evaluate(number, {})
+        if (role, array.name, dim) in self._static:
+            return Number(value)
+        name = f"{array.name}.{'shape' if role is Role.SHAPE else 'strides'}[{dim}]"
+        self.own[t.var(name, Scope.LAUNCH, 0, INDEX_MAX[array.index_bits])] = value
+        return Name(name)
+
+
+def free_text(launch: LaunchSpec) -> Iterator[str]:
+    """What a contract with its numbers set free says of the arrays, as lines for reports."""
+    yield from (f"{array.name} = {print_array(array)}" for array in launch.arrays())
+    yield "the elements of one array have addresses of their own"
+
+
+# ------------------------------------------------------------------------------------------------- mining
+def mined(level: Level, tiles: Iterable[int], conditions: Sequence[Term]) -> Iterator[list[Term]]:
+    """Relations that hold of the level's own launch and may close a question, in groups, the most usual first.
+
+    ``tiles``: the numbers of lanes that the kernel works with.
+    """
+    own = level.own
+    yield list(_denied(conditions))
+    yield [*_ratios(conditions), *_bounds(own, conditions), *_fitting(conditions)]
+    yield [t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]) if own[axis] == 1]
+    if level.holds_for != "any":
+        yield [t.le(axis, t.const(own[axis])) for axis in GRID]
+        return
+    numbers = {variable: value for variable, value in own.items() if variable not in GRID}
+    near = _mentioned(conditions)
+    counts = sorted({tile for tile in tiles if tile > 1})
+    factors = sorted({*counts, *_constants(conditions)})
+    alike = [*_equal(numbers), *_contiguous(numbers)]
+    yield [term for term in alike if term.free <= near]
+    yield list(_grids(own, [v for v in numbers if v in near], factors))
+    yield list(_small_extents({v: n for v, n in numbers.items() if v in near or _layout_mate(v, near)}))
+    close = near.union(*(term.free for term in alike if term.free & near))
+    yield [
+        *(term for term in alike if term.free <= close),
+        *_grids(own, [v for v in numbers if v in close and v not in near], factors),
+    ]
+    yield [*_multiples(own, near, counts), *_limits(own, near, counts)]
+    yield [t.eq(GRID[0], t.ONE)] if own[GRID[0]] == 1 else []
+
+
+def _mentioned(conditions: Iterable[Term]) -> frozenset[Term]:
+    return frozenset().union(*(condition.free for condition in conditions))
+
+
+def _constants(conditions: Iterable[Term]) -> set[int]:
+    """What a question divides by: sizes that were compiled in."""
+    parts = {part for condition in conditions for part in t.postorder(condition)}
+    return {
+        part.args[1].value
+        for part in parts
+        if part.kind in (Kind.DIV, Kind.MOD, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value > 1
+    }
+
+
+def _denied(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What the question says of the launch, denied: as it stands, and for the last block and the last lanes.
+
+    The second is exact where the question only grows along blocks and lanes; remainders are taken at their largest.
+    Path conditions on the launch stay in, unless that does not help.
+    """
+    parts = [
+        part for condition in conditions for part in (condition.args if condition.kind is Kind.AND else (condition,))
+    ]
+    last = _last(conditions)
+
+    def largest(term: Term) -> Term | None:
+        if term.kind is Kind.MOD and term.args[0].free & set(BID):
+            return t.sub(term.args[1], t.ONE)
+        return None
+
+    for asked in (parts, [t.substitute(t.transform(part, largest), last) for part in parts]):
+        known = [part for part in asked if all(leaf.payload.scope is Scope.LAUNCH for leaf in part.free)]
+        if known:
+            yield t.not_(t.and_(*known))
+        yield from map(t.not_, known if len(known) > 1 else ())
+
+
+def _fitting(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is computed in the last block and lane does not leave its integer type."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
+    for part in sorted(parts, key=t.render):
+        inner = t.substitute(part.args[0], _last([part]))
+        if all(leaf.payload.scope is Scope.LAUNCH for leaf in inner.free):
+            yield t.lt(inner, t.const(1 << (part.payload - 1)))
+
+
+def _last(terms: Sequence[Term]) -> dict[Term, Term]:
+    """The last block, lanes and iterations."""
+    last = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
+    return last | {leaf: t.const(high) for leaf in _mentioned(terms) if (high := _most(leaf)) is not None}
+
+
+def _ratios(conditions: Sequence[Term]) -> Iterator[Term]:
+    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x."""
+    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
+        steps = sorted((factor, summand) for factor, summand in t.linear_parts(part)[1] if summand in BID)
+        for (small, bid), (large, _) in pairwise(steps):
+            if small > 0:
+                yield t.le(GRID[BID.index(bid)], t.const(large // small))
+
+
+def _bounds(own: Mapping[Term, int], conditions: Sequence[Term]) -> Iterator[Term]:
+    """A size reaches what something else in the question is compared with."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    limits = {side.value for part in parts for side in part.args if side.kind is Kind.CONST and side.value > 0}
+    for size in sorted(_mentioned(conditions) & own.keys() - set(GRID), key=t.render):
+        yield from (t.le(t.const(limit), size) for limit in sorted(limits))
+
+
+def _most(leaf: Term) -> int | None:
+    """The largest value of a lane, or of the iteration of a loop with a known number of them."""
+    known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
+    return leaf.symbol.high if known else None
+
+
+def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:
+    """A size or stride of an array of which another one is mentioned."""
+    array = _parsed(variable.symbol.name)[0]
+    return any(leaf.kind is Kind.VAR and _parsed(leaf.symbol.name)[0] == array for leaf in near)
+
+
+def _multiples(own: Mapping[Term, int], near: frozenset[Term], counts: Sequence[int]) -> Iterator[Term]:
+    for size, value in own.items():
+        if size in near and value:
+            yield from (t.eq(t.floormod(size, t.const(n)), t.ZERO) for n in counts if value % n == 0)
+
+
+def _limits(own: Mapping[Term, int], near: frozenset[Term], counts: Sequence[int]) -> Iterator[Term]:
+    for size, value in own.items():
+        if size in near and size not in GRID:
+            yield from (t.le(size, t.const(count)) for count in counts if value <= count)
+            if value >= 1:
+                yield t.le(t.ONE, size)
+
+
+def _small_extents(numbers: Mapping[Term, int]) -> Iterator[Term]:
+    """No product of a size and its stride leaves i32."""
+    by_name = {variable.symbol.name: variable for variable in numbers}
+    for name, size in by_name.items():
+        stride = by_name.get(name.replace(".shape[", ".strides["))
+        if stride is not None and stride is not size and numbers[size] * numbers[stride] < 1 << 31:
+            yield t.lt(t.mul(size, stride), t.const(1 << 31))
+
+
+def _equal(numbers: Mapping[Term, int]) -> Iterator[Term]:
+    """Sizes, strides and scalars of one value."""
+    by_value: dict[int, list[Term]] = {}
+    for variable, value in numbers.items():
+        alike = by_value.setdefault(value, [])
+        if value > 1:
+            yield from (t.eq(other, variable) for other in alike)
+        alike.append(variable)
+
+
+def _contiguous(numbers: Mapping[Term, int]) -> Iterator[Term]:
+    """A stride is the product of the sizes after it, or of the next size and its stride."""
+    by_name = {variable.symbol.name: variable for variable in numbers}
+    for name, stride in by_name.items():
+        array, part, dim = _parsed(name)
+        if part != "strides":
+            continue
+        size = by_name.get(f"{array}.shape[{dim + 1}]")
+        inner = by_name.get(f"{array}.strides[{dim + 1}]", t.ONE)
+        if size is not None and numbers[size] * numbers.get(inner, 1) == numbers[stride] and inner is not t.ONE:
+            yield t.eq(stride, t.mul(size, inner))
+
+
+def _parsed(name: str) -> tuple[str, str, int]:
+    """``x.strides[1]`` as its parts; a scalar has none."""
+    array, dot, rest = name.rpartition(".")
+    part, bracket, dim = rest.partition("[")
+    return (array, part, int(dim[:-1])) if dot and bracket else (name, "", 0)
+
+
+def _grids(own: Mapping[Term, int], sizes: Sequence[Term], factors: Sequence[int]) -> Iterator[Term]:
+    """Grid axes as sizes, numbers of tiles, multiples of a compiled-in number, and products of two of these."""
+    steps: list[tuple[Term, int]] = [(size, own[size]) for size in sizes if own[size]]
+    steps += [(t.ceildiv(size, t.const(n)), -(-own[size] // n)) for size in sizes for n in factors if own[size]]
+    for axis in GRID:
+        blocks = own[axis]
+        found = [term for term, value in steps if value == blocks]
+        found += [t.scale(n, term) for term, value in steps for n in factors if n * value == blocks]
+        found += [
+            t.mul(a, b)
+            for place, (a, m) in enumerate(steps)
+            if 1 < m < blocks and blocks % m == 0
+            for b, n in steps[place + 1 :]
+            if m * n == blocks and a.free != b.free
+        ]
+        for term in dict.fromkeys(found[:MOST_GRIDS]):
+            yield t.le(axis, term)
+
+
+MOST_GRIDS = 12
+"""Readings of one grid axis that are tried at once."""
+
+
+# ---------------------------------------------------------------------------------------------- choosing
+def holds(condition: Term, own: Mapping[Term, int]) -> bool:
+    """Whether the launch's own numbers satisfy the condition; not if it speaks of anything else."""
+    try:
+        return bool(value_of(condition, own))
+    except (KeyError, ZeroDivisionError):
+        return False
+
+
+def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool]) -> list[Term]:
+    """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
+
+    Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
+    """
+
+    def explain(background: list[Term], fresh: bool, rest: Sequence[Term]) -> list[Term]:
+        if fresh and closes(background):
+            return []
+        if len(rest) == 1:
+            return list(rest)
+        half = len(rest) // 2
+        first, second = rest[:half], rest[half:]
+        needed = explain([*background, *first], True, second)
+        return [*explain([*background, *needed], bool(needed), first), *needed]
+
+    return explain([], True, candidates)

@@ -136,6 +136,14 @@ def other_parameters(document: Json) -> None:
     parameters[1], parameters[2] = parameters[2], parameters[1]
 
 
+def compiled_in(document: Json) -> None:
+    document["parameters"][1][3] = 128
+
+
+def other_element_type(document: Json) -> None:
+    document["launch"]["arguments"][0]["is"] = "f32[M, K]"
+
+
 def other_entry(document: Json) -> None:
     document["symbol"] = "main"
 
@@ -172,6 +180,8 @@ FORGERIES = [
     require_a_clause,
     smaller_array,
     other_parameters,
+    compiled_in,
+    other_element_type,
     other_entry,
     equal_twins,
     other_twins,

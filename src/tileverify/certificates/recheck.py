@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import enum
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..frontend.bytecode.identity import semantic_sha256
+from ..frontend.sources.abi import check_parameters, entry_parameters
+from ..frontend.sources.bytecode_file import bytecode_entries
+from ..frontend.sources.launch import Role
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Kind
 from ..verifier.clause_terms import clause_terms
 from ..verifier.contract import build_contract
 from ..verifier.derivation import Answered, Underivable, Witnessed, derive
@@ -55,6 +62,7 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
     certificate = read_certificate(text, file)
     check_texts(certificate, file)
     _check_contract(certificate, file)
+    _check_parameters(certificate, file)
     if bytecode is not None:
         check_bytecode(certificate, bytecode, file)
         check_derivation(certificate, bytecode, file)
@@ -77,6 +85,28 @@ def _check_contract(certificate: Certificate, file: str) -> None:
         raise CertificateError("the facts of the certificate are not those of its launch contract", file)
     if len(certificate.facts) > len(facts) + len(certificate.requires):
         raise CertificateError("the certificate assumes more than its launch contract and its clauses say", file)
+
+
+def _check_parameters(certificate: Certificate, file: str) -> None:
+    """The entry's parameters are the contract's arguments, and what is said to be compiled in follows from it."""
+    launch, parameters = certificate.launch, certificate.parameters
+    roles = tuple(replace(parameter, static=None) for parameter in parameters)
+    fitting = [
+        tuple(replace(parameter, static=None) for parameter in entry_parameters(launch, bare_pointers=bare))
+        for bare in (False, True)
+    ]
+    values = build_contract(launch).values
+    known = {variable.symbol.name: value for variable, value in values.items() if variable.kind is Kind.VAR}
+    static = all(
+        known.get(f"{each.argument}.{_WORDS[each.role]}[{each.dim}]") is t.const(each.static)
+        for each in parameters
+        if each.static is not None
+    )
+    if roles not in fitting or not static:
+        raise CertificateError("the entry's parameters are not the arguments of the certificate's contract", file)
+
+
+_WORDS: Final = defaultdict(str, {Role.SHAPE: "shape", Role.STRIDE: "strides"})
 
 
 def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
@@ -116,6 +146,9 @@ def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
     if entry is None:
         raise TileVerifyError(f"the bytecode has no entry '{certificate.symbol}'")
     launch = certificate.launch
+    types = next(each.parameter_types for each in bytecode_entries(bytecode, Path()) if each.symbol == entry.name)
+    if problem := check_parameters(certificate.parameters, launch, types):
+        raise TileVerifyError(problem)
     summary = summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
     answers = {
         question.id: Answered(tuple(each.twin for each in question.equal), question.linear)

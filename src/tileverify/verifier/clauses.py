@@ -16,6 +16,9 @@ from ..frontend.symbolic.terms import Kind, Scope, Term
 from .obligations import Obligation, Prepared
 from .wording import clause_text
 
+LONGEST = 200
+"""Characters of a clause that people can still read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Clause:
@@ -29,7 +32,7 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
     """An obligation that speaks of the launch alone is itself the clause, path condition included (never hoisted
     out of it: that would reject launches that are fine)."""
     if conditions and all(map(launch_only, conditions)):
-        yield from _spoken(t.not_(t.and_(*conditions)))
+        yield from spoken(t.not_(t.and_(*conditions)))
 
 
 def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
@@ -46,7 +49,7 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
     if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
-                yield from _spoken(t.le(GRID[BID.index(index)], space))
+                yield from spoken(t.le(GRID[BID.index(index)], space))
 
 
 def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
@@ -71,13 +74,26 @@ def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
             if sub.kind is Kind.WRAP and sub not in seen and launch_only(sub):
                 seen.add(sub)
                 half = t.const(1 << (sub.payload - 1))
-                yield from _spoken(t.and_(t.le(t.neg(half), sub.args[0]), t.lt(sub.args[0], half)))
+                yield from spoken(t.and_(t.le(t.neg(half), sub.args[0]), t.lt(sub.args[0], half)))
 
 
-def _spoken(condition: Term) -> Iterator[Clause]:
+def last_block_clauses(sites: Iterable[Prepared]) -> Iterator[Clause]:
+    """What every block does, the last one does within its index space (TV301): necessary, and often enough."""
+    last = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
+    for each in sites:
+        footprint = each.site.footprint
+        if isinstance(footprint, ViewFootprint) and each.guard is t.TRUE:
+            for index, space in zip(footprint.index, footprint.index_space, strict=True):
+                if space is not None:
+                    inside = t.lt(t.substitute(index, last), space)
+                    if launch_only(inside):
+                        yield from spoken(inside)
+
+
+def spoken(condition: Term) -> Iterator[Clause]:
     """The clause, unless it says nothing or nobody could check it at a launch."""
     text = None if condition is t.TRUE else clause_text(condition)
-    if text is not None:
+    if text is not None and len(text) <= LONGEST:
         yield Clause(condition, text)
 
 

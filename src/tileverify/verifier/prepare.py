@@ -34,10 +34,11 @@ from .smt import Answer, Decides
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of one summary."""
+    """Applies one contract to the sites and promises of one summary; ``keep_wraps`` leaves all wraps as they are."""
 
     contract: Contract
     decider: Decides
+    keep_wraps: bool = False
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
 
@@ -91,7 +92,7 @@ class Preparer:
 
     def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
         """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
-        if not _has_wrap(term):
+        if self.keep_wraps or not _has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:

@@ -26,7 +26,9 @@ from .clauses import (
     grid_clauses,
     ignored_axes,
     index_space_clauses,
+    last_block_clauses,
     launch_clause,
+    spoken,
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
@@ -36,7 +38,6 @@ from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
 from .widening import Level, fewest, free_text, holds, levels, mined
 from .witness import Found, Search, describe
-from .wording import clause_text
 
 Propose: TypeAlias = Callable[[Obligation, tuple[Term, ...]], Iterable[Clause]]
 
@@ -46,7 +47,7 @@ CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_0
 WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
-WIDE_TOTAL = 5_000_000
+WIDE_TOTAL = 3_000_000
 """Resource units for one wider contract, as far as the search of clauses goes."""
 
 _RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
@@ -161,15 +162,10 @@ class _Verification:
             return None
         self.holds_for = level.holds_for
         self._assume(launch_facts(self.contract))
-        self._prepare()
-        level = level.aligned(self._origins.values())
-        asked = [promise(item) for item in self._promises]
-        wanted = [clause for each in asked for clause in launch_clause(each, each.conditions)]
-        wanted += ignored_axes(self._sites, self._site_terms())
-        wanted += fitting_clauses([*(part for each in asked for part in each.conditions), *self._site_terms()])
+        level = level.aligned(self.summary.origins.values())
         if not self.options.deny_requires:
-            self._adopt(clause for clause in wanted if holds(clause.condition, level.own))
-            self._prepare()
+            self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self._prepare()
         for obligation in self._obligations():
             if self._out_of_time() or self._decider.spent > WIDE_TOTAL:
                 return None
@@ -183,6 +179,20 @@ class _Verification:
             if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
                 return None
         return self._outcome(Verdict.PROVED, ())
+
+    def _necessary(self) -> Iterator[Clause]:
+        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
+        plain = Preparer(self.contract, self._decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.summary.promises]
+        for each in asked:
+            yield from launch_clause(each, each.conditions)
+        terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
+        yield from ignored_axes(sites, terms)
+        yield from last_block_clauses(sites)
+        for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
+            if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+                yield clause
 
     def _close(self, opened: _Open, level: Level) -> bool:
         """Find clauses under which the obligation holds, and assume them from now on."""
@@ -206,8 +216,7 @@ class _Verification:
                 break
         else:
             return False
-        texts = [(term, clause_text(term)) for term in fewest(offered, closes)]
-        self._adopt(Clause(term, text) for term, text in texts if text is not None)
+        self._adopt(clause for term in fewest(offered, closes) for clause in spoken(term))
         return self._decide_one(opened.obligation) is None
 
     def _adopt(self, clauses: Iterable[Clause]) -> None:
@@ -217,11 +226,6 @@ class _Verification:
         self._decider.assume([clause.condition for clause in new])
         self._facts |= {clause.condition for clause in new}
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
-
-    def _site_terms(self) -> Iterator[Term]:
-        for prepared in self._sites:
-            yield prepared.guard
-            yield from place_terms(prepared.place)
 
     def _lane_counts(self) -> set[int]:
         """Tile sizes that the kernel works with."""

@@ -216,7 +216,8 @@ def _bounds(own: Mapping[Term, int], conditions: Sequence[Term]) -> Iterator[Ter
 def _most(leaf: Term) -> int | None:
     """The largest value of a lane, or of the iteration of a loop with a known number of them."""
     known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
-    return leaf.symbol.high if known else None
+    high = leaf.symbol.high if known else None
+    return high if high is not None and high < MOST_ITERATIONS else None
 
 
 def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:
@@ -297,6 +298,8 @@ def _grids(own: Mapping[Term, int], sizes: Sequence[Term], factors: Sequence[int
             yield t.le(axis, term)
 
 
+MOST_ITERATIONS = 1 << 20
+"""A loop with more iterations than this has a number that is not known, but for the range of its type."""
 MOST_GRIDS = 12
 """Readings of one grid axis that are tried at once."""
 

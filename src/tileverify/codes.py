@@ -187,8 +187,10 @@ _ALL: Final = (
         "arithmetic-undefined",
         "arithmetic is defined",
         "Integer arithmetic outside its definition: a divisor of 0, the smallest integer divided by -1, a loop step "
-        "that is not positive, an addition marked nsw/nuw that overflows, a pointer offset that overflows.",
-        "divisor != 0, not (INT_MIN / -1), step > 0, results of nsw/nuw arithmetic fit, `offset` does not overflow.",
+        "that is not positive, an addition marked nsw/nuw that overflows, a pointer offset that overflows, the index "
+        "of an `extract` or `insert` beyond its tile.",
+        "divisor != 0, not (INT_MIN / -1), step > 0, results of nsw/nuw arithmetic fit, `offset` does not overflow, "
+        "subtile index < number of subtiles.",
         "Add the missing fact to `requires` (for instance `K >= 1`), or keep blocks without work from reaching "
         "the operation.",
     ),

@@ -159,3 +159,21 @@ kernel = "antisymmetric"
 grid = ["N"]
 args = { a = "i32[16 * N]" }"""
     assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(("index", "verdict"), [(3, Verdict.PROVED), (4, Verdict.REFUTED)])
+def test_a_subtile_beyond_its_tile_is_undefined_arithmetic(tmp_path: Path, index: int, verdict: Verdict) -> None:
+    builder = ModuleBuilder()
+    with builder.entry("pick", [tile(pointer(I32))]) as f:
+        lanes = f.op("iota", results=[tile(I32, 4)])
+        picked = f.op("extract", s=lanes, index=[f.constant(tile(I32), index)], results=[tile(I32, 1)])
+        value = f.op("reshape", s=picked, results=[tile(I32)])
+        f.op("store_ptr_tko", ptr=f.parameters[0], val=value)
+        f.op("return")
+    spec = """
+kernel = "pick"
+grid = [1]
+args = { a = "i32[16]" }"""
+    result = checked(tmp_path, encode(builder.build()), spec)
+    assert result.verdict is verdict
+    assert [finding.code for finding in result.findings] == ["TV402"] * (verdict is Verdict.REFUTED)

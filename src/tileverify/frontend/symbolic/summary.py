@@ -182,7 +182,7 @@ class Site:
 class Promise:
     """Something the producer promised or the semantics demand: on every ``guard``, ``condition`` must hold.
 
-    ``code``: TV401 (assume), TV402 (arithmetic defined), TV302 (extract/insert index) ...  ``text`` says it in words,
+    ``code``: TV401 (assume), TV402 (arithmetic defined, subtile indices in range) ...  ``text`` says it in words,
     e.g. ``divisor is not 0``.  ``from_launch``: only launch variables occur, so it may become a clause of C.
     """
 

@@ -127,12 +127,12 @@ def insert(m: Machine, op: Op) -> SymbolicValue:
 
 
 def _subtile_starts(m: Machine, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
-    """First element of the subtile per dimension; an index beyond the last subtile is undefined (TV302)."""
+    """First element of the subtile per dimension; an index beyond the last subtile is undefined (TV402)."""
     starts = []
     for d, index in enumerate(op.group("index")):
         number = zero_extended(m, m.term(index), element_bits(index))
         count = whole[d] // part[d]
-        m.promise(op, "TV302", lt(number, const(count)), f"subtile index along dimension {d} is less than {count}")
+        m.promise(op, "TV402", lt(number, const(count)), f"subtile index along dimension {d} is less than {count}")
         starts.append(scale(part[d], number))
     return starts
 

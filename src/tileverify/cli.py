@@ -117,8 +117,8 @@ def check(
         raise UsageError("--playback print and --format json both write to stdout; give --output or a folder")
     if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
         raise UsageError(f"--playback: '{playback}' is not a folder")
-    if certificate is not None and certificate.exists() and not certificate.is_dir():
-        raise UsageError(f"--certificate: '{certificate}' is not a folder")
+    if certificate is not None:
+        _make_folder(certificate, "--certificate")
     _writable(output)
     from .cache import default_folder
     from .check import CheckOptions, check_paths, solver_version
@@ -152,6 +152,13 @@ def check(
         talk(write_certificates(report.results, certificate))
     code = report.exit_code
     context.exit(0 if code == 3 and not strict else code)
+
+
+def _make_folder(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option}: cannot make the folder '{folder}': {error.strerror or error}") from None
 
 
 def _write_playback(report: Report, where: str) -> None:

@@ -100,6 +100,19 @@ def test_an_endless_loop_spends_its_budget() -> None:
     assert len(log.accesses) == 1
 
 
+def test_iterations_without_ops_spend_the_budget() -> None:
+    def build(f: BodyBuilder) -> None:
+        bounds = [number(f, value) for value in (0, (1 << 31) - 1, 1)]
+        with f.for_(*bounds, inits=[number(f, 0), number(f, 1)]) as loop:
+            _, left, right = loop.arguments
+            f.op("continue", args=[right, left])
+
+    module, entry = hand_made([tile(pointer(I8))], build)
+    bound = bind_launch(module, entry, pointers("out"), launch((1, 1, 1), out=array("i8", 4)))
+    log = run_block(bound.program, bound.arguments, Memory(bound.image), (1, 1, 1), (0, 0, 0), Budget(1 << 16))
+    assert isinstance(log.stopped, BudgetSpent)
+
+
 def test_a_loop_that_changes_nothing_is_endless() -> None:
     def build(f: BodyBuilder) -> Value:
         with f.loop([number(f, 5)]) as loop:

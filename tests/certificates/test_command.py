@@ -168,7 +168,7 @@ def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_proved(tile
     Path("file").write_text("")
     ran = tileverify("check", TRANSPOSE, "--certificate", "file")
     assert (ran.code, ran.out) == (2, "")
-    assert "--certificate: 'file' is not a folder" in ran.err
+    assert "--certificate: cannot make the folder 'file'" in ran.err
 
 
 def test_without_the_second_solver_the_extra_is_named(

@@ -25,7 +25,7 @@ OTHERS = [
     "race_free/scatter_permutation.py",  # facts about data
     "race_free/split_k_atomic.py",
     "order/loop_carried.py",  # iterations
-    "twins/contiguous_shares.py",  # non-linear integers
+    pytest.param("twins/contiguous_shares.py", marks=pytest.mark.slow),  # non-linear integers
     "twins/runtime_step.py",
 ]
 

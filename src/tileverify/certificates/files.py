@@ -19,13 +19,12 @@ MAX_BYTES: Final = 1 << 28
 
 
 def write_certificates(results: Sequence[KernelResult], folder: Path) -> str:
-    """Write what ``results`` have, one pair of files each, and say how many; raises `UsageError`.
+    """Write what ``results`` have into ``folder``, which exists, and say how many files; raises `UsageError`.
 
     What is proved without a certificate is counted: its result has a note that says why.
     """
     written: set[str] = set()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for result in results:
             if result.certificate is not None:
                 name = _free_name(result, written)

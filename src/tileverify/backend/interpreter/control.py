@@ -58,6 +58,7 @@ def execute(run: BlockRun, block: Block) -> Exit:
                 values[op.results[0]] = result
             run.budget.spend(cost)
         elif name in TERMINATORS:
+            run.budget.spend(OP_COST)  # or a loop without other ops would be free
             return Exit(name, tuple(values[value] for value in op.group("args")))
         elif name in REGION_OPS:
             run.budget.spend(OP_COST)

@@ -1,0 +1,88 @@
+"""Provers that believe too much write certificates that the second solver rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tileverify.certificates.recheck import Answer, recheck
+from tileverify.certificates.second_solver import SecondSolver
+from tileverify.check import CheckOptions, check_unit
+from tileverify.corpus import ROOT
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import Apply, KernelUnit, Number
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.terms import Term
+from tileverify.results import Verdict
+from tileverify.verifier import derivation, verify
+from tileverify.verifier.arithmetic import expand
+from tileverify.verifier.smt import Answer as SolverAnswer
+from tileverify.verifier.smt import Decider, Proof, Result, decide
+
+RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]
+
+
+def believed(target: str) -> list[tuple[KernelUnit, str]]:
+    """The launches of a faulty corpus kernel that the prover under test calls proved, with their certificates."""
+    found = []
+    for unit in discover([str(ROOT / target)]):
+        assert isinstance(unit, KernelUnit)
+        result = check_unit(unit, CheckOptions(certificate=True))
+        if result.verdict is Verdict.PROVED:
+            assert result.certificate is not None
+            found.append((unit, result.certificate.text))
+    return found
+
+
+def count_rejected(target: str) -> int:
+    rejected = 0
+    for unit, text in believed(target):
+        found = recheck(text, target, bytecode=unit.bytecode, solver=SecondSolver())
+        assert found.derived
+        rejected += found.count(Answer.REJECTED) > 0
+    return rejected
+
+
+@pytest.mark.parametrize("target", RACY)
+def test_a_solver_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = len(believed(target))
+
+    def contradicted(self: Decider, conditions: Iterable[Term], **_: Any) -> Result:
+        wanted = tuple(map(expand, conditions))
+        proof = Proof(wanted, (), (), linear=True) if self.explain else None
+        answer = SolverAnswer.UNSATISFIABLE if wanted else SolverAnswer.SATISFIABLE
+        return Result(answer, "linear integers", proof=proof)
+
+    monkeypatch.setattr(Decider, "decide", contradicted)
+    assert len(believed(target)) > before
+    assert count_rejected(target) == len(believed(target)) - before
+
+
+@pytest.mark.parametrize("target", RACY)
+def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = len(believed(target))
+    for module in (verify, derivation):
+        monkeypatch.setattr(module, "simplify", lambda conditions, facts=frozenset(): None)
+    assert len(believed(target)) > before
+    assert count_rejected(target) == len(believed(target)) - before
+
+
+def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate states its schema instead, so that the proof does not go through."""
+    (unit,) = discover([str(ROOT / "showcase/matmul_swizzled.py")])
+    assert isinstance(unit, KernelUnit)
+    assert unit.launch.grid is not None
+    x, y, z = unit.launch.grid
+    one_more = replace(unit, launch=replace(unit.launch, grid=(Apply("+", (x, Number(1))), y, z)))
+    assert check_unit(one_more).verdict is Verdict.REFUTED
+
+    honest = decide.quotient_lemma
+    monkeypatch.setattr(decide, "quotient_lemma", lambda quotient: replace(honest(quotient), formula=t.FALSE))
+    result = check_unit(one_more, CheckOptions(certificate=True))
+    assert result.verdict is Verdict.PROVED
+    assert result.certificate is not None
+    found = recheck(result.certificate.text, "", bytecode=unit.bytecode, solver=SecondSolver(limit=20_000))
+    assert found.count(Answer.CONFIRMED) < len(found.answers)

@@ -3,7 +3,7 @@
     python -m benchmarks.tilegym.report DIR [--per-kernel N] [--json FILE]
 
 ``DIR`` is a folder that ``tileverify record`` wrote.  A kernel is a qualified name and its source; its line shows the
-worst verdict among the specialisations that were checked.
+worst verdict among the specialisations that were checked, and the narrowest of what the proofs hold for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from tileverify.check import CheckOptions, check_paths, solver_version
 from tileverify.results import KernelResult, Verdict
 
+_WIDEST_FIRST = ("any", "sizes", "launch", "")
 _ORDER = {Verdict.PROVED: 0, Verdict.UNDECIDED: 1, Verdict.REFUTED: 2, Verdict.ERROR: 3}
 
 
@@ -33,6 +34,7 @@ class Line:
     decoded: bool
     executed: bool
     verdict: str
+    holds_for: str
     reason: str
     requires: str
     decode_ms: float
@@ -82,6 +84,7 @@ def _check(name: str, files: list[Path], timeout: float) -> Line:
         decoded=all(r.time_ms.decode > 0 for r in results),
         executed=all(r.time_ms.execute > 0 for r in results),
         verdict=worst.verdict.value,
+        holds_for=max((r.holds_for or "" for r in results), key=_WIDEST_FIRST.index) if not worst.findings else "",
         reason=" ".join(f"{c}x{n}" for c, n in codes.items()) + (f" {first}" if first else ""),
         requires="; ".join(worst.requires),
         decode_ms=statistics.median(r.time_ms.decode for r in results),
@@ -93,7 +96,7 @@ def _check(name: str, files: list[Path], timeout: float) -> Line:
 def _text(line: Line) -> str:
     flags = ("d" if line.decoded else "-") + ("x" if line.executed else "-")
     times = f"{line.decode_ms:7.1f} {line.execute_ms:7.1f} {line.prove_ms:8.1f}"
-    return f"{flags} {line.verdict:9} {times}  {line.kernel}  {line.reason[:160]}"
+    return f"{flags} {line.verdict:9} {line.holds_for:6} {times}  {line.kernel}  {line.reason[:160]}"
 
 
 def _summary(lines: list[Line]) -> None:
@@ -104,6 +107,10 @@ def _summary(lines: list[Line]) -> None:
         *((verdict.value, sum(line.verdict == verdict.value for line in lines)) for verdict in _ORDER),
     ):
         print(f"{title:10} {group:4}  {100 * group / max(1, len(lines)):5.1f} %")
+    proved = [line for line in lines if line.verdict == "proved"]
+    for width in _WIDEST_FIRST[:3]:
+        group = sum(line.holds_for == width for line in proved)
+        print(f"  for {width:6} {group:3}  {100 * group / max(1, len(proved)):5.1f} % of those proved")
     reasons = collections.Counter(_codes(line) for line in lines if line.verdict != "proved")
     for reason, count in reasons.most_common():
         print(f"  {count:4}  {reason}")

@@ -301,6 +301,17 @@ def clauses_unproved(patch: Patch) -> None:
     patch.setattr(verify._Verification, "_add_clauses", add_clauses)
 
 
+@sabotage
+def clauses_forgotten(patch: Patch) -> None:
+    """The proof uses clauses that the verdict does not print."""
+    give = verify._Verification._outcome
+
+    def outcome(self: Any, *given: Any) -> verify.Outcome:
+        return replace(give(self, *given), requires=())
+
+    patch.setattr(verify._Verification, "_outcome", outcome)
+
+
 # ------------------------------------------------------------------------------------------------- exposing
 def exposed(chosen: Sabotage, seed: int, count: int) -> Record | None:
     """The first kernel that is wrongly proved under the sabotage; a prover that merely breaks does not count."""

@@ -160,7 +160,7 @@ class Accesses:
 
     def _reinterpreted(self, buffer: Buffer, kind: str) -> tuple[Value, ScalarType]:
         """The array's pointer, sometimes to elements of another width."""
-        if kind == "atomic" or not self.draws.chance(7):
+        if kind == "atomic" or not self.draws.chance(12):
             return buffer.base, buffer.element
         element = self.draws.pick((I8, I16, I32, I64))
         return self.f.op("ptr_to_ptr", s=buffer.base, results=[tile(pointer(element))]), element
@@ -282,7 +282,7 @@ class Accesses:
         padding = draws.pick(("zero", None))
         ways = [(6, "partition"), (2, "strided")] + ([(2, "sparse")] if kind != "atomic" else [])
         way = draws.weighted(*ways)
-        order = (1, 0) if rank == 2 and draws.slip(20) else tuple(range(rank))
+        order = (1, 0) if rank == 2 and draws.chance(20) else tuple(range(rank))
         if way == "partition":
             view = f.op("make_partition_view", s=tensor, results=[PartitionViewType(shape, type, order, padding)])
         elif way == "strided":

@@ -16,6 +16,9 @@ from ..frontend.symbolic.terms import Kind, Scope, Term
 from .obligations import Obligation, Prepared
 from .wording import clause_text
 
+LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
+"""The block ids of a grid's last block."""
+
 LONGEST = 200
 """Characters of a clause that people can still read."""
 
@@ -79,13 +82,12 @@ def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
 
 def last_block_clauses(sites: Iterable[Prepared]) -> Iterator[Clause]:
     """What every block does, the last one does within its index space (TV301): necessary, and often enough."""
-    last = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
     for each in sites:
         footprint = each.site.footprint
         if isinstance(footprint, ViewFootprint) and each.guard is t.TRUE:
             for index, space in zip(footprint.index, footprint.index_space, strict=True):
                 if space is not None:
-                    inside = t.lt(t.substitute(index, last), space)
+                    inside = t.lt(t.substitute(index, LAST_BLOCK), space)
                     if launch_only(inside):
                         yield from spoken(inside)
 

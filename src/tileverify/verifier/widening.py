@@ -34,6 +34,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import address_of
 from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
+from .clauses import LAST_BLOCK, launch_only
 from .contract import INDEX_MAX, INT_BITS, scalar_variable
 from .evaluate import evaluate as value_of
 
@@ -175,7 +176,7 @@ def _denied(conditions: Sequence[Term]) -> Iterator[Term]:
         return None
 
     for asked in (parts, [t.substitute(t.transform(part, largest), last) for part in parts]):
-        known = [part for part in asked if all(leaf.payload.scope is Scope.LAUNCH for leaf in part.free)]
+        known = list(filter(launch_only, asked))
         if known:
             yield t.not_(t.and_(*known))
         yield from map(t.not_, known if len(known) > 1 else ())
@@ -186,14 +187,13 @@ def _fitting(conditions: Sequence[Term]) -> Iterator[Term]:
     parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
     for part in sorted(parts, key=t.render):
         inner = t.substitute(part.args[0], _last([part]))
-        if all(leaf.payload.scope is Scope.LAUNCH for leaf in inner.free):
+        if launch_only(inner):
             yield t.lt(inner, t.const(1 << (part.payload - 1)))
 
 
 def _last(terms: Sequence[Term]) -> dict[Term, Term]:
     """The last block, lanes and iterations."""
-    last = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
-    return last | {leaf: t.const(high) for leaf in _mentioned(terms) if (high := _most(leaf)) is not None}
+    return LAST_BLOCK | {leaf: t.const(high) for leaf in _mentioned(terms) if (high := _most(leaf)) is not None}
 
 
 def _ratios(conditions: Sequence[Term]) -> Iterator[Term]:

@@ -6,7 +6,7 @@ The calling conventions are those of cuda.tile (t1, t2): an array is pointer, si
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -57,17 +57,10 @@ def _element_bytes(array: ConcreteArray) -> int:
     return ELEMENT_BYTES[array.dtype]
 
 
-def _named_arrays(launch: ConcreteLaunch) -> Iterator[tuple[str, ConcreteArray]]:
-    yield from launch.arrays.items()
-    for name, elements in launch.lists.items():
-        for number, array in enumerate(elements):
-            yield f"{name}[{number}]", array
-
-
 def _place_arrays(image: MemoryImage, launch: ConcreteLaunch, data: Mapping[str, Array]) -> dict[str, int]:
     """Allocate what the arrays live in; the origin number of every array by name."""
     shared: dict[str, list[tuple[str, ConcreteArray]]] = {}
-    for name, array in _named_arrays(launch):
+    for name, array in launch.named_arrays():
         if min((*array.shape, *array.strides, array.byte_offset), default=0) < 0:
             raise LaunchMismatch(f"{name} has a negative size, stride or offset")
         if array.byte_offset % _element_bytes(array):

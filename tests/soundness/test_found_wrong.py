@@ -1,4 +1,4 @@
-"""Launches that were once proved although a launch of their contract is faulty; corpus kernels hold the others."""
+"""Launches that were once proved although one of their contract is faulty, or that a deliberate flaw would prove."""
 
 from __future__ import annotations
 
@@ -177,3 +177,45 @@ args = { a = "i32[16]" }"""
     result = checked(tmp_path, encode(builder.build()), spec)
     assert result.verdict is verdict
     assert [finding.code for finding in result.findings] == ["TV402"] * (verdict is Verdict.REFUTED)
+
+
+ONE_PLACE = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark_place(idx, out):
+    place = ct.load(idx, index=(0,), shape=(1,)).item()
+    ct.store(out, index=(place,), tile=ct.zeros((1,), dtype=ct.int32))
+"""
+
+
+@pytest.mark.parametrize(("beyond", "proved"), [("N", True), ("N + 1", False)])
+def test_the_last_number_of_a_range_counts(tmp_path: Path, beyond: str, proved: bool) -> None:
+    spec = f"""
+kernel = "mark_place"
+grid = [1]
+requires = ["N >= 1"]
+data = ["range(idx, 0, {beyond})"]
+args = {{ idx = "i32[1]", out = "i32[N]" }}"""
+    assert (checked(tmp_path, ONE_PLACE, spec).verdict is Verdict.PROVED) == proved
+
+
+def test_every_byte_of_an_element_counts(tmp_path: Path) -> None:
+    """Each block stores a word of its own and the second byte of the other block's word."""
+    builder = ModuleBuilder()
+    with builder.entry("word_and_byte", [tile(pointer(I32))]) as f:
+        block = f.op("get_tile_block_id")[0]
+        other = f.op("subi", lhs=f.constant(tile(I32), 1), rhs=block, ovf="none")
+        four, one = f.constant(tile(I32), 4), f.constant(tile(I32), 1)
+        place = f.op("addi", lhs=f.op("muli", lhs=other, rhs=four, ovf="none"), rhs=one, ovf="none")
+        word = f.op("offset", ptr=f.parameters[0], off=block)
+        start = f.op("ptr_to_ptr", s=f.parameters[0], results=[tile(pointer(I8))])
+        f.op("store_ptr_tko", ptr=word, val=f.constant(tile(I32), 7))
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=start, off=place), val=f.constant(tile(I8), 1))
+        f.op("return")
+    spec = """
+kernel = "word_and_byte"
+grid = [2]
+args = { a = "i32[2]" }"""
+    result = checked(tmp_path, encode(builder.build()), spec)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})

@@ -38,14 +38,6 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
         yield from spoken(t.not_(t.and_(*conditions)))
 
 
-def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """Candidates for a launch without a grid, weakest first."""
-    del conditions  # the candidates follow from the accesses alone
-    yield from index_space_clauses(obligation)
-    for axis in (2, 1):
-        yield _single(axis)
-
-
 def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
     """No more blocks than tiles, along an axis of the grid that is a tile index."""
     site = obligation.first
@@ -53,12 +45,6 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 yield from spoken(t.le(GRID[BID.index(index)], space))
-
-
-def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """The same, and ``grid.x == 1``: only for what the others could not close, because kernels use x."""
-    yield from grid_clauses(obligation, conditions)
-    yield _single(0)
 
 
 def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:

@@ -109,6 +109,26 @@ def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]
                     yield rename(t.lt(index, space))
 
 
+def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: Contract) -> Iterator[Term]:
+    """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
+    keeping the kernel from its work."""
+    if obligation.promise is not None:
+        yield obligation.promise.guard
+    if obligation.first is not None:
+        first = prepared[obligation.first.number]
+        yield from (first.guard, _touches(first.place))
+    if obligation.second is not None:
+        copy = Copy(obligation.level, OTHER)
+        second = _renamed(prepared[obligation.second.number], copy)
+        yield from (second.guard, _touches(second.place))
+        if obligation.level == "block":
+            yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+
+
+def _touches(place: Place) -> Term:
+    return _live(place) if isinstance(place, IndexFootprint) else place.live
+
+
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
     """TV302: every live lane lies inside its array."""
     site, origin = prepared.site, place.origin

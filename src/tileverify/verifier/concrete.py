@@ -16,7 +16,8 @@ from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
 from .contract import INT_BITS, Contract, array_layout, described_word, list_length, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
-from .obligations import Obligation, overlap_distance
+from .meeting import overlap_distance
+from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Model
 

@@ -28,7 +28,7 @@ from ..frontend.symbolic.terms import Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
-from .obligations import Prepared
+from .meeting import Prepared
 from .smt import Answer, Decides
 
 

@@ -32,7 +32,8 @@ from .clauses import (
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
-from .obligations import Obligation, every_obligation, place_terms, promise, within_index_spaces
+from .meeting import place_terms
+from .obligations import Obligation, every_obligation, promise, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits

@@ -181,7 +181,7 @@ def overlap_ignored(patch: Patch) -> None:
 def stores_have_one_byte(patch: Patch) -> None:
     """Of an element at a computed address only the first byte counts."""
     whole = meeting._bytes
-    patch.setattr(obligations, "_bytes", lambda prepared: replace(whole(prepared), size=1))
+    patch.setattr(meeting, "_bytes", lambda prepared: replace(whole(prepared), size=1))
 
 
 # ---------------------------------------------------------------------------------------------- footprints

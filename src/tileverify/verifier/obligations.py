@@ -35,7 +35,8 @@ class Obligation:
     """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
 
     ``level`` says what the second copy is: ``block``, ``instance`` (same block), ``lane``, or "" for one copy.
-    ``blocked``: why no question can be asked (a TV9xx code and text).
+    ``blocked``: why no question can be asked (a TV9xx code and text).  ``grounds``: conditions that some of
+    ``conditions`` rest on, each set of which contradicts what every launch satisfies (see `protocols`).
     """
 
     code: str
@@ -47,6 +48,7 @@ class Obligation:
     twins: tuple[tuple[Term, Term], ...] = ()
     blocked: tuple[str, str] | None = None
     detail: str = ""
+    grounds: tuple[tuple[Term, ...], ...] = ()
 
 
 def every_obligation(

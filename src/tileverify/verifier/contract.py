@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import SpecError
+from ..frontend.sources.expressions import constant_value
 from ..frontend.sources.launch import (
     Apply,
     Argument,
@@ -143,7 +144,7 @@ class _Builder:
             variables=tuple(self.names.values()),
             text=tuple(_contract_text(launch)),
             grid_given=launch.grid is not None,
-            literal_sizes=all(isinstance(size, Number) for size in sizes),
+            literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
             lists={listed.name: listed for listed in _lists(launch.arguments)},
         )
@@ -360,8 +361,9 @@ def described_word(element: ArrayArgument, part: str, d: int) -> int | str | Non
     for an expression, of which nothing is known.
     """
     described = (element.shape if part == "shape" else element.strides or ())[d]
-    if isinstance(described, Number):
-        return described.value
+    number = constant_value(described)
+    if number is not None:
+        return number
     words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
     words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
     return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None

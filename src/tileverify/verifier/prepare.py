@@ -55,9 +55,10 @@ class Preparer:
         return self._values.get(term)
 
     def site(self, site: Site) -> Prepared:
-        site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
-        located = place(site)
         guard = self._discharge_guard(self.term(site.guard))
+        footprint = replace(site.footprint, origin=self._known(site.origin))
+        site = replace(site, footprint=_map_address(footprint, lambda x: self._unwrapped(x, guard)))
+        located = place(site)
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -91,6 +92,24 @@ class Preparer:
         return replace(promise, guard=guard, condition=condition)
 
     # ------------------------------------------------------------------------------------------ wraps
+    def _unwrapped(self, address: Term, guard: Term) -> Term:
+        """An address in the bytecode's own variables, without the wraps that fit in every launch of the contract: an
+        offset computed in 32 bits is then read as the coordinates that it was computed from.
+
+        Wraps of 64 bits stay; `layout` says what becomes of them.
+        """
+        if self.keep_wraps or not _has_wrap(address):
+            return address
+
+        def drop(sub: Term) -> Term | None:
+            if sub.kind is Kind.WRAP and sub.payload < 64:
+                wrapped, inner = self.term(sub), self.term(sub.args[0])
+                fits = wrapped is inner or (wrapped.args == (inner,) and self._fit(wrapped, guard))
+                return sub.args[0] if fits else None
+            return None
+
+        return t.transform(address, drop)
+
     def _under(self, guard: Term) -> Callable[[Term], Term]:
         return lambda term: self._discharge(term, (t.TRUE, guard))
 
@@ -160,6 +179,14 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
 
 def _has_wrap(term: Term) -> bool:
     return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
+
+
+def _map_address(
+    footprint: ViewFootprint | PointerFootprint, f: Callable[[Term], Term]
+) -> ViewFootprint | PointerFootprint:
+    if isinstance(footprint, PointerFootprint):
+        return replace(footprint, offset=f(footprint.offset))
+    return replace(footprint, base=f(footprint.base))
 
 
 def _map_footprint(

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
+from ..frontend.sources.expressions import constant_value
+from ..frontend.sources.launch import EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID, AccessSummary
 from ..frontend.symbolic.terms import Term
@@ -465,7 +466,7 @@ class _Verification:
         if not self.contract.literal_sizes or not self.contract.arrays:
             return "any"
         grid = self.launch.grid
-        return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
+        return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"
 
     def _deterministic(self) -> bool | None:
         """Without atomics a race-free kernel has one result; with them the tool does not say yet."""

@@ -89,6 +89,11 @@ def scalar_variable(name: str, dtype: str) -> Term:
     return t.var(name, Scope.LAUNCH, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def unsigned_variable(name: str, bits: int) -> Term:
+    """An unsigned runtime scalar as its spec names it."""
+    return t.var(name, Scope.LAUNCH, 0, (1 << bits) - 1)
+
+
 def build_contract(launch: LaunchSpec) -> Contract:
     """Join a launch spec to the variables of a summary.
 
@@ -203,19 +208,27 @@ class _Builder:
         if scalar.dtype not in INT_BITS:
             return
         variable = scalar_variable(scalar.name, scalar.dtype)
-        if scalar.value is None:
+        bits = INT_BITS[scalar.dtype]
+        if scalar.dtype[0] == "u":
+            self._bind_unsigned(scalar, variable, bits)
+        elif scalar.value is None:
             self.names.setdefault(scalar.name, variable)
         elif variable.sort is t.Sort.BOOL:
             self.values[variable] = t.ne(self._term(scalar.value), t.ZERO)
         else:
-            bits = INT_BITS[scalar.dtype]
-            if scalar.dtype[0] == "u":
-                # The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap.
-                value = self._term(scalar.value)
-                self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
-                self.values[variable] = t.wrap(bits, value)
-            else:
-                self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+            self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+    def _bind_unsigned(self, scalar: ScalarArgument, variable: Term, bits: int) -> None:
+        """The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap."""
+        named = unsigned_variable(scalar.name, bits)
+        if scalar.value is None:
+            value = self.names.setdefault(scalar.name, named)
+        else:
+            value = self.values[named] = self._term(scalar.value)
+            self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
+        self.values[variable] = t.wrap(bits, value)
+        # and back: what the bytecode makes of the signed reading, once that is put in
+        self.values[t.unsigned(bits, t.wrap(bits, value))] = value
 
     def _define(self, variable: Term, value: Term, low: int, high: int) -> None:
         """``variable = value``, with the standing fact that the value lies in the variable's range."""
@@ -256,10 +269,10 @@ class _Builder:
             return self.names[name]
         scalar = self.scalars.get(name)
         if scalar is not None and scalar.dtype in INT_BITS:
+            if scalar.dtype[0] == "u":
+                return unsigned_variable(scalar.name, INT_BITS[scalar.dtype])
             variable = scalar_variable(scalar.name, scalar.dtype)
-            if variable.sort is t.Sort.BOOL:
-                return t.ite(variable, t.ONE, t.ZERO)
-            return t.unsigned(INT_BITS[scalar.dtype], variable) if scalar.dtype[0] == "u" else variable
+            return t.ite(variable, t.ONE, t.ZERO) if variable.sort is t.Sort.BOOL else variable
         constants = {c.name: c.value for c in _constants(self.launch.arguments)}
         if isinstance(constants.get(name), int):
             return t.const(constants[name])

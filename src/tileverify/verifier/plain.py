@@ -75,11 +75,21 @@ def _compared(condition: Term) -> Term:
         join = _SPREAD.get((place, side.kind))
         if join is not None:
             return join(*(_spread(_with(condition, place, arg)) for arg in side.args))
+        if side.kind is Kind.WRAP and (cases := _signed_reading(side)) is not None:
+            return _spread(_with(condition, place, cases))
         if side.kind is Kind.ITE:
             # The unsigned reading of a scalar: intervals decide most of its sides.
             c, a, b = side.args
             return _spread(t.ite(c, _with(condition, place, a), _with(condition, place, b)))
     return _reduced(condition)
+
+
+def _signed_reading(wrapped: Term) -> Term | None:
+    """The wrap of what an unsigned scalar holds, as two cases."""
+    inner, bits = wrapped.args[0], wrapped.payload
+    if inner.low is None or inner.high is None or inner.low < 0 or inner.high >= 1 << bits:
+        return None
+    return t.ite(t.lt(inner, t.const(1 << bits - 1)), inner, t.sub(inner, t.const(1 << bits)))
 
 
 def _with(comparison: Term, place: int, side: Term) -> Term:

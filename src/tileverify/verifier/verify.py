@@ -27,6 +27,7 @@ from .clauses import (
     index_space_clauses,
     last_block_clauses,
     launch_clause,
+    launch_only,
     spoken,
 )
 from .contract import Contract, build_contract
@@ -36,6 +37,7 @@ from .narrowing import offers
 from .obligations import Obligation, every_obligation, promise, reached, within_index_spaces
 from .plain import plain
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
+from .projection import conjuncts
 from .protocols import Protocols, watched
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
@@ -332,7 +334,9 @@ class _Verification:
             return False
         if self.clauses and self._decide_one(obligation) is None:
             return True
-        work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
+        # A flag that keeps the kernel from an access is a clause like any other; a loop without iterations is not.
+        access = conjuncts(reached(obligation, self._by_number, self.contract))
+        work = [*(part for part in access if not launch_only(part)), *self._two_blocks()]
         chosen = self._own_clause(opened) or search(
             offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()),
             admitted=lambda offered, group: self._admitted(work, offered, group),

@@ -8,7 +8,7 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.expressions import constant_value
@@ -19,39 +19,27 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
-from .clause_search import search
+from .clause_finder import ClauseFinder
 from .clauses import (
     Clause,
     fitting_clauses,
     ignored_axes,
-    index_space_clauses,
     last_block_clauses,
     launch_clause,
-    launch_only,
-    spoken,
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .meeting import place_terms
-from .narrowing import offers
-from .obligations import Obligation, every_obligation, promise, reached, within_index_spaces
-from .plain import plain
-from .prepare import Preparer, contract_values, launch_facts, stable_origins
-from .projection import conjuncts
+from .obligations import Obligation, every_obligation, promise, within_index_spaces
+from .prepare import Preparer, launch_facts, stable_origins
 from .protocols import Protocols, watched
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
-from .widening import Level, free_text, holds, levels, mined
+from .widening import Level, free_text, holds, levels
 from .witness import Found, Search, describe
-
-CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_000)
-"""For the search of clauses: what does not help soon is not the natural one."""
 
 WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
-
-SEARCH_TOTAL = 3_000_000
-"""Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
 
 _RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
@@ -137,7 +125,6 @@ class _Verification:
     proved: set[str] = field(default_factory=set)
     _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
     _started: float = field(default_factory=time.monotonic)
-    _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
@@ -170,19 +157,23 @@ class _Verification:
         if not self.options.deny_requires:
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
         self._prepare()
+        finder = self._finder(self._decider)
         for obligation in self._obligations():
-            if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
+            if finder.exhausted():
                 return None
             opened = self._decide_one(obligation)
-            if opened is None or self._close(opened, level):
-                self.proved.add(obligation.code)
-            else:
+            if opened is not None and (obligation.blocked is not None or self.options.deny_requires):
                 return None
+            if opened is not None:
+                self._adopt(finder.widening(obligation, opened.conditions, level))
+                if self._decide_one(obligation) is not None:
+                    return None
+            self.proved.add(obligation.code)
         if all(level.own[axis] == 1 for axis in GRID):
             two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
             if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
                 return None
-        self._drop_implied()
+        self.clauses = finder.without_implied(self.clauses)
         return self._outcome(Verdict.PROVED, ())
 
     def _necessary(self) -> Iterator[Clause]:
@@ -199,51 +190,19 @@ class _Verification:
             if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
-    def _close(self, opened: _Open, level: Level) -> bool:
-        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
-        if opened.obligation.blocked is not None or self.options.deny_requires:
-            return False
-        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
-        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        chosen = search(
-            [own, *mined(level, self._lane_counts(), opened.conditions)],
-            admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
-            closes=self._closes(opened),
-            accepted=lambda chosen: True,
-            stop=self._exhausted,
-        )
-        self._adopt(clause for term in chosen for clause in spoken(term))
-        return bool(chosen) and self._decide_one(opened.obligation) is None
-
-    def _closes(self, opened: _Open) -> Callable[[Sequence[Term]], bool]:
-        def closes(clauses: Sequence[Term]) -> bool:
-            question = [*opened.conditions, *clauses]
-            found = self._finder.decide(question, twins=opened.obligation.twins, limits=CLAUSE_LIMITS)
-            return found.answer is Answer.UNSATISFIABLE
-
-        return closes
-
-    def _exhausted(self) -> bool:
-        return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
-
-    def _adopt(self, clauses: Iterable[Clause]) -> None:
-        """Make clauses part of the contract."""
+    def _adopt(self, clauses: Iterable[Clause], *others: Decider) -> None:
+        """Make clauses part of the contract, for ``others`` as well."""
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.clauses += new
-        for decider in {id(each): each for each in (self._decider, self._finder)}.values():
+        for decider in (self._decider, *others):
             decider.assume([clause.condition for clause in new])
         self._facts |= {clause.condition for clause in new}
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
-    def _lane_counts(self) -> set[int]:
-        """Tile sizes that the kernel works with."""
-        tiles = {size for prepared in self._sites for size in getattr(prepared.site.footprint, "tile", ())}
-        return tiles | {lane.size for prepared in self._sites for lane in prepared.site.lanes}
-
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self._started + limit
-        self._decider = self._finder = Decider(facts, self.options.limits, deadline)
+        self._decider = Decider(facts, self.options.limits, deadline)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 
@@ -304,10 +263,10 @@ class _Verification:
         Sound because each obligation is proved again under the clauses that are adopted.
         """
         # A solver aside: what is asked here must not change the models that witnesses are made from.
-        self._finder = Decider(self._decider.facts, self.options.limits, self._decider.deadline)
+        finder = self._finder(Decider(self._decider.facts, self.options.limits, self._decider.deadline))
         still: list[_Open] = []
         for opened in left:
-            if self._narrowed(opened):
+            if self._narrowed(opened, finder):
                 self.proved.add(opened.obligation.code)
             else:
                 still.append(opened)
@@ -316,70 +275,21 @@ class _Verification:
         # A clause that came later may close what came before.
         again = [(opened, self._decide_one(opened.obligation)) for opened in still]
         self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
-        self._drop_implied()
+        self.clauses = finder.without_implied(self.clauses)
         return [reopened for _, reopened in again if reopened is not None]
 
-    def _drop_implied(self) -> None:
-        """Clauses that follow from the others say nothing."""
-        alone = Decider(launch_facts(self.contract), CLAUSE_LIMITS, self._decider.deadline)
-        for clause in tuple(self.clauses):
-            others = [other for other in self.clauses if other is not clause]
-            question = [*(other.condition for other in others), t.not_(clause.condition)]
-            if others and alone.decide(question).answer is Answer.UNSATISFIABLE:
-                self.clauses = others
-
-    def _narrowed(self, opened: _Open) -> bool:
+    def _narrowed(self, opened: _Open, finder: ClauseFinder) -> bool:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return False
         if self.clauses and self._decide_one(obligation) is None:
             return True
-        # A flag that keeps the kernel from an access is a clause like any other; a loop without iterations is not.
-        access = conjuncts(reached(obligation, self._by_number, self.contract))
-        work = [*(part for part in access if not launch_only(part)), *self._two_blocks()]
-        chosen = self._own_clause(opened) or search(
-            offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()),
-            admitted=lambda offered, group: self._admitted(work, offered, group),
-            closes=self._closes(opened),
-            accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
-            stop=self._exhausted,
-        )
-        self._adopt(clause for term in chosen for clause in spoken(plain(term, self._implies)))
-        return bool(chosen) and self._decide_one(obligation) is None
+        found = finder.narrowing(obligation, opened.conditions)
+        self._adopt(found, finder.decider)
+        return bool(found) and self._decide_one(obligation) is None
 
-    def _own_clause(self, opened: _Open) -> list[Term]:
-        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        clauses = launch_clause(opened.obligation, opened.conditions)
-        return [clause.condition for clause in clauses if self._possible([clause.condition, *self._two_blocks()])]
-
-    def _admitted(self, work: Sequence[Term], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
-        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its ``work``: all
-        together, or else each that can."""
-        if not group or self._possible([*work, *offered, *group]):
-            return list(group)
-        kept: list[Term] = []
-        for term in group if len(group) > 1 else ():
-            if self._possible([*work, *offered, *kept, term]):
-                kept.append(term)
-        return kept
-
-    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        found = self._finder.decide([*given, t.not_(conclusion)], limits=CLAUSE_LIMITS)
-        return found.answer is Answer.UNSATISFIABLE
-
-    def _possible(self, conditions: Sequence[Term]) -> bool:
-        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
-
-    def _two_blocks(self) -> tuple[Term, ...]:
-        """More than one block: a contract that excludes every such launch would be vacuous.
-
-        Nothing where the user's own contract has no such launch.
-        """
-        if self._several is None:
-            values = contract_values(self.contract)
-            two = t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID))
-            self._several = (two,) if self._possible([two]) else ()
-        return self._several
+    def _finder(self, decider: Decider) -> ClauseFinder:
+        return ClauseFinder(decider, self.contract, self._by_number, self._out_of_time)
 
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:

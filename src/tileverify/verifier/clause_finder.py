@@ -9,7 +9,7 @@ from itertools import islice
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID
 from ..frontend.symbolic.terms import Kind, Term
-from .clause_search import search
+from .clause_search import Closes, search
 from .clauses import Clause, index_space_clauses, launch_clause, launch_only, spoken
 from .contract import Contract, list_length
 from .data import loaded_values
@@ -48,6 +48,14 @@ class ClauseFinder:
     out_of_time: Callable[[], bool]
     _several: tuple[Term, ...] | None = field(default=None, init=False)
 
+    def __post_init__(self) -> None:
+        # A solver of its own: how clauses are worded must not change what is found.
+        self._editor = Decider(self.decider.facts, WORDING_LIMITS, self.decider.deadline)
+
+    def adopt(self, clauses: Iterable[Clause]) -> None:
+        """What the contract says from now on."""
+        self._editor.assume([clause.condition for clause in clauses])
+
     def exhausted(self) -> bool:
         return self.out_of_time() or self.decider.spent > SEARCH_TOTAL
 
@@ -55,10 +63,11 @@ class ClauseFinder:
     def narrowing(self, obligation: Obligation, conditions: Sequence[Term]) -> list[Clause]:
         """Clauses that keep ``conditions`` from holding together and leave launches, of more than one block, in which
         the kernel does its work; none if none were found."""
+        closes = self._closes(obligation, conditions)
         # The obligation itself, where it speaks of the launch alone and some launches keep it.
         for clause in launch_clause(obligation, tuple(conditions)):
             if self._possible([clause.condition, *self._two_blocks()]):
-                return list(self._worded(clause.condition))
+                return self._worded([clause.condition], closes)
         if not any(self._quantities()):
             return []
         # A flag that keeps the kernel from an access is a clause like any other; a loop without iterations is not.
@@ -70,11 +79,11 @@ class ClauseFinder:
         chosen = search(
             islice(groups, FOR_DATA) if loaded_values(conditions) else groups,
             admitted=lambda offered, group: self._admitted(work, offered, group),
-            closes=self._closes(obligation, conditions),
-            accepted=lambda chosen: all(any(self._worded(term)) for term in chosen),
+            closes=closes,
+            accepted=lambda chosen: bool(self._worded(chosen, closes)),
             stop=self.exhausted,
         )
-        return [clause for term in chosen for clause in self._worded(term)]
+        return self._worded(chosen, closes)
 
     def _quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
@@ -111,19 +120,20 @@ class ClauseFinder:
     # -------------------------------------------------------------------------------------------- widening
     def widening(self, obligation: Obligation, conditions: Sequence[Term], level: Level) -> list[Clause]:
         """Clauses that keep ``conditions`` from holding together and that the level's own launch keeps."""
+        closes = self._closes(obligation, conditions)
         own = [clause.condition for clause in launch_clause(obligation, tuple(conditions))]
         own += [clause.condition for clause in index_space_clauses(obligation)]
         chosen = search(
             [own, *mined(level, self._lane_counts(), conditions)],
             admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
-            closes=self._closes(obligation, conditions),
+            closes=closes,
             accepted=lambda chosen: True,
             stop=self.exhausted,
         )
-        return [clause for term in chosen for clause in self._worded(term)]
+        return self._worded(chosen, closes, multiply=False)
 
     # -------------------------------------------------------------------------------------------- both
-    def _closes(self, obligation: Obligation, conditions: Sequence[Term]) -> Callable[[Sequence[Term]], bool]:
+    def _closes(self, obligation: Obligation, conditions: Sequence[Term]) -> Closes:
         def closes(clauses: Sequence[Term]) -> bool:
             found = self.decider.decide([*conditions, *clauses], twins=obligation.twins, limits=CLAUSE_LIMITS)
             return found.answer is Answer.UNSATISFIABLE
@@ -136,12 +146,17 @@ class ClauseFinder:
         tiles = {size for site in sites for size in getattr(site.footprint, "tile", ())}
         return tiles | {lane.size for site in sites for lane in site.lanes}
 
-    def _worded(self, condition: Term) -> Iterator[Clause]:
-        return spoken(plain(condition, self._implies))
+    def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
+        """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
+        cannot be said."""
+        for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
+            clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
+            if all(clauses) and (wording is chosen or closes(wording)):
+                return [clause for each in clauses for clause in each]
+        return []
 
     def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        found = self.decider.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
-        return found.answer is Answer.UNSATISFIABLE
+        return self._editor.decide([*given, t.not_(conclusion)]).answer is Answer.UNSATISFIABLE
 
     def without_implied(self, clauses: Iterable[Clause]) -> list[Clause]:
         """The clauses but for those that follow from the others and say nothing."""

@@ -26,14 +26,17 @@ Implies = Callable[[Sequence[Term], Term], bool]
 """Whether the facts and these conditions imply another one; False means "not seen"."""
 
 
-def plain(condition: Term, implies: Implies) -> Term:
-    """``condition``, or what is equal to it wherever the facts behind ``implies`` hold."""
+def plain(condition: Term, implies: Implies, *, multiply: bool = True) -> Term:
+    """``condition``, or what is equal to it wherever the facts behind ``implies`` hold.
+
+    ``multiply``: quotients become products, which read better; proofs from them are harder.
+    """
     if sum(1 for _ in t.postorder(condition)) > MOST_TERMS:
         return condition
     spread = _spread(condition)
     if sum(1 for part in t.postorder(spread) if part.kind in _COMPARISONS) > MOST_PARTS:
         return spread
-    return _pruned(_multiplied(spread, implies), (), implies)
+    return _pruned(_multiplied(spread, implies) if multiply else spread, (), implies)
 
 
 _COMPARISONS = (Kind.LT, Kind.LE, Kind.EQ)

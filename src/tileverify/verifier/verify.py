@@ -165,7 +165,9 @@ class _Verification:
             if opened is not None and (obligation.blocked is not None or self.options.deny_requires):
                 return None
             if opened is not None:
-                self._adopt(finder.widening(obligation, opened.conditions, level))
+                found = finder.widening(obligation, opened.conditions, level)
+                self._adopt(found)
+                finder.adopt(found)
                 if self._decide_one(obligation) is not None:
                     return None
             self.proved.add(obligation.code)
@@ -264,29 +266,36 @@ class _Verification:
         """
         # A solver aside: what is asked here must not change the models that witnesses are made from.
         finder = self._finder(Decider(self._decider.facts, self.options.limits, self._decider.deadline))
-        still: list[_Open] = []
+        still: list[tuple[_Open, int]] = []
         for opened in left:
             if self._narrowed(opened, finder):
                 self.proved.add(opened.obligation.code)
             else:
-                still.append(opened)
-        if not self.clauses:
-            return still
+                still.append((opened, len(self.clauses)))
         # A clause that came later may close what came before.
-        again = [(opened, self._decide_one(opened.obligation)) for opened in still]
-        self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
+        again = [self._reopened(opened, self.clauses[known:]) for opened, known in still]
+        closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
+        self.proved |= closed
         self.clauses = finder.without_implied(self.clauses)
-        return [reopened for _, reopened in again if reopened is not None]
+        return [reopened for reopened in again if reopened is not None]
 
     def _narrowed(self, opened: _Open, finder: ClauseFinder) -> bool:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return False
-        if self.clauses and self._decide_one(obligation) is None:
+        if self._reopened(opened, self.clauses) is None:
             return True
         found = finder.narrowing(obligation, opened.conditions)
         self._adopt(found, finder.decider)
+        finder.adopt(found)
         return bool(found) and self._decide_one(obligation) is None
+
+    def _reopened(self, opened: _Open, clauses: Sequence[Clause]) -> _Open | None:
+        """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
+        touched = {leaf for clause in clauses for leaf in clause.condition.free}
+        if touched & set(GRID) or any(touched & condition.free for condition in opened.conditions):
+            return self._decide_one(opened.obligation)
+        return opened
 
     def _finder(self, decider: Decider) -> ClauseFinder:
         return ClauseFinder(decider, self.contract, self._by_number, self._out_of_time)

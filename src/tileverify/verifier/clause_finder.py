@@ -158,13 +158,12 @@ class ClauseFinder:
     def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
         return self._editor.decide([*given, t.not_(conclusion)]).answer is Answer.UNSATISFIABLE
 
-    def without_implied(self, clauses: Iterable[Clause]) -> list[Clause]:
-        """The clauses but for those that follow from the others and say nothing."""
-        left = list(clauses)
+    def without_implied(self, clauses: Sequence[Clause]) -> list[Clause]:
+        """The clauses but for those that say nothing beside later ones: what was found last is the most special."""
         alone = Decider(launch_facts(self.contract), WORDING_LIMITS, self.decider.deadline)
-        for clause in tuple(left):
-            others = [other for other in left if other is not clause]
-            question = [*(other.condition for other in others), t.not_(clause.condition)]
-            if others and alone.decide(question).answer is Answer.UNSATISFIABLE:
-                left = others
-        return left
+        kept: list[Clause] = []
+        for clause in reversed(clauses):
+            if alone.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+                kept.append(clause)
+                alone.assume([clause.condition])
+        return kept[::-1]

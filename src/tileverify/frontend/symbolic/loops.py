@@ -14,11 +14,11 @@ from typing import Final
 
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .integers import zero_extended
+from .integers import fits, zero_extended
 from .lanes import lane_terms
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
-from .recurrences import Recurrence, Recurrences, placeholder
+from .recurrences import Counter, Recurrence, Recurrences, placeholder
 from .summary import Loop, Origin
 from .terms import (
     FALSE,
@@ -33,17 +33,22 @@ from .terms import (
     and_,
     apply,
     ceildiv,
+    const,
     eq,
     implies,
     le,
     lt,
     maximum,
     mul,
+    not_,
     or_,
+    postorder,
     simplified,
     sub,
     substitute,
+    transform,
     var,
+    wrap,
 )
 from .tokens import Carried, Token, weaken
 from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
@@ -375,8 +380,15 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
 
     first = substitute(continued, {k: ZERO})
 
+    exact = [
+        partial(_exact, counter, _first_overflow(m, op, counter, k, continued))
+        for counter in solution.numbers.counters
+        if wrap(counter.bits, counter.total(k)) in postorder(continued)
+    ]
+
     def reached(time: Term) -> Term:
-        return weaken(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
+        went_on = substitute(continued, {k: previous_to(time)})
+        return weaken(eq(time, ZERO), and_(first, went_on, *(holds(time) for holds in exact)))
 
     if m.recording:
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
@@ -389,6 +401,31 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     broke = or_(*(exit.condition for exit in exits.breaks))
     m.narrow(and_(reached(last), substitute(broke, {k: last})))
     return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))
+
+
+def _first_overflow(m: Machine, op: Op, counter: Counter, k: Term, continued: Term) -> tuple[Term, Term]:
+    """The first iteration f that begins with a counter that has wrapped, and what is known of it.
+
+        total(f - 1) fits, total(f) does not, and the loop went on in iteration f - 1 with the counter total(f - 1)
+
+    A loop that ends where the counter reaches a limit contradicts that, if the limit lies a step inside the type.
+    """
+    name = f"overflow{m.numbering.loop[op]}.{counter.name}"
+    f = apply(m.symbol(op, Function(name, Scope.BLOCK, counter.start + 1)), *m.iterations)
+    before = counter.total(previous_to(f))
+    wrapped = wrap(counter.bits, before)
+    went_on = transform(substitute(continued, {k: previous_to(f)}), lambda part: before if part is wrapped else None)
+    return f, and_(fits(before, counter.bits), not_(fits(counter.total(f), counter.bits)), went_on)
+
+
+def _exact(counter: Counter, overflow: tuple[Term, Term], time: Term) -> Term:
+    """The counter is its mathematical value at ``time``, or wrapped for the first time on the way there.
+
+    A total goes one way, so that between a start that fits and a time that fits everything does.
+    """
+    f, definition = overflow
+    started = lt(time, const(counter.start))
+    return or_(started, fits(counter.total(time), counter.bits), and_(le(f, time), definition))
 
 
 def _resolved(exit: Exit, solution: Solution) -> Exit:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from .carried_tokens import previous_to
 from .invariants import Invariant, invariants
 from .lanes import CoordinateMap
+from .periodic import State, closed_groups, find_cycle
 from .terms import (
     FALSE,
     TRUE,
@@ -105,6 +107,19 @@ def at_start(time: Term, init: Term, later: Term) -> Term:
     return ite(eq(time, ZERO), init, later)
 
 
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A number that goes by one distance from iteration to iteration: ``v(k) = wrap_bits(total(k))``, k >= start.
+
+    ``total(start)`` fits its type.
+    """
+
+    name: str
+    bits: int
+    start: int
+    total: Form
+
+
 class Recurrences:
     """Solves the carried values of one loop together."""
 
@@ -112,6 +127,7 @@ class Recurrences:
         self.k = iteration
         self.items = items
         self.forms: dict[Function, Form] = {}
+        self.counters: list[Counter] = []
         self._by_function = {item.placeholder.function: item for item in items}
         self._invariants: dict[Function, Invariant] = {}
         self._unknown: set[Function] = set()
@@ -164,6 +180,8 @@ class Recurrences:
     # -------------------------------------------------------------------------------------------- solving
     def _solve(self) -> None:
         waiting = self._solve_plain(list(self.items))
+        if self._solve_cycles(waiting):
+            waiting = self._solve_plain([item for item in waiting if item.placeholder.function not in self.forms])
         self._invariants = invariants(
             {item.placeholder: item for item in waiting}, lambda term: self._resolve(term, {})
         )
@@ -199,17 +217,9 @@ class Recurrences:
         return self._exact[times]
 
     def _run_once(self, before: list[Term], time: Term) -> list[Term] | None:
-        now = {item.placeholder.function: (item, value) for item, value in zip(self.items, before, strict=True)}
-
-        def leaf(part: Term) -> Term | None:
-            if part.kind is Kind.APPLY and part.function in now:
-                item, value = now[part.function]
-                return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
-            return None
-
-        after = [transform(substitute(item.next, {self.k: time}), leaf) for item in self.items]
+        after = _next_state(self.items, [substitute(item.next, {self.k: time}) for item in self.items], before)
         size = len({part for value in after for part in postorder(value)})
-        return after if size <= _MOST_NODES else None
+        return list(after) if size <= _MOST_NODES else None
 
     def _solve_plain(self, waiting: list[Recurrence]) -> list[Recurrence]:
         """Find forms until no more turn up; one value's form may make another's visible."""
@@ -223,6 +233,29 @@ class Recurrences:
                     waiting.remove(item)
                     progress = True
         return waiting
+
+    def _solve_cycles(self, waiting: Sequence[Recurrence]) -> bool:
+        """Find values that come back to what they were; whether there are any."""
+        steps = {item.placeholder: self._resolve(item.next, {}) for item in waiting}
+        items = {item.placeholder: item for item in waiting}
+        functions = {item.placeholder.function: item.placeholder for item in waiting}
+        needs = {
+            now: frozenset(
+                functions[part.function] for part in step.free if part.kind is Kind.APPLY and part.function in functions
+            )
+            for now, step in steps.items()
+            if self.k not in step.free
+        }
+        for group in closed_groups(needs):
+            if group[0].function in self.forms:
+                continue
+            members = [items[now] for now in group]
+            step = partial(_next_state, members, [steps[now] for now in group])
+            cycle = find_cycle(tuple(item.init for item in members), step)
+            if cycle is not None:
+                for position, now in enumerate(group):
+                    self.forms[now.function] = partial(cycle.value, position)
+        return any(function in self.forms for function in functions)
 
     def _is_exit_flag(self, item: Recurrence) -> bool:
         """A boolean that stays true once it is: how a `for` with a `break` is lowered."""
@@ -291,11 +324,16 @@ class Recurrences:
         if self._pending(distance) or self.k in distance.free:
             return None
 
+        def total(time: Term) -> Term:
+            return add(init, mul(add(time, const(-start)), distance))
+
+        if bits is None:
+            return total
+        if fits_signed(init, bits):
+            self.counters.append(Counter(item.name, bits, start, total))
+
         def form(time: Term) -> Term:
-            total = add(init, mul(add(time, const(-start)), distance))
-            if bits is None:
-                return total
-            value = wrap(bits, total)
+            value = wrap(bits, total(time))
             # A narrower wrap than the value's own type does not hold for the initial value.
             return value if fits_signed(init, bits) else ite(eq(time, const(start)), init, value)
 
@@ -311,6 +349,19 @@ class Recurrences:
         if later is None:
             return None
         return lambda time: at_start(time, item.init, later(time))
+
+
+def _next_state(items: Sequence[Recurrence], steps: Sequence[Term], before: Sequence[Term]) -> State:
+    """What ``steps`` (of ``items``) hand on where the values are ``before``."""
+    now = {item.placeholder.function: (item, value) for item, value in zip(items, before, strict=True)}
+
+    def leaf(part: Term) -> Term | None:
+        if part.kind is Kind.APPLY and part.function in now:
+            item, value = now[part.function]
+            return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
+        return None
+
+    return tuple(transform(step, leaf) for step in steps)
 
 
 def _while_lowered(raised: Form, form: Form, fresh: Form) -> Form:

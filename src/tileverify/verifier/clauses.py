@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
 from ..frontend.symbolic.terms import Kind, Scope, Term
+from .copies import OTHER, Copy
 from .meeting import Prepared
 from .obligations import Obligation
 from .wording import clause_text
@@ -102,6 +103,27 @@ def spoken(condition: Term) -> Iterator[Clause]:
 
 def _single(axis: int) -> Clause:
     return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
+    """What a clause makes a constant: an axis of one block, and the number of that block in both copies."""
+    for bid, axis in zip(BID, GRID, strict=True):
+        if clause.condition is t.eq(axis, t.ONE):
+            yield axis, t.ONE
+            yield bid, t.ZERO
+            yield Copy("block", OTHER)(bid), t.ZERO
+
+
+def related(clauses: Iterable[Clause], conditions: Iterable[Term], facts: Iterable[Term]) -> list[Clause]:
+    """The clauses that can matter to a question: they share variables with it, or with facts that do, and so on."""
+    reached = frozenset[Term]().union(*(condition.free for condition in conditions))
+    apart, before = [fact.free for fact in facts], frozenset[Term]()
+    while reached != before:
+        before = reached
+        reached = reached.union(*(free for free in apart if free & reached))
+        apart = [free for free in apart if not free & reached]
+    values = any(leaf.kind is Kind.APPLY for leaf in reached)  # equal arguments could relate what shares no variable
+    return [clause for clause in clauses if values or clause.condition.free & reached]
 
 
 def launch_only(term: Term) -> bool:

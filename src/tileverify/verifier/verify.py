@@ -23,11 +23,13 @@ from .clauses import (
     Clause,
     all_grid_clauses,
     fitting_clauses,
+    fixed,
     grid_clauses,
     ignored_axes,
     index_space_clauses,
     last_block_clauses,
     launch_clause,
+    related,
     spoken,
 )
 from .contract import Contract, build_contract
@@ -35,8 +37,8 @@ from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .meeting import place_terms
 from .obligations import Obligation, every_obligation, promise, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
-from .simplify import plainly_satisfiable, simplify
-from .smt import Answer, Decider, Limits
+from .simplify import simplify
+from .smt import Answer, Decider, Limits, Session
 from .widening import Level, fewest, free_text, holds, levels, mined
 from .witness import Found, Search, describe
 
@@ -96,15 +98,15 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started = options or VerifyOptions(), time.monotonic()
+    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
     contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, confirm, _started=started).run()
+    outcome = _Verification(summary, launch, contract, options, confirm, session, _started=started).run()
     if outcome.verdict is not Verdict.PROVED:
         return outcome
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
-        found = _Verification(summary, level.launch, wider, quick, confirm, _started=started).attempt(level)
+        found = _Verification(summary, level.launch, wider, quick, confirm, session, _started=started).attempt(level)
         if found is not None:
             return found
     return outcome
@@ -127,17 +129,19 @@ class _Verification:
     contract: Contract
     options: VerifyOptions
     confirm: Confirm
+    session: Session
     clauses: list[Clause] = field(default_factory=list)
     holds_for: str | None = None
     structural: int = 0
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
     _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     _started: float = field(default_factory=time.monotonic)
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
-        if not plainly_satisfiable(self._decider.facts) and self._decider.decide([]).answer is Answer.UNSATISFIABLE:
+        if self._decider.decide([]).answer is Answer.UNSATISFIABLE:
             return self._outcome(
                 Verdict.ERROR,
                 (Finding("TV004", "the launch contract contradicts itself: no launch satisfies it"),),
@@ -225,6 +229,7 @@ class _Verification:
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.clauses += new
         self._decider.assume([clause.condition for clause in new])
+        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self._facts |= {clause.condition for clause in new}
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
@@ -236,7 +241,7 @@ class _Verification:
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self._started + limit
-        self._decider = Decider(facts, self.options.limits, deadline)
+        self._decider = Decider(facts, self.options.limits, deadline, session=self.session)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 
@@ -266,7 +271,7 @@ class _Verification:
     def _decide_one(self, obligation: Obligation) -> _Open | None:
         if obligation.blocked is not None:
             return _Open(obligation, (), unknown=True)
-        simple = simplify(obligation.conditions, self._facts)
+        simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
         if simple is None:
             self.structural += 1
             return None
@@ -278,7 +283,8 @@ class _Verification:
         key = frozenset(conditions)
         answer = self._cache.get(key)
         if answer is None:
-            answer = self._decider.decide(conditions, twins=obligation.twins).answer
+            twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
+            answer = self._decider.decide(conditions, twins=twins).answer
             self._cache[key] = answer
         if answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
@@ -318,12 +324,16 @@ class _Verification:
     def _closing(self, opened: _Open, proposed: list[Clause], chosen: list[Clause]) -> list[Clause]:
         """The fewest candidates, weakest first, that prove ``opened`` beside those already chosen; none if none do."""
 
+        others = related(chosen, opened.conditions, self._decider.facts)
+
         def closes(clauses: list[Clause]) -> bool:
-            conditions = [*opened.conditions, *(c.condition for c in (*chosen, *clauses))]
+            conditions = [*opened.conditions, *(c.condition for c in (*others, *clauses))]
+            if t.and_(*conditions) is t.FALSE:
+                return True
             return self._decider.decide(conditions, twins=opened.obligation.twins).answer is Answer.UNSATISFIABLE
 
         candidates = [c for c in proposed if c not in chosen]
-        if not candidates or closes([]):
+        if not candidates or (others and closes([])):
             return []
         taken: list[Clause] = []
         for clause in candidates:
@@ -332,7 +342,7 @@ class _Verification:
                 break
         else:
             return []
-        for clause in list(taken):
+        for clause in taken[:-1]:
             without = [c for c in taken if c is not clause]
             if closes(without):
                 taken = without

@@ -25,9 +25,8 @@ def evaluate(
 ) -> Value:
     """The value of ``term``; a missing variable is a `KeyError`, a division by zero a `ZeroDivisionError`."""
     done: dict[Term, Value] = {} if memo is None else memo
-    for sub in t.postorder(term):
-        if sub not in done:
-            done[sub] = _evaluate(sub, tuple(done[a] for a in sub.args), variables, functions)
+    for sub in t.postorder(term, done):
+        done[sub] = _evaluate(sub, tuple([done[a] for a in sub.args]), variables, functions)
     return done[term]
 
 

@@ -41,6 +41,7 @@ class Preparer:
     keep_wraps: bool = False
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+    _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
@@ -92,7 +93,7 @@ class Preparer:
 
     def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
         """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
-        if self.keep_wraps or not _has_wrap(term):
+        if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
@@ -101,6 +102,12 @@ class Preparer:
             return None
 
         return t.transform(term, drop)
+
+    def _has_wrap(self, term: Term) -> bool:
+        found = self._wrapped
+        for sub in t.postorder(term, found):
+            found[sub] = sub.kind is Kind.WRAP or any(found[arg] for arg in sub.args)
+        return found[term]
 
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
@@ -148,10 +155,6 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
-
-
-def _has_wrap(term: Term) -> bool:
-    return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
 
 
 def _map_footprint(

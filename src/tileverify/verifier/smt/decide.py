@@ -141,7 +141,7 @@ class Decider:
         limits, conditions = limits or self.limits, tuple(conditions)
         if not model and self._examples.satisfy(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
-        wanted = [expand(condition) for condition in conditions]
+        wanted = self._expanded(conditions)
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
         merges: list[Merge] = []
@@ -167,10 +167,13 @@ class Decider:
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         if self._rung is not None:
-            self._rung.add([expand(fact) for fact in facts])
+            self._rung.add(self._expanded(facts))
 
     def _new_rung(self, *, exact_products: bool) -> _Rung:
-        return _Rung([expand(fact) for fact in self.facts], self.deadline, self.session, exact_products=exact_products)
+        return _Rung(self._expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+
+    def _expanded(self, terms: Iterable[Term]) -> list[Term]:
+        return [expand(term, self.session.expanded) for term in terms]
 
     def _merge(
         self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]

@@ -43,10 +43,8 @@ class Encoder:
 
     def __call__(self, term: Term) -> z3.ExprRef:
         memo = self._memo
-        if term not in memo:
-            for sub in t.postorder(term):
-                if sub not in memo:
-                    memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
+        for sub in t.postorder(term, memo):
+            memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
         return memo[term]
 
     def carriers(self, term: Term) -> tuple[Term, ...]:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import z3
 
+from ...frontend.symbolic.terms import Term
 from .encode import Encoder
 
 
@@ -18,6 +19,7 @@ class Session:
 
     def __init__(self) -> None:
         self.spent = 0
+        self.expanded: dict[Term, Term] = {}  # the memo of `..arithmetic.expand`
 
     @cached_property
     def context(self) -> z3.Context:

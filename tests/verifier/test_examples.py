@@ -56,4 +56,5 @@ def test_a_model_is_given_where_it_is_asked_for() -> None:
     decider = Decider([t.lt(BLOCK, SIZE)])
     assert decider.decide([]).model is None
     model = decider.decide([], model=True).model
-    assert model is not None and 0 <= model.variables[BLOCK] < model.variables[SIZE]
+    assert model is not None
+    assert 0 <= model.variables[BLOCK] < model.variables[SIZE]

@@ -7,7 +7,7 @@ ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
@@ -40,14 +40,6 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
         yield from spoken(t.not_(t.and_(*conditions)))
 
 
-def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """Candidates for a launch without a grid, weakest first."""
-    del conditions  # the candidates follow from the accesses alone
-    yield from index_space_clauses(obligation)
-    for axis in (2, 1):
-        yield _single(axis)
-
-
 def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
     """No more blocks than tiles, along an axis of the grid that is a tile index."""
     site = obligation.first
@@ -55,12 +47,6 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 yield from spoken(t.le(GRID[BID.index(index)], space))
-
-
-def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """The same, and ``grid.x == 1``: only for what the others could not close, because kernels use x."""
-    yield from grid_clauses(obligation, conditions)
-    yield _single(0)
 
 
 def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:
@@ -114,16 +100,17 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
             yield Copy("block", OTHER)(bid), t.ZERO
 
 
-def related(clauses: Iterable[Clause], conditions: Iterable[Term], facts: Iterable[Term]) -> list[Clause]:
-    """The clauses that can matter to a question: they share variables with it, or with facts that do, and so on."""
-    reached = frozenset[Term]().union(*(condition.free for condition in conditions))
-    apart, before = [fact.free for fact in facts], frozenset[Term]()
+def related(clauses: Sequence[Clause], clause: Clause, facts: Iterable[Term]) -> list[Clause]:
+    """Those of ``clauses`` that may have to do with ``clause``: joined to it by variables, facts and clauses."""
+    reached, before = clause.condition.free, frozenset[Term]()
+    apart = [term.free for term in (*facts, *(other.condition for other in clauses))]
     while reached != before:
         before = reached
         reached = reached.union(*(free for free in apart if free & reached))
-        apart = [free for free in apart if not free & reached]
-    values = any(leaf.kind is Kind.APPLY for leaf in reached)  # equal arguments could relate what shares no variable
-    return [clause for clause in clauses if values or clause.condition.free & reached]
+        apart = [free for free in apart if not free <= reached]
+    # Equal arguments would join functions that share no variable.
+    everything = any(leaf.kind is Kind.APPLY for leaf in reached)
+    return [other for other in clauses if everything or other.condition.free & reached]
 
 
 def launch_only(term: Term) -> bool:

@@ -139,6 +139,8 @@ class Decider:
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
         limits, conditions = limits or self.limits, tuple(conditions)
+        if not self.explain and t.and_(*conditions) is t.FALSE:
+            return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
         if not model and self._examples.satisfy(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
         wanted = self._expanded(conditions)
@@ -240,6 +242,7 @@ def as_merged(twins: tuple[Term, Term], replaced: Mapping[Term, Term]) -> tuple[
     return a, b
 
 
+AS_WRITTEN = "as written"
 EXAMPLE = "example"
 LINEAR = "linear integers"
 NONLINEAR = "non-linear integers"

@@ -10,7 +10,7 @@ each for indices inside the array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
@@ -82,8 +82,13 @@ WIDE_SPACING = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 
-def computed_addresses(terms: Iterable[Term], loop_values: Iterable[LoopValue]) -> bool:
-    """Whether an address depends on values that the block computes from data (when loops end aside)."""
+def computed_addresses(
+    terms: Iterable[Term], loop_values: Iterable[LoopValue] = (), known: Container[str] = ()
+) -> bool:
+    """Whether an address depends on values that the block computes from data.
+
+    When loops end does not count, nor do ``known`` functions; ``loop_values`` are what they are made of.
+    """
     by_function = {value.function: value for value in loop_values}
     left, seen = list(terms), set()
     while left:
@@ -93,7 +98,11 @@ def computed_addresses(terms: Iterable[Term], loop_values: Iterable[LoopValue]) 
                 value = by_function.get(leaf.function)
                 if value is not None:
                     left += [value.init, value.next]
-                elif leaf.function.scope is not Scope.LAUNCH and not leaf.function.name.startswith(_OF_LOOPS):
+                elif (
+                    leaf.function.scope is not Scope.LAUNCH
+                    and not leaf.function.name.startswith(_OF_LOOPS)
+                    and leaf.function.name not in known
+                ):
                     return True
     return False
 

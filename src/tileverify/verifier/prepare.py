@@ -30,7 +30,7 @@ from .contract import INDEX_MAX, Contract, described_word, extent_of, list_lengt
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
-from .obligations import Prepared, place_terms
+from .meeting import Prepared, place_terms
 from .smt import Answer, Decides
 
 
@@ -47,6 +47,7 @@ class Preparer:
     loop_values: Sequence[LoopValue] = ()
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+    _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
@@ -73,7 +74,15 @@ class Preparer:
         for wait in site.waits:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
-        return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+        site = replace(site, footprint=footprint, guard=guard)
+        if site.atomic:
+            site = replace(
+                site,
+                argument=None if site.argument is None else fit(self.term(site.argument)),
+                compare=None if site.compare is None else fit(self.term(site.compare)),
+                loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
+            )
+        return Prepared(site, guard, mapped, waits)
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
@@ -119,7 +128,7 @@ class Preparer:
 
     def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
         """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
-        if self.keep_wraps or not _has_wrap(term):
+        if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
@@ -128,6 +137,12 @@ class Preparer:
             return None
 
         return t.transform(term, drop)
+
+    def _has_wrap(self, term: Term) -> bool:
+        found = self._wrapped
+        for sub in t.postorder(term, found):
+            found[sub] = sub.kind is Kind.WRAP or any(found[arg] for arg in sub.args)
+        return found[term]
 
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
@@ -175,10 +190,6 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
-
-
-def _has_wrap(term: Term) -> bool:
-    return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
 
 
 def _map_footprint(

@@ -7,12 +7,13 @@ ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
 from ..frontend.symbolic.terms import Kind, Scope, Term
+from .copies import OTHER, Copy
 from .meeting import Prepared
 from .obligations import Obligation
 from .wording import clause_text
@@ -88,6 +89,28 @@ def spoken(condition: Term) -> Iterator[Clause]:
 
 def _single(axis: int) -> Clause:
     return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
+    """What a clause makes a constant: an axis of one block, and the number of that block in both copies."""
+    for bid, axis in zip(BID, GRID, strict=True):
+        if clause.condition is t.eq(axis, t.ONE):
+            yield axis, t.ONE
+            yield bid, t.ZERO
+            yield Copy("block", OTHER)(bid), t.ZERO
+
+
+def related(clauses: Sequence[Clause], clause: Clause, facts: Iterable[Term]) -> list[Clause]:
+    """Those of ``clauses`` that may have to do with ``clause``: joined to it by variables, facts and clauses."""
+    reached, before = clause.condition.free, frozenset[Term]()
+    apart = [term.free for term in (*facts, *(other.condition for other in clauses))]
+    while reached != before:
+        before = reached
+        reached = reached.union(*(free for free in apart if free & reached))
+        apart = [free for free in apart if not free <= reached]
+    # Equal arguments would join functions that share no variable.
+    everything = any(leaf.kind is Kind.APPLY for leaf in reached)
+    return [other for other in clauses if everything or other.condition.free & reached]
 
 
 def launch_only(term: Term) -> bool:

@@ -22,10 +22,12 @@ from .clause_search import search
 from .clauses import (
     Clause,
     fitting_clauses,
+    fixed,
     ignored_axes,
     index_space_clauses,
     last_block_clauses,
     launch_clause,
+    related,
     spoken,
 )
 from .contract import Contract, build_contract
@@ -38,8 +40,8 @@ from .obligations import Obligation, every_obligation, promise, reached, within_
 from .plain import plain
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .protocols import Protocols, watched
-from .simplify import plainly_satisfiable, simplify
-from .smt import Answer, Decider, Limits
+from .simplify import simplify
+from .smt import Answer, Decider, Limits, Session
 from .widening import Level, free_text, holds, levels, mined
 from .witness import Found, Search, describe
 
@@ -97,15 +99,15 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started = options or VerifyOptions(), time.monotonic()
+    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
     contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, confirm, _started=started).run()
+    outcome = _Verification(summary, launch, contract, options, confirm, session, _started=started).run()
     if outcome.verdict is not Verdict.PROVED:
         return outcome
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
-        found = _Verification(summary, level.launch, wider, quick, confirm, _started=started).attempt(level)
+        found = _Verification(summary, level.launch, wider, quick, confirm, session, _started=started).attempt(level)
         if found is not None:
             return found
     return outcome
@@ -128,6 +130,7 @@ class _Verification:
     contract: Contract
     options: VerifyOptions
     confirm: Confirm
+    session: Session
     clauses: list[Clause] = field(default_factory=list)
     holds_for: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -135,18 +138,18 @@ class _Verification:
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
     _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     _started: float = field(default_factory=time.monotonic)
     _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
-        if not plainly_satisfiable(self._decider.facts):
-            some_launch = self._decider.decide([]).answer
-            if some_launch is Answer.UNSATISFIABLE:
-                contradiction = "the launch contract contradicts itself: no launch satisfies it"
-                return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
-            if some_launch is Answer.UNKNOWN:
-                self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
+        some_launch = self._decider.decide([]).answer
+        if some_launch is Answer.UNSATISFIABLE:
+            contradiction = "the launch contract contradicts itself: no launch satisfies it"
+            return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
+        if some_launch is Answer.UNKNOWN:
+            self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         self._prepare()
         open_now = self._decide(self._obligations())
         if not self.options.deny_requires:
@@ -231,6 +234,7 @@ class _Verification:
         self.clauses += new
         for decider in {id(each): each for each in (self._decider, self._finder)}.values():
             decider.assume([clause.condition for clause in new])
+        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self._facts |= {clause.condition for clause in new}
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
@@ -242,13 +246,13 @@ class _Verification:
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self._started + limit
-        self._decider = self._finder = Decider(facts, self.options.limits, deadline)
+        self._decider = self._finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 
     # ------------------------------------------------------------------------------------ preparation
     def _prepare(self) -> None:
-        preparer = Preparer(self.contract, self._decider)
+        preparer = Preparer(self.contract, self._decider, loop_values=self.summary.loop_values)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
@@ -273,7 +277,7 @@ class _Verification:
     def _decide_one(self, obligation: Obligation) -> _Open | None:
         if obligation.blocked is not None:
             return _Open(obligation, (), unknown=True)
-        simple = simplify(obligation.conditions, self._facts)
+        simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
         if simple is None:
             self.structural += 1
             return None
@@ -285,7 +289,8 @@ class _Verification:
         key = frozenset(conditions)
         answer = self._cache.get(key)
         if answer is None:
-            answer = self._decider.decide(conditions, twins=obligation.twins).answer
+            twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
+            answer = self._decider.decide(conditions, twins=twins).answer
             self._cache[key] = answer
         if answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
@@ -302,8 +307,7 @@ class _Verification:
 
         Sound because each obligation is proved again under the clauses that are adopted.
         """
-        # A solver aside: what is asked here must not change the models that witnesses are made from.
-        self._finder = Decider(self._decider.facts, self.options.limits, self._decider.deadline)
+        self._finder = self._aside(self.session)
         still: list[_Open] = []
         for opened in left:
             if self._narrowed(opened):
@@ -320,12 +324,18 @@ class _Verification:
 
     def _drop_implied(self) -> None:
         """Clauses that follow from the others say nothing."""
-        alone = Decider(launch_facts(self.contract), CLAUSE_LIMITS, self._decider.deadline)
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
         for clause in tuple(self.clauses):
             others = [other for other in self.clauses if other is not clause]
-            question = [*(other.condition for other in others), t.not_(clause.condition)]
-            if others and alone.decide(question).answer is Answer.UNSATISFIABLE:
+            near = related(others, clause, facts)
+            question = [*(other.condition for other in near), t.not_(clause.condition)]
+            if near and alone.decide(question).answer is Answer.UNSATISFIABLE:
                 self.clauses = others
+
+    def _aside(self, session: Session) -> Decider:
+        """Another solver under the same facts."""
+        return Decider(self._decider.facts, self.options.limits, self._decider.deadline, session=session)
 
     def _narrowed(self, opened: _Open) -> bool:
         obligation = opened.obligation
@@ -381,6 +391,8 @@ class _Verification:
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
+        # A session of its own: what was asked before does not change the models that witnesses are made from.
+        self._modeller = self._aside(Session())
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
@@ -434,12 +446,14 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation), self._synchronised()):
+        if race and computed_addresses(
+            self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
+        ):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._modeller
         )
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate

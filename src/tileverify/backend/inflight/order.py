@@ -66,7 +66,6 @@ class Order:
     def issue(self, stream: StreamId) -> Work:
         """Give ``stream`` the next work."""
         clock = self._clock(stream)
-        _join(clock, self._host)
         for other in self._joined_by(stream):
             _join(clock, self._clock(other))
         clock[stream] = clock.get(stream, 0) + 1

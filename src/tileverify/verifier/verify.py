@@ -8,7 +8,8 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
@@ -18,7 +19,7 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
-from .clause_search import search
+from .clause_search import Closes, search
 from .clauses import (
     Clause,
     fitting_clauses,
@@ -33,18 +34,22 @@ from .clauses import (
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .meeting import place_terms
+from .mining import fitting_bounds
 from .narrowing import offers
 from .obligations import Obligation, every_obligation, promise, reached, within_index_spaces
 from .plain import plain
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
 from .protocols import Protocols, watched
 from .simplify import simplify
-from .smt import Answer, Decider, Limits, Session
+from .smt import Answer, Decider, Limited, Limits, Session
 from .widening import Level, free_text, holds, levels, mined
 from .witness import Found, Search, describe
 
-CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_000)
+CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=0, rounds=12, total=200_000)
 """For the search of clauses: what does not help soon is not the natural one."""
+
+FIT_LIMITS = Limits(linear=60_000, nonlinear=0, rounds=10, total=100_000)
+"""For showing that a machine integer does not wrap, where a clause may say so instead."""
 
 WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
@@ -169,7 +174,7 @@ class _Verification:
         level = level.aligned(self.summary.origins.values())
         if not self.options.deny_requires:
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
-        self._prepare()
+        self._prepare(level)
         for obligation in self._obligations():
             if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
                 return None
@@ -205,23 +210,34 @@ class _Verification:
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        chosen = search(
-            [own, *mined(level, self._lane_counts(), opened.conditions)],
-            admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
-            closes=self._closes(opened),
-            accepted=lambda chosen: True,
-            stop=self._exhausted,
-        )
+        with self._question(opened) as closes:
+            chosen = search(
+                [own, *mined(level, self._lane_counts(), opened.conditions)],
+                admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
+                closes=closes,
+                accepted=lambda chosen: True,
+                stop=self._exhausted,
+            )
         self._adopt(clause for term in chosen for clause in spoken(term))
         return bool(chosen) and self._decide_one(opened.obligation) is None
 
-    def _closes(self, opened: _Open) -> Callable[[Sequence[Term]], bool]:
+    @contextmanager
+    def _question(self, opened: _Open) -> Iterator[Closes]:
+        """Which clauses close what is open; meanwhile, only the other solver may be asked."""
+        twins = opened.obligation.twins
+
         def closes(clauses: Sequence[Term]) -> bool:
             question = [*opened.conditions, *clauses]
-            found = self._finder.decide(question, twins=opened.obligation.twins, limits=CLAUSE_LIMITS)
-            return found.answer is Answer.UNSATISFIABLE
+            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
 
-        return closes
+        if twins:  # which of them are equal depends on the clauses
+            yield closes
+            return
+        selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
+        try:
+            yield selection.closes
+        finally:
+            selection.close()
 
     def _exhausted(self) -> bool:
         return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
@@ -249,12 +265,33 @@ class _Verification:
         self._cache.clear()
 
     # ------------------------------------------------------------------------------------ preparation
-    def _prepare(self) -> None:
+    def _prepare(self, level: Level | None = None) -> None:
         preparer = Preparer(self.contract, self._decider)
+        if level is not None:
+            own = level.own
+            preparer = Preparer(
+                self.contract,
+                Limited(self._decider, FIT_LIMITS),
+                narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), own),
+            )
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
         self._origins = stable_origins(self.summary, preparer)
+
+    def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+        """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
+        if self.options.deny_requires:
+            return False
+        for candidates in fitting_bounds(wrap):
+            clauses = [clause for term in candidates for clause in spoken(term)]
+            conditions = [clause.condition for clause in clauses]
+            if len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions):
+                answer = self._decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
+                if answer is Answer.UNSATISFIABLE:
+                    self._adopt(clauses)
+                    return True
+        return False
 
     def _obligations(self) -> Iterator[Obligation]:
         protocols = Protocols(self._sites, self.contract, self._decider)
@@ -342,13 +379,17 @@ class _Verification:
         if self.clauses and self._decide_one(obligation) is None:
             return True
         work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
-        chosen = self._own_clause(opened) or search(
-            offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()),
-            admitted=lambda offered, group: self._admitted(work, offered, group),
-            closes=self._closes(opened),
-            accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
-            stop=self._exhausted,
-        )
+        chosen = self._own_clause(opened)
+        if not chosen:
+            groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())
+            with self._question(opened) as closes:
+                chosen = search(
+                    groups,
+                    admitted=lambda offered, group: self._admitted(work, offered, group),
+                    closes=closes,
+                    accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
+                    stop=self._exhausted,
+                )
         self._adopt(clause for term in chosen for clause in spoken(plain(term, self._implies)))
         return bool(chosen) and self._decide_one(obligation) is None
 

@@ -8,7 +8,7 @@ broken is lost.  A wrap that is not discharged stays, exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import ListArgument
@@ -17,6 +17,7 @@ from ..frontend.symbolic.summary import (
     BID,
     GRID,
     AccessSummary,
+    LoopValue,
     Origin,
     OriginKind,
     PointerFootprint,
@@ -24,18 +25,20 @@ from ..frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
-from ..frontend.symbolic.terms import Kind, Term
+from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
-from .meeting import Prepared
+from .loop_invariants import LoopInvariants, loop_invariants
+from .meeting import Prepared, place_terms
 from .smt import Answer, Decides
 
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of one summary; ``keep_wraps`` leaves all wraps as they are.
+    """Applies one contract to the sites and promises of one summary.
 
+    ``keep_wraps`` leaves all wraps as they are and asks nothing; ``loop_values`` are those of the summary.
     ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
     changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
@@ -43,6 +46,7 @@ class Preparer:
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
+    loop_values: Sequence[LoopValue] = ()
     narrow: Callable[[Term, Term, Term], bool] | None = None
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
@@ -50,6 +54,8 @@ class Preparer:
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
+        self._loop_values = {value.function: self._loop_value(value) for value in self.loop_values}
+        self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -63,7 +69,7 @@ class Preparer:
     def site(self, site: Site) -> Prepared:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
-        guard = self._discharge_guard(self.term(site.guard))
+        guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -92,9 +98,28 @@ class Preparer:
         return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
 
     def promise(self, promise: Promise) -> Promise:
-        guard = self._discharge_guard(self.term(promise.guard))
-        condition = self._under(guard)(self.term(promise.condition))
-        return replace(promise, guard=guard, condition=condition)
+        condition = self.term(promise.condition)
+        guard = self._reached(self.term(promise.guard), [condition])
+        return replace(promise, guard=guard, condition=self._under(guard)(condition))
+
+    # ----------------------------------------------------------------------------------- loop invariants
+    def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
+        """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
+        terms = [guard, *under_it]
+        functions = {part.function for term in terms for part in term.free if part.kind is Kind.APPLY}
+        mentioned = functions & self._loop_values.keys()
+        if mentioned and not self.keep_wraps:
+            guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
+        return self._discharge_guard(guard)
+
+    def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
+        if functions not in self._invariants:
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.decider)
+        return self._invariants[functions]
+
+    def _loop_value(self, value: LoopValue) -> LoopValue:
+        init, after, entered, handed_on = map(self.term, (value.init, value.next, value.entered, value.handed_on))
+        return replace(value, init=init, next=after, entered=entered, handed_on=handed_on)
 
     # ------------------------------------------------------------------------------------------ wraps
     def _under(self, guard: Term) -> Callable[[Term], Term]:

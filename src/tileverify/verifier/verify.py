@@ -28,11 +28,13 @@ from .clauses import (
     index_space_clauses,
     last_block_clauses,
     launch_clause,
-    related,
     spoken,
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
+from .determinism import deterministic
+from .implied import without_implied
+from .loop_exits import left_behind
 from .meeting import place_terms
 from .mining import fitting_bounds
 from .narrowing import offers
@@ -187,7 +189,7 @@ class _Verification:
             two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
             if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
                 return None
-        self._drop_implied()
+        self._drop_implied(level.own)
         return self._outcome(Verdict.PROVED, ())
 
     def _necessary(self) -> Iterator[Clause]:
@@ -266,18 +268,15 @@ class _Verification:
 
     # ------------------------------------------------------------------------------------ preparation
     def _prepare(self, level: Level | None = None) -> None:
-        preparer = Preparer(self.contract, self._decider)
+        preparer = Preparer(self.contract, self._decider, loop_values=self.summary.loop_values)
         if level is not None:
-            own = level.own
-            preparer = Preparer(
-                self.contract,
-                Limited(self._decider, FIT_LIMITS),
-                narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), own),
-            )
+            preparer.decider, own = Limited(self._decider, FIT_LIMITS), level.own
+            preparer.narrow = lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), own)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
         self._origins = stable_origins(self.summary, preparer)
+        self._protocols = Protocols(self._sites, self.contract, self._decider)
 
     def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
         """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
@@ -294,8 +293,7 @@ class _Verification:
         return False
 
     def _obligations(self) -> Iterator[Obligation]:
-        protocols = Protocols(self._sites, self.contract, self._decider)
-        return map(protocols.explained, every_obligation(self._sites, self._promises, self.contract))
+        return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
     # ------------------------------------------------------------------------------------------ ladder
     def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
@@ -354,19 +352,14 @@ class _Verification:
         # A clause that came later may close what came before.
         again = [(opened, self._decide_one(opened.obligation)) for opened in still]
         self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
-        self._drop_implied()
+        self._drop_implied({})
         return [reopened for _, reopened in again if reopened is not None]
 
-    def _drop_implied(self) -> None:
-        """Clauses that follow from the others say nothing."""
+    def _drop_implied(self, own: Mapping[Term, int]) -> None:
+        """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
         alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
-        for clause in tuple(self.clauses):
-            others = [other for other in self.clauses if other is not clause]
-            near = related(others, clause, facts)
-            question = [*(other.condition for other in near), t.not_(clause.condition)]
-            if near and alone.decide(question).answer is Answer.UNSATISFIABLE:
-                self.clauses = others
+        self.clauses = without_implied(self.clauses, facts, alone, own)
 
     def _aside(self, session: Session) -> Decider:
         """Another solver under the same facts."""
@@ -442,7 +435,9 @@ class _Verification:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
             if found is None and key not in confirmed:
-                reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+                known = self._known_reason(opened)
+                finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
+                reasons.setdefault(key, finding)
             if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
                 continue
             reasons.pop(key, None)
@@ -452,6 +447,19 @@ class _Verification:
             shown.add(place)
             confirmed[key] = obligation, found
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def _known_reason(self, opened: _Open) -> messages.Reason | None:
+        """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
+        obligation = opened.obligation
+        if obligation.blocked is not None:
+            return None
+        if obligation.code == "TV201" and obligation.first is not None and obligation.second is not None:
+            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            behind = left_behind(*pair)
+            conditions = (*obligation.conditions, t.not_(behind))
+            if behind is not t.FALSE and self._decider.decide(conditions).answer is Answer.UNSATISFIABLE:
+                return messages.LEFT_BEHIND
+        return self._protocols.why_open(obligation)
 
     def _finding(self, obligation: Obligation, found: Found) -> Finding:
         return Finding(
@@ -470,7 +478,9 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation), self._synchronised()):
+        if race and computed_addresses(
+            self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
+        ):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
@@ -496,16 +506,18 @@ class _Verification:
                 yield from place_terms(self._by_number[site.number].place)
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
-        open_count = len(findings)
+        open_count, proved = len(findings), verdict is Verdict.PROVED
         return Outcome(
             verdict=verdict,
-            holds_for=self._holds_for() if verdict is Verdict.PROVED else None,
-            deterministic=self._deterministic() if verdict is Verdict.PROVED else None,
+            holds_for=self._holds_for() if proved else None,
+            deterministic=deterministic(self._sites, self.contract, self._decider)
+            if verdict is Verdict.PROVED
+            else None,
             requires=tuple(clause.text for clause in self.clauses),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
             obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
-            proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
+            proved_codes=tuple(sorted(self.proved)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes),
             launch=self.launch,
@@ -519,10 +531,6 @@ class _Verification:
             return "any"
         grid = self.launch.grid
         return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
-
-    def _deterministic(self) -> bool | None:
-        """Without atomics a race-free kernel has one result; with them the tool does not say yet."""
-        return None if any(site.atomic for site in self.summary.sites) else True
 
 
 def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:

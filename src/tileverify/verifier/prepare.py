@@ -39,12 +39,15 @@ class Preparer:
     """Applies one contract to the sites and promises of one summary.
 
     ``keep_wraps`` leaves all wraps as they are and asks nothing; ``loop_values`` are those of the summary.
+    ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
+    changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
 
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
     loop_values: Sequence[LoopValue] = ()
+    narrow: Callable[[Term, Term, Term], bool] | None = None
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
     _wrapped: dict[Term, bool] = field(default_factory=dict)
@@ -132,9 +135,7 @@ class Preparer:
             return term
 
         def drop(sub: Term) -> Term | None:
-            if sub.kind is Kind.WRAP and any(self._fit(sub, guard) for guard in dict.fromkeys(guards)):
-                return sub.args[0]
-            return None
+            return sub.args[0] if sub.kind is Kind.WRAP and self._fit(sub, guards) else None
 
         return t.transform(term, drop)
 
@@ -144,14 +145,19 @@ class Preparer:
             found[sub] = sub.kind is Kind.WRAP or any(found[arg] for arg in sub.args)
         return found[term]
 
-    def _fit(self, wrapped: Term, guard: Term) -> bool:
-        key = (wrapped, guard)
-        if key not in self._fits:
-            inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
-            outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
-            result = self.decider.decide([outside, guard])
-            self._fits[key] = result.answer is Answer.UNSATISFIABLE
-        return self._fits[key]
+    def _fit(self, wrapped: Term, guards: tuple[Term, ...]) -> bool:
+        inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
+        outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
+        for guard in dict.fromkeys(guards):
+            key = (wrapped, guard)
+            if key not in self._fits:
+                self._fits[key] = self.decider.decide([outside, guard]).answer is Answer.UNSATISFIABLE
+            if self._fits[key]:
+                return True
+        if self.narrow is not None and self.narrow(wrapped, outside, guards[-1]):
+            self._fits[wrapped, guards[-1]] = True
+            return True
+        return False
 
 
 def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:

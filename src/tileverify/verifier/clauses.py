@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
 from ..frontend.symbolic.terms import Kind, Scope, Term
+from .copies import OTHER, Copy
 from .meeting import Prepared
 from .obligations import Obligation
 from .wording import clause_text
@@ -88,6 +89,15 @@ def spoken(condition: Term) -> Iterator[Clause]:
 
 def _single(axis: int) -> Clause:
     return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
+    """What a clause makes a constant: an axis of one block, and the number of that block in both copies."""
+    for bid, axis in zip(BID, GRID, strict=True):
+        if clause.condition is t.eq(axis, t.ONE):
+            yield axis, t.ONE
+            yield bid, t.ZERO
+            yield Copy("block", OTHER)(bid), t.ZERO
 
 
 def launch_only(term: Term) -> bool:

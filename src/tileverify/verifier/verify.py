@@ -8,70 +8,36 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.expressions import constant_value
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import GRID, AccessSummary
+from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
-from ..results import Finding, ObligationCount, Verdict
+from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
-from .clause_finder import ClauseFinder
-from .clauses import (
-    Clause,
-    fitting_clauses,
-    ignored_axes,
-    last_block_clauses,
-    launch_clause,
-)
-from .contract import Contract, build_contract
-from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
+from .contract import build_contract
+from .data import WIDE_SPACING, computed_addresses, ordinary_data
+from .loop_exits import left_behind
 from .meeting import place_terms
-from .obligations import Obligation, every_obligation, promise, within_index_spaces
-from .prepare import Preparer, launch_facts, stable_origins
-from .protocols import Protocols, watched
-from .simplify import plainly_satisfiable, simplify
-from .smt import Answer, Decider, Limits
-from .widening import Level, free_text, holds, levels
+from .narrow_proof import NarrowProof
+from .obligations import Obligation, within_index_spaces
+from .prepare import launch_facts
+from .protocols import watched
+from .proving import Open, Outcome, VerifyOptions
+from .smt import Answer, Session
+from .wide_proof import WIDE_LIMITS, WideProof
+from .widening import levels
 from .witness import Found, Search, describe
 
-WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
-"""For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
+__all__ = ["Outcome", "VerifyOptions", "verify"]
 
 _RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyOptions:
-    """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract."""
-
-    timeout_s: float | None = None
-    deny_requires: bool = False
-    limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`."""
-
-    verdict: Verdict
-    holds_for: str | None = None
-    deterministic: bool | None = None
-    requires: tuple[str, ...] = ()
-    assumes: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    obligations: ObligationCount = field(default_factory=ObligationCount)
-    proved_codes: tuple[str, ...] = ()
-    contract: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    launch: LaunchSpec | None = None  # the contract that `requires` adds to
 
 
 def verify(
@@ -86,55 +52,34 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started = options or VerifyOptions(), time.monotonic()
+    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
     contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, confirm, _started=started).run()
+    outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
     if outcome.verdict is not Verdict.PROVED:
         return outcome
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
-        found = _Verification(summary, level.launch, wider, quick, confirm, _started=started).attempt(level)
+        found = WideProof(summary, level.launch, wider, quick, session, _started=started).attempt(level)
         if found is not None:
             return found
     return outcome
 
 
 @dataclass
-class _Open:
-    """An obligation that was not proved."""
+class _Verification(NarrowProof):
+    """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
-    obligation: Obligation
-    conditions: tuple[Term, ...]
-    unknown: bool
-    eliminated: Mapping[Term, Term] = field(default_factory=dict)
-
-
-@dataclass
-class _Verification:
-    summary: AccessSummary
-    launch: LaunchSpec
-    contract: Contract
-    options: VerifyOptions
-    confirm: Confirm
-    clauses: list[Clause] = field(default_factory=list)
-    holds_for: str | None = None
-    notes: list[str] = field(default_factory=list)
-    structural: int = 0
-    by_solver: int = 0
-    proved: set[str] = field(default_factory=set)
-    _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
-    _started: float = field(default_factory=time.monotonic)
+    confirm: Confirm = field(kw_only=True)
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
-        if not plainly_satisfiable(self._decider.facts):
-            some_launch = self._decider.decide([]).answer
-            if some_launch is Answer.UNSATISFIABLE:
-                contradiction = "the launch contract contradicts itself: no launch satisfies it"
-                return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
-            if some_launch is Answer.UNKNOWN:
-                self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
+        some_launch = self._decider.decide([]).answer
+        if some_launch is Answer.UNSATISFIABLE:
+            contradiction = "the launch contract contradicts itself: no launch satisfies it"
+            return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
+        if some_launch is Answer.UNKNOWN:
+            self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         self._prepare()
         open_now = self._decide(self._obligations())
         if not self.options.deny_requires:
@@ -144,86 +89,9 @@ class _Verification:
             return self._outcome(Verdict.REFUTED, findings)
         return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
 
-    def attempt(self, level: Level) -> Outcome | None:
-        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
-
-        No contract is vacuous then: the launch satisfies it.
-        """
-        if not all(holds(fact, level.own) for fact in self.contract.facts):
-            return None
-        self.holds_for = level.holds_for
-        self._assume(launch_facts(self.contract))
-        level = level.aligned(self.summary.origins.values())
-        if not self.options.deny_requires:
-            self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
-        self._prepare()
-        finder = self._finder(self._decider)
-        for obligation in self._obligations():
-            if finder.exhausted():
-                return None
-            opened = self._decide_one(obligation)
-            if opened is not None and (obligation.blocked is not None or self.options.deny_requires):
-                return None
-            if opened is not None:
-                found = finder.widening(obligation, opened.conditions, level)
-                self._adopt(found)
-                finder.adopt(found)
-                if self._decide_one(obligation) is not None:
-                    return None
-            self.proved.add(obligation.code)
-        if all(level.own[axis] == 1 for axis in GRID):
-            two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
-            if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
-                return None
-        self.clauses = finder.without_implied(self.clauses)
-        return self._outcome(Verdict.PROVED, ())
-
-    def _necessary(self) -> Iterator[Clause]:
-        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.contract, self._decider, keep_wraps=True)
-        sites = [plain.site(site) for site in self.summary.sites]
-        asked = [promise(plain.promise(item)) for item in self.summary.promises]
-        for each in asked:
-            yield from launch_clause(each, each.conditions)
-        terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
-        yield from ignored_axes(sites, terms)
-        yield from last_block_clauses(sites)
-        for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
-            if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
-                yield clause
-
-    def _adopt(self, clauses: Iterable[Clause], *others: Decider) -> None:
-        """Make clauses part of the contract, for ``others`` as well."""
-        new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
-        self.clauses += new
-        for decider in (self._decider, *others):
-            decider.assume([clause.condition for clause in new])
-        self._facts |= {clause.condition for clause in new}
-        self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
-
-    def _assume(self, facts: tuple[Term, ...]) -> None:
-        limit = self.options.timeout_s
-        deadline = None if limit is None else self._started + limit
-        self._decider = Decider(facts, self.options.limits, deadline)
-        self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
-        self._cache.clear()
-
-    # ------------------------------------------------------------------------------------ preparation
-    def _prepare(self) -> None:
-        preparer = Preparer(self.contract, self._decider)
-        self._sites = [preparer.site(site) for site in self.summary.sites]
-        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
-        self._promises = [preparer.promise(item) for item in self.summary.promises]
-        self._origins = stable_origins(self.summary, preparer)
-
-    def _obligations(self) -> Iterator[Obligation]:
-        protocols = Protocols(self._sites, self.contract, self._decider)
-        return map(protocols.explained, every_obligation(self._sites, self._promises, self.contract))
-
-    # ------------------------------------------------------------------------------------------ ladder
-    def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
+    def _decide(self, obligations: Iterator[Obligation]) -> list[Open]:
         """The obligations that were not proved."""
-        left: list[_Open] = []
+        left: list[Open] = []
         for obligation in obligations:
             opened = self._decide_one(obligation)
             if opened is None:
@@ -232,77 +100,11 @@ class _Verification:
                 left.append(opened)
         return left
 
-    def _decide_one(self, obligation: Obligation) -> _Open | None:
-        if obligation.blocked is not None:
-            return _Open(obligation, (), unknown=True)
-        simple = simplify(obligation.conditions, self._facts)
-        if simple is None:
-            self.structural += 1
-            return None
-        conditions = simple.conditions
-        conditions = (*conditions, *data_facts(conditions, self.contract, self._origins))
-        if self._out_of_time():
-            late = ("TV903", "the time limit for this kernel was reached")
-            return _Open(_blocked(obligation, late), conditions, unknown=True)
-        key = frozenset(conditions)
-        answer = self._cache.get(key)
-        if answer is None:
-            answer = self._decider.decide(conditions, twins=obligation.twins).answer
-            self._cache[key] = answer
-        if answer is Answer.UNSATISFIABLE:
-            self.by_solver += 1
-            return None
-        return _Open(obligation, conditions, answer is Answer.UNKNOWN, simple.eliminated)
-
-    def _out_of_time(self) -> bool:
-        limit = self.options.timeout_s
-        return limit is not None and time.monotonic() - self._started > limit
-
-    # ----------------------------------------------------------------------------------------- clauses
-    def _narrow(self, left: list[_Open]) -> list[_Open]:
-        """What is open although clauses about launch-known quantities were looked for that close it.
-
-        Sound because each obligation is proved again under the clauses that are adopted.
-        """
-        # A solver aside: what is asked here must not change the models that witnesses are made from.
-        finder = self._finder(Decider(self._decider.facts, self.options.limits, self._decider.deadline))
-        still: list[tuple[_Open, int]] = []
-        for opened in left:
-            if self._narrowed(opened, finder):
-                self.proved.add(opened.obligation.code)
-            else:
-                still.append((opened, len(self.clauses)))
-        # A clause that came later may close what came before.
-        again = [self._reopened(opened, self.clauses[known:]) for opened, known in still]
-        closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
-        self.proved |= closed
-        self.clauses = finder.without_implied(self.clauses)
-        return [reopened for reopened in again if reopened is not None]
-
-    def _narrowed(self, opened: _Open, finder: ClauseFinder) -> bool:
-        obligation = opened.obligation
-        if obligation.blocked is not None:
-            return False
-        if self._reopened(opened, self.clauses) is None:
-            return True
-        found = finder.narrowing(obligation, opened.conditions)
-        self._adopt(found, finder.decider)
-        finder.adopt(found)
-        return bool(found) and self._decide_one(obligation) is None
-
-    def _reopened(self, opened: _Open, clauses: Sequence[Clause]) -> _Open | None:
-        """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
-        touched = {leaf for clause in clauses for leaf in clause.condition.free}
-        if touched & set(GRID) or any(touched & condition.free for condition in opened.conditions):
-            return self._decide_one(opened.obligation)
-        return opened
-
-    def _finder(self, decider: Decider) -> ClauseFinder:
-        return ClauseFinder(decider, self.contract, self._by_number, self._out_of_time)
-
     # ---------------------------------------------------------------------------------------- findings
-    def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:
+    def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
+        # A session of its own: what was asked before does not change the models that witnesses are made from.
+        self._modeller = self._aside(Session())
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
@@ -313,7 +115,9 @@ class _Verification:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
             if found is None and key not in confirmed:
-                reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+                known = self._known_reason(opened)
+                finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
+                reasons.setdefault(key, finding)
             if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
                 continue
             reasons.pop(key, None)
@@ -324,6 +128,19 @@ class _Verification:
             confirmed[key] = obligation, found
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
 
+    def _known_reason(self, opened: Open) -> messages.Reason | None:
+        """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
+        obligation = opened.obligation
+        if obligation.blocked is not None:
+            return None
+        if obligation.code == "TV201" and obligation.first is not None and obligation.second is not None:
+            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            behind = left_behind(*pair)
+            conditions = (*obligation.conditions, t.not_(behind))
+            if behind is not t.FALSE and self._decider.decide(conditions).answer is Answer.UNSATISFIABLE:
+                return messages.LEFT_BEHIND
+        return self._protocols.why_open(obligation)
+
     def _finding(self, obligation: Obligation, found: Found) -> Finding:
         return Finding(
             obligation.code,
@@ -332,7 +149,7 @@ class _Verification:
             describe(found, obligation, self.contract, self._by_number),
         )
 
-    def _search(self, opened: _Open) -> Found | None:
+    def _search(self, opened: Open) -> Found | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
@@ -341,12 +158,14 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation), self._synchronised()):
+        if race and computed_addresses(
+            self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
+        ):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._modeller
         )
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
@@ -357,7 +176,7 @@ class _Verification:
         given = {data.fact.array for data in self.contract.data}
         return frozenset(name for name, site in watched(self._sites).items() if site.origin.name in given)
 
-    def _decidable_with_far_data(self, opened: _Open) -> bool:
+    def _decidable_with_far_data(self, opened: Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
         return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
@@ -365,36 +184,3 @@ class _Verification:
         for site in (obligation.first, obligation.second):
             if site is not None:
                 yield from place_terms(self._by_number[site.number].place)
-
-    def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
-        open_count = len(findings)
-        return Outcome(
-            verdict=verdict,
-            holds_for=self._holds_for() if verdict is Verdict.PROVED else None,
-            deterministic=self._deterministic() if verdict is Verdict.PROVED else None,
-            requires=tuple(clause.text for clause in self.clauses),
-            assumes=tuple(data.fact.text for data in self.contract.data),
-            findings=findings,
-            obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
-            proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
-            contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
-            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
-            launch=self.launch,
-        )
-
-    def _holds_for(self) -> str:
-        """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
-        if self.holds_for is not None:
-            return self.holds_for
-        if not self.contract.literal_sizes or not self.contract.arrays:
-            return "any"
-        grid = self.launch.grid
-        return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"
-
-    def _deterministic(self) -> bool | None:
-        """Without atomics a race-free kernel has one result; with them the tool does not say yet."""
-        return None if any(site.atomic for site in self.summary.sites) else True
-
-
-def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:
-    return replace(obligation, blocked=reason)

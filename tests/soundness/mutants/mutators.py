@@ -11,6 +11,17 @@ from tileverify.frontend.bytecode.enums import ENUMS
 from tileverify.frontend.bytecode.model import Bounded, DivBy, Entry, Op, TileType, TokenType, Value
 from tileverify.frontend.bytecode.optable import BY_NAME
 
+from .directed import (
+    change_traversal,
+    lower_scope,
+    off_by_one,
+    relax_order,
+    resize_tile,
+    scale_stride,
+    shift_bound,
+    swap_indices,
+    weaken_comparison,
+)
 from .edits import Place, Site, integer_bits, made_constant, made_op, places, visible
 from .view_mutators import change_view
 
@@ -368,6 +379,15 @@ MUTATORS: Final[Mapping[str, Mutator]] = {
     "repeat": repeat_store,
     "branches": swap_branches,
     "guard": drop_guard,
+    "index-swap": swap_indices,
+    "off-by-one": off_by_one,
+    "comparison": weaken_comparison,
+    "loop-bound": shift_bound,
+    "scope": lower_scope,
+    "relaxed": relax_order,
+    "stride": scale_stride,
+    "traversal": change_traversal,
+    "tile-size": resize_tile,
 }
 
 _OFTENER: Final = ("perturb", "perturb-index", "index", "rewire", "carried", "swap", "constant", "opcode")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .obligations import Obligation, Prepared
+from .meeting import Prepared
+from .obligations import Obligation
 from .wording import clause_text
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}

@@ -10,7 +10,7 @@ each for indices inside the array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import combinations
 
@@ -82,12 +82,16 @@ WIDE_SPACING = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 
-def computed_addresses(terms: Iterable[Term]) -> bool:
-    """Whether an address depends on values that the block computes from data (trip counts of loops aside)."""
+def computed_addresses(terms: Iterable[Term], known: Container[str] = ()) -> bool:
+    """Whether an address depends on values that the block computes from data.
+
+    Trip counts of loops do not count, nor do ``known`` functions.
+    """
     return any(
         leaf.kind is Kind.APPLY
         and leaf.function.scope in (Scope.BLOCK, Scope.ITERATION)
         and not leaf.function.name.startswith(("trips", "last"))
+        and leaf.function.name not in known
         for term in terms
         for leaf in term.free
     )

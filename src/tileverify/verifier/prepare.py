@@ -28,7 +28,7 @@ from ..frontend.symbolic.terms import Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
-from .obligations import Prepared
+from .meeting import Prepared
 from .smt import Answer, Decides
 
 
@@ -65,7 +65,15 @@ class Preparer:
         for wait in site.waits:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
-        return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+        site = replace(site, footprint=footprint, guard=guard)
+        if site.atomic:
+            site = replace(
+                site,
+                argument=None if site.argument is None else fit(self.term(site.argument)),
+                compare=None if site.compare is None else fit(self.term(site.compare)),
+                loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
+            )
+        return Prepared(site, guard, mapped, waits)
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that

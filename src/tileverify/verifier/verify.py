@@ -32,8 +32,10 @@ from .clauses import (
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
-from .obligations import Obligation, every_obligation, place_terms, promise, within_index_spaces
+from .meeting import place_terms
+from .obligations import Obligation, every_obligation, promise, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
+from .protocols import Protocols, watched
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
 from .widening import Level, fewest, free_text, holds, levels, mined
@@ -248,7 +250,8 @@ class _Verification:
         self._origins = stable_origins(self.summary, preparer)
 
     def _obligations(self) -> Iterator[Obligation]:
-        return every_obligation(self._sites, self._promises, self.contract)
+        protocols = Protocols(self._sites, self.contract, self._decider)
+        return map(protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
     # ------------------------------------------------------------------------------------------ ladder
     def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
@@ -388,7 +391,7 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation)):
+        if race and computed_addresses(self._addresses(opened.obligation), self._synchronised()):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
@@ -398,6 +401,11 @@ class _Verification:
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
+
+    def _synchronised(self) -> frozenset[str]:
+        """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""
+        given = {data.fact.array for data in self.contract.data}
+        return frozenset(name for name, site in watched(self._sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: _Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)

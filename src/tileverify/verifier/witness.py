@@ -18,8 +18,9 @@ from .contract import Contract
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
+from .meeting import Prepared, overlap_distance
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
-from .obligations import Obligation, Prepared, overlap_distance
+from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
 

@@ -378,14 +378,16 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     def reached(time: Term) -> Term:
         return weaken(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
 
+    broken_off = None
+    if first is not FALSE:
+        broken_off = m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0))
     if m.recording:
+        body.loop = replace(loop, reached=reached(k), last=broken_off)
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
     if not exits.breaks:
         m.stop()
         return ()
-    last = ZERO
-    if first is not FALSE:
-        last = apply(m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0)), *m.iterations)
+    last = ZERO if broken_off is None else apply(broken_off, *m.iterations)
     broke = or_(*(exit.condition for exit in exits.breaks))
     m.narrow(and_(reached(last), substitute(broke, {k: last})))
     return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from ..bytecode.model import Location
-from .terms import TRUE, Scope, Term, var
+from .terms import TRUE, Function, Scope, Term, var
 
 GRID_MAX: Final = 2**24 - 1
 """Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
@@ -109,12 +109,19 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it."""
+    """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
+
+    Of a loop that ends by a ``break`` (no ``value``): ``reached`` holds in every iteration that was entered, of those
+    before as well; ``last`` gives, for iterations of the loops around, the number of the iteration that broke off
+    (``None``: only iteration 0 is ever entered).
+    """
 
     name: str
     iteration: Term
     location: Location | None = None
     value: Term | None = None
+    reached: Term = TRUE
+    last: Function | None = None
 
 
 @dataclass(frozen=True, slots=True)

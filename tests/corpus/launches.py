@@ -58,6 +58,18 @@ def drawn_launches(
     More than one block, and up to ``most_blocks``, where the contract allows that; ``None`` takes any grid.
     ``scalars`` are further values for signed scalars.
     """
+    found = drawn_variants(
+        spec, count, seed, 1, sizes=sizes, scalars=scalars, most_blocks=most_blocks, tries=tries, admits=admits
+    )
+    return [launch for (launch,) in found]
+
+
+def drawn_variants(
+    spec: LaunchSpec, count: int, seed: int, variants: int, *, sizes: Sequence[int] = SIZES,
+    scalars: Sequence[int] = (), most_blocks: int | None = 64, tries: int = 4000,
+    admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+) -> list[tuple[ConcreteLaunch, ...]]:  # fmt: skip
+    """The same launches, each with ``variants`` contents of its index arrays."""
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
@@ -69,7 +81,8 @@ def drawn_launches(
     drawn = list(found.values())
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
-    return [_launch(spec, values, grid, source) for values, grid in source.sample(drawn, min(count, len(drawn)))]
+    chosen = source.sample(drawn, min(count, len(drawn)))
+    return [tuple(_launch(spec, values, grid, source) for _ in range(variants)) for values, grid in chosen]
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:

@@ -10,7 +10,7 @@ from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_c
 from tileverify.frontend.sources.launch import Expression, KernelUnit, SameArray
 from tileverify.verifier.claim import ConcreteLaunch
 
-from ..corpus.launches import SIZES, drawn_launches
+from ..corpus.launches import SIZES, drawn_variants
 from .faults import STEPS, Fault, faults
 
 SMALL = (*SIZES, 2049, 4100)
@@ -34,16 +34,24 @@ class Hunter:
     small: int = 4
     tiny: int = 2
     large: int = 2
-    _drawn: dict[tuple[str, ...], list[ConcreteLaunch]] = field(default_factory=dict)
+    variants: int = 1
+    _drawn: dict[tuple[str, ...], list[tuple[ConcreteLaunch, ...]]] = field(default_factory=dict)
 
     def launches(self, requires: tuple[str, ...]) -> list[ConcreteLaunch]:
         """Launches of the contract that satisfy ``requires`` as well: usual sizes, then tiny and large ones."""
+        return [launch for launch, *_ in self.varied(requires)]
+
+    def varied(self, requires: tuple[str, ...]) -> list[tuple[ConcreteLaunch, ...]]:
+        """The same, each with ``variants`` contents of index arrays."""
         if requires not in self._drawn:
             clauses = [read_clause(text) for text in requires]
 
-            def draw(count: int, seed: int, sizes: Sequence[int], most_blocks: int | None) -> list[ConcreteLaunch]:
-                return drawn_launches(
-                    self.unit.launch, count, seed, sizes=sizes, scalars=NEGATIVE, most_blocks=most_blocks,
+            def draw(
+                count: int, seed: int, sizes: Sequence[int], most_blocks: int | None
+            ) -> list[tuple[ConcreteLaunch, ...]]:
+                return drawn_variants(
+                    self.unit.launch, count, seed, self.variants,
+                    sizes=sizes, scalars=NEGATIVE, most_blocks=most_blocks,
                     tries=TRIES, admits=lambda known: all(clause_holds(clause, known) for clause in clauses),
                 )  # fmt: skip
 
@@ -52,8 +60,8 @@ class Hunter:
                 *draw(self.tiny, 3, TINY, 24),
                 *draw(self.large, 4, LARGE, None),
             ]
-            distinct = [launch for place, launch in enumerate(drawn) if launch not in drawn[:place]]
-            self._drawn[requires] = [launch for launch in distinct if self._keeps_facts(launch)]
+            distinct = [variants for place, variants in enumerate(drawn) if variants not in drawn[:place]]
+            self._drawn[requires] = [variants for variants in distinct if all(map(self._keeps_facts, variants))]
         return self._drawn[requires]
 
     def _keeps_facts(self, launch: ConcreteLaunch) -> bool:

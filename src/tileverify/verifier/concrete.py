@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import gcd, prod
@@ -20,6 +20,7 @@ from .meeting import overlap_distance
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Model
+from .witness_data import NoContents, completed
 
 MOST_ELEMENTS: Final = 1 << 12
 """Elements of an array whose addresses are compared one by one."""
@@ -92,12 +93,31 @@ def meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return len(set(places)) < len(places)
 
 
+def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
+    """The elements of an array that a question mentions, by storage index."""
+    return {
+        sum(int(i) * s for i, s in zip(arguments, strides, strict=True)): int(value)
+        for (function, arguments), value in model.applications.items()
+        if function.array == name
+        and function.name == name
+        and len(arguments) == len(strides)
+        and all(0 <= int(i) < size for i, size in zip(arguments, shape, strict=True))
+    }
+
+
+def launch_number(number: Numbers, contract: Contract) -> Callable[[Term], int]:
+    """What a model says of quantities that the contract speaks of."""
+    values = contract_values(contract)
+    return lambda term: number(t.substitute(term, values))
+
+
 def concrete_launch(
     model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]
 ) -> ConcreteLaunch:
     """The launch that the model describes.
 
-    :raises NoLaunch: its lists cannot be built, or an array would overlap itself, which the contract excludes.
+    :raises NoLaunch: its lists cannot be built, an array would overlap itself, which the contract excludes, or no
+    contents of an index array keep the contract's facts.
     """
     return _Builder(Numbers(model), contract, launch, origins).build()
 
@@ -128,18 +148,14 @@ class _Builder:
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
         if name in self.contract.injective and meets_itself(shape, strides):
             raise NoLaunch(f"two elements of {name} would share an address")
-        contents = {
-            sum(int(i) * s for i, s in zip(arguments, strides, strict=True)): int(value)
-            for (function, arguments), value in self.number.model.applications.items()
-            if function.array == name and function.name == name and len(arguments) == len(strides)
-        }
+        facts = [data for data in self.contract.data if data.fact.array == name]
+        known = mentioned(self.number.model, name, shape, strides)
+        try:
+            contents = completed(known, shape, strides, array.dtype, facts, launch_number(self.number, self.contract))
+        except NoContents as failure:
+            raise NoLaunch(f"{name}: {failure}") from failure
         allocation, offset = self._allocation(name)
-        return ConcreteArray(array.dtype, shape, strides, contents, self._fill(name), allocation, offset)
-
-    def _fill(self, name: str) -> int:
-        """What elements hold that the model does not mention: the least that the contract's range allows."""
-        lows = (data.low for data in self.contract.data if data.fact.kind == "range" and data.fact.array == name)
-        return next((self.number(low) for low in lows if low is not None), 0)
+        return ConcreteArray(array.dtype, shape, strides, contents.values, contents.fill, allocation, offset)
 
     def _allocation(self, name: str) -> tuple[str, int]:
         """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""

@@ -85,12 +85,13 @@ WIDE_SPACING = 4096
 def computed_addresses(terms: Iterable[Term], known: Container[str] = ()) -> bool:
     """Whether an address depends on values that the block computes from data.
 
-    Trip counts of loops do not count, nor do ``known`` functions.
+    Trip counts of loops do not count, nor what a load gives outside its array, nor ``known`` functions.
     """
     return any(
         leaf.kind is Kind.APPLY
         and leaf.function.scope in (Scope.BLOCK, Scope.ITERATION)
         and not leaf.function.name.startswith(("trips", "last"))
+        and not leaf.function.name.endswith(".outside")
         and leaf.function.name not in known
         for term in terms
         for leaf in term.free

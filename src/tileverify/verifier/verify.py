@@ -31,7 +31,7 @@ from .clauses import (
     spoken,
 )
 from .contract import Contract, build_contract
-from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .meeting import place_terms
 from .obligations import Obligation, every_obligation, promise, within_index_spaces
 from .prepare import Preparer, contract_values, launch_facts, stable_origins
@@ -39,7 +39,7 @@ from .protocols import Protocols, watched
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
 from .widening import Level, fewest, free_text, holds, levels, mined
-from .witness import Found, Search, describe
+from .witness import RACES, Found, Search, describe
 
 Propose: TypeAlias = Callable[[Obligation, tuple[Term, ...]], Iterable[Clause]]
 
@@ -51,8 +51,6 @@ WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000
 
 WIDE_TOTAL = 3_000_000
 """Resource units for one wider contract, as far as the search of clauses goes."""
-
-_RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
@@ -386,18 +384,21 @@ class _Verification:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
+        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         data = tuple(ordinary_data(opened.conditions, self._origins))
-        race = opened.obligation.code in _RACES
+        race = opened.obligation.code in RACES
+        varied: Iterable[str] = ()
         if data and not (race and self._decidable_with_far_data(opened)):
-            return None
+            data, varied = (), loaded_values(opened.conditions)
         if race and computed_addresses(self._addresses(opened.obligation), self._synchronised()):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider
-        )
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider,
+            frozenset(varied),
+        )  # fmt: skip
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found

@@ -2,11 +2,11 @@
 
 The truth is the interpreter's alone: launches that were drawn before the prover was asked.
 
-* ``broken``: a launch of the contract shows a fault, whatever index arrays hold;
-* ``data``: faults show with some contents of index arrays, about which the contract says nothing (a fact could
-  exclude them, so that `undecided` with its name is the right answer);
-* ``unseen``: no fault shows, and every block that was chosen ran to its end;
-* ``open``: no fault shows, but some block could not be followed, or no launch could be made.
+* ``broken``: a launch of the contract shows a fault, whatever index arrays hold of what the contract's facts allow;
+* ``data``: faults show with some contents of index arrays only (a further fact could exclude them, so that `undecided`
+  with its name is the right answer);
+* ``unseen``: no fault shows, and in some launch every block that was chosen ran to its end;
+* ``open``: no fault shows, but in each launch some block could not be followed, or there is no launch.
 
 A broken kernel may be `proved` under a clause that the launch at fault does not keep (``narrowed``), as the clause is
 part of the verdict.  A `proved` kernel must show no fault in launches that keep its clauses, and the witness of a
@@ -32,12 +32,15 @@ from .admission import why_not_admitted
 from .launches import counted_contents, launches_around, recorded_launch
 from .subjects import Subject
 
+VARIANTS = 4
+"""Contents of index arrays with facts that are tried."""
 FEW_BLOCKS = 3
 PATIENCE = 1 << 27
 """Steps for a recorded launch, and again for a few of its blocks if they were too few."""
 WITNESS_STEPS = 1 << 28
-AROUND = 6
-"""Launches on which a wider proof of a recorded one is tried."""
+AROUND = 4
+"""Launches on which a wider proof of a recorded one is tried, each with `AROUND_STEPS`."""
+AROUND_STEPS = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,57 +83,63 @@ class Judge:
     requires: tuple[str, ...]
     timeout_s: float | None = None
     _hunter: Hunter = field(init=False)
-    _launches: list[ConcreteLaunch] = field(init=False)
+    _own: list[tuple[ConcreteLaunch, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hunter = Hunter(self.subject.unit)
-        self._launches = self._own_launches()
+        facts = self.subject.unit.launch.data
+        self._hunter = Hunter(self.subject.unit, variants=VARIANTS if facts else 1)
+        self._own = self._own_launches()
 
-    def _own_launches(self) -> list[ConcreteLaunch]:
+    def _own_launches(self) -> list[tuple[ConcreteLaunch, ...]]:
         if self.subject.recorded:
             launch = recorded_launch(self.subject.unit)
-            return [] if launch is None else [launch]
-        return self._hunter.launches(self.requires)
+            return [] if launch is None else [(launch,)]
+        return self._hunter.varied(self.requires)
 
     # ------------------------------------------------------------------------------------------- the truth
     def truth(self, unit: KernelUnit) -> Truth:
         """What the launches of the subject show of a changed version."""
         by_data: Fault | None = None
-        why = "" if self._launches else "no launch of the contract was found"
-        for launch in self._launches:
-            looked = self._look(unit, launch)
+        followed, why = False, "no launch of the contract was found"
+        for variants in self._own:
+            looked = self._look(unit, variants)
             if looked.kind == "broken":
                 return looked
             by_data = by_data or looked.fault
-            why = why or looked.why
+            followed, why = followed or not looked.why, looked.why or why
         if by_data is not None:
             return Truth("data", by_data)
-        return Truth("open", why=why) if why else Truth("unseen")
+        return Truth("unseen") if followed else Truth("open", why=why)
 
-    def _look(self, unit: KernelUnit, launch: ConcreteLaunch) -> Truth:
+    def _look(self, unit: KernelUnit, variants: Sequence[ConcreteLaunch]) -> Truth:
+        """What one launch shows with various contents."""
         seen, why = [], ""
-        for contents in counted_contents(self.subject.unit.launch, launch):
+        free = list(counted_contents(self.subject.unit.launch, variants[0]))
+        tried = [(launch, contents) for launch in variants for contents in free]
+        if free != [{}]:
+            tried.append((variants[0], {}))
+        for launch, contents in tried:
             fault, open_ = self._fault(unit, launch, contents)
             seen.append(fault)
             why = why or open_
-            if fault is None:
+            if fault is None and any(seen):
                 break
-        if all(seen):
-            return Truth("broken", seen[0])
-        if contents and not any(seen):
-            fault, open_ = self._fault(unit, launch, {})
-            seen.append(fault)
         fault = next(filter(None, seen), None)
+        if all(seen):
+            return Truth("broken", fault)
         return Truth("open" if why else "unseen", fault, why)
 
     def _fault(self, unit: KernelUnit, launch: ConcreteLaunch, contents: Mapping[str, Any]) -> tuple[Fault | None, str]:
         """The first fault, and why there may be others."""
-        steps = PATIENCE if self.subject.recorded else 8 * STEPS // max(1, len(self._launches))
+        own = any(launch in variants for variants in self._own)
+        steps = 8 * STEPS // max(1, len(self._own))
+        if self.subject.recorded:
+            steps = PATIENCE if own else AROUND_STEPS
         watched = Watched(unit, launch, steps=steps, contents=contents)
         fault = next(watched.faults(), None)
-        if fault is None and (watched.scoped or (not self.subject.recorded and launch is self._launches[0])):
+        if fault is None and (watched.scoped or (not self.subject.recorded and launch is self._own[0][0])):
             fault = next(watched.explored(), None)
-        if fault is None and watched.open and len(watched.blocks) > FEW_BLOCKS and watched.logs:
+        if fault is None and own and watched.open and watched.logs and len(watched.blocks) > FEW_BLOCKS:
             few = [*watched.blocks[: FEW_BLOCKS - 1], watched.blocks[-1]]
             watched = Watched(unit, launch, steps=steps, contents=contents, blocks=few)
             fault = next(watched.faults(), None)

@@ -43,6 +43,7 @@ _FURTHER: Final = (
 )  # fmt: skip
 _INDEX: Final = ("index", "off", "lower", "upper", "step", "inits", "shape", "strides", "arg", "cmp")
 _ROUNDINGS: Final = ("zero", "negative_inf", "positive_inf")
+_COMMUTATIVE: Final = ("addi", "muli", "andi", "ori", "xori", "mini", "maxi", "mulhii", "addf", "mulf", "join_tokens")
 _FIXED: Final = ("assume",)
 """Ops whose operand is a promise: another value there makes a promise that nobody could keep."""
 
@@ -87,7 +88,7 @@ def change_constant(entry: Entry, site: Site, random: Random) -> str | None:
 
 
 def swap_operands(entry: Entry, site: Site, random: Random) -> str | None:
-    taken = _steering(site.op)
+    taken = [] if site.op.name in _COMMUTATIVE else _steering(site.op)
     pairs = [
         (first, second)
         for number, first in enumerate(taken)

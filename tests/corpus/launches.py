@@ -82,7 +82,9 @@ def drawn_variants(
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
     chosen = source.sample(drawn, min(count, len(drawn)))
-    return [tuple(_launch(spec, values, grid, source) for _ in range(variants)) for values, grid in chosen]
+    return [
+        tuple(_launch(spec, values, grid, source, variant) for variant in range(variants)) for values, grid in chosen
+    ]
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -249,9 +251,13 @@ def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> 
     return tuple(evaluate(expression, values) for expression in expressions)
 
 
-def _launch(spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random) -> ConcreteLaunch:
+def _launch(
+    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
+) -> ConcreteLaunch:
     places = _allocations(spec)
-    arrays = {array.name: _array(array, spec, values, source, places.get(array.name)) for array in spec.arrays()}
+    arrays = {
+        array.name: _array(array, spec, values, source, places.get(array.name), variant) for array in spec.arrays()
+    }
     lists = {}
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
@@ -284,9 +290,10 @@ def _array(
     values: Mapping[str, int],
     source: random.Random,
     place: tuple[str, int] | None,
+    variant: int = 0,
 ) -> ConcreteArray:
     shape, strides = _layout(array, values)
-    contents = _contents(array, spec, values, source, _product(shape)) if array.dtype[0] in "iu" else {}
+    contents = _contents(array, spec, values, source, _product(shape), variant) if array.dtype[0] in "iu" else {}
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 
@@ -299,9 +306,13 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _contents(
-    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int
-) -> dict[int, int]:
-    """Values of an index array that make its facts true; where none says so, they are distinct half of the time."""
+    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int,
+    variant: int = 0,
+) -> dict[int, int]:  # fmt: skip
+    """Values of an index array that make its facts true; where none says so, they are distinct half of the time.
+
+    ``variant``: 0 draws them, 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all.
+    """
     if not 0 < count <= LARGEST_CONTENTS:
         return {}
     low, high, distinct = -2, count, False
@@ -317,6 +328,9 @@ def _contents(
             low, high = evaluate(fact.low, values), evaluate(fact.high, values)
     distinct |= source.random() < 0.5 and high - low >= count
     drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
+    if step is not None:
+        drawn = [min(low + step * i, high - 1) for i in range(count)]
     if any(fact.array == array.name and fact.kind == "nondecreasing" for fact in spec.data):
         drawn.sort()
     return dict(enumerate(drawn))

@@ -14,7 +14,7 @@ from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
 from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, claim_to_json
 from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, launch_number, mentioned
-from .contract import Contract, array_layout
+from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
@@ -23,7 +23,7 @@ from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
-from .witness_data import Contents, other_contents, room
+from .witness_data import Contents, other_contents, possible, room
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -97,7 +97,9 @@ class Search:
         return None if found is None else self._minimised(found, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
-        rooms = [tuple(self._room(tight=tight)) for tight in (True, False)] if self.varied else [()]
+        rooms = (
+            [tuple(self._room(tight=tight)) for tight in (True, False)] if self.varied else [tuple(self._possible())]
+        )
         return next(filter(None, (self._first_in(room, confirm) for room in rooms)), None)
 
     def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
@@ -132,13 +134,23 @@ class Search:
                 if term.kind is not Kind.CONST:
                     yield t.le(term, t.const(grid_bound))
 
+    def _possible(self) -> Iterator[Term]:
+        """There are contents that keep the contract's facts."""
+        values = contract_values(self.contract)
+        for name in sorted({data.fact.array for data in self.contract.data}):
+            yield from (t.substitute(term, values) for term in possible(*self._facts_of(name)))
+
     def _room(self, *, tight: bool) -> Iterator[Term]:
         """The contents of ``varied`` arrays may vary."""
+        yield from self._possible()
         values = contract_values(self.contract)
         for name in sorted(self.varied):
-            facts = [data for data in self.contract.data if data.fact.array == name]
-            shape, _ = array_layout(self.contract.arrays[name])
-            yield from (t.substitute(term, values) for term in room(shape, facts, tight=tight))
+            yield from (t.substitute(term, values) for term in room(*self._facts_of(name), tight=tight))
+
+    def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
+        """The sizes of an array, and what the contract says of its contents."""
+        shape, _ = array_layout(self.contract.arrays[name])
+        return shape, [data for data in self.contract.data if data.fact.array == name]
 
     def _confirmed(self, model: Model, confirm: Confirm) -> Found | None:
         """The witness of a model, if it has a launch and the replay sees the fault there."""
@@ -167,7 +179,7 @@ class Search:
         for name in sorted(self.varied):
             array = launch.arrays[name]
             alone = all(other.allocation != array.allocation for each, other in launch.arrays.items() if each != name)
-            facts = [data for data in self.contract.data if data.fact.array == name]
+            _, facts = self._facts_of(name)
             found = other_contents(
                 array.shape, array.strides, array.dtype, facts, number, bounded=self.obligation.code not in RACES
             )

@@ -170,6 +170,16 @@ def other_contents(
     return [Contents(dict(zip(places, values, strict=True))) for values in found]
 
 
+def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]:
+    """What the facts of one array say of the launch itself: limits that leave a value for each element."""
+    count = t.product(shape)
+    for data in facts:
+        if data.low is not None and data.high is not None:
+            yield t.or_(t.eq(count, t.ZERO), t.lt(data.low, data.high))
+            if any(other.fact.kind == "injective" for other in facts):
+                yield t.le(t.add(count, data.low), data.high)
+
+
 def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> Iterator[Term]:
     """Sizes that leave contents some choice, and limits that are as ``tight`` as distinct values allow, or wider."""
     if not shape:
@@ -187,6 +197,7 @@ def _various(count: int, allowed: Allowed) -> Iterator[list[int]]:
     yield list(range(count))
     yield list(range(low, low + count))
     yield [WIDE * i for i in range(count)]
+    yield [low + i * max(1, (high - low) // max(count, 1)) for i in range(count)]
     yield list(range(high - count, high))
     yield list(range(high - 1, high - 1 - count, -1))
     yield [allowed.least] * count

@@ -32,7 +32,7 @@ from .admission import why_not_admitted
 from .launches import counted_contents, launches_around, recorded_launch
 from .subjects import Subject
 
-VARIANTS = 4
+VARIANTS = 6
 """Contents of index arrays with facts that are tried."""
 FEW_BLOCKS = 3
 PATIENCE = 1 << 27

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import combinations
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import Origin
+from ..frontend.symbolic.summary import LoopValue, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from .contract import INT_BITS, Contract
 
@@ -82,20 +82,38 @@ WIDE_SPACING = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 
-def computed_addresses(terms: Iterable[Term], known: Container[str] = ()) -> bool:
+def computed_addresses(
+    terms: Iterable[Term], loop_values: Iterable[LoopValue] = (), known: Container[str] = ()
+) -> bool:
     """Whether an address depends on values that the block computes from data.
 
-    Trip counts of loops do not count, nor what a load gives outside its array, nor ``known`` functions.
+    When loops end does not count, nor what a load gives outside its array, nor do ``known`` functions; ``loop_values``
+    are what they are made of.
     """
-    return any(
-        leaf.kind is Kind.APPLY
-        and leaf.function.scope in (Scope.BLOCK, Scope.ITERATION)
-        and not leaf.function.name.startswith(("trips", "last"))
-        and not leaf.function.name.endswith(".outside")
-        and leaf.function.name not in known
-        for term in terms
-        for leaf in term.free
-    )
+    by_function = {value.function: value for value in loop_values}
+    left, seen = list(terms), set()
+    while left:
+        for leaf in left.pop().free:
+            if leaf.kind is Kind.APPLY and leaf.function not in seen:
+                seen.add(leaf.function)
+                value = by_function.get(leaf.function)
+                if value is not None:
+                    left += [value.init, value.next]
+                elif (
+                    leaf.function.scope is not Scope.LAUNCH
+                    and not leaf.function.name.startswith(_OF_LOOPS)
+                    and not leaf.function.name.endswith(_OUTSIDE)
+                    and leaf.function.name not in known
+                ):
+                    return True
+    return False
+
+
+_OF_LOOPS = ("trips", "last", "overflow")
+"""Functions that say when loops end."""
+
+_OUTSIDE = ".outside"
+"""What a load gives where the array has no element; the replay knows."""
 
 
 def _reading(dtype: str) -> Callable[[Term], Term]:

@@ -78,12 +78,12 @@ class _Walk:
         self.sites = []
         for site in summary.sites:
             # A preparer for each, so that every wrap is asked about wherever it matters.
-            self.sites.append(Preparer(contract, ledger).site(site))
+            self.sites.append(Preparer(contract, ledger, loop_values=summary.loop_values).site(site))
             self.wraps[site.number] = ledger.taken()
         self.promises = []
         self.wraps_of_promises: list[tuple[Promise, tuple[int, ...]]] = []
         for item in summary.promises:
-            self.promises.append(Preparer(contract, ledger).promise(item))
+            self.promises.append(Preparer(contract, ledger, loop_values=summary.loop_values).promise(item))
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
         self.origins = stable_origins(summary, Preparer(contract, ledger))
 

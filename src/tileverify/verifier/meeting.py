@@ -77,6 +77,11 @@ def overlap_distance(first: Origin, second: Origin) -> Term:
     return t.scale(min(first.element_bytes, second.element_bytes), count)
 
 
+def touches(place: Place) -> Term:
+    """That the lane accesses memory of its array, its guard aside."""
+    return _live(place) if isinstance(place, IndexFootprint) else place.live
+
+
 def _live(place: IndexFootprint) -> Term:
     """Live lanes lie inside the array: clipped by the view, or shown by TV302."""
     if place.bounded:

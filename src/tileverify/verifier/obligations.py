@@ -27,7 +27,7 @@ from ..frontend.symbolic.terms import Kind, Term
 from .contract import Contract, extent
 from .copies import OTHER, Copy, Renaming
 from .layout import IndexFootprint, Place
-from .meeting import Prepared, awaited, identity, may_share, meet, place_terms, renamed
+from .meeting import Prepared, awaited, identity, may_share, meet, place_terms, renamed, touches
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,22 @@ def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]
             for index, space in zip(footprint.index, footprint.index_space, strict=True):
                 if space is not None:
                     yield rename(t.lt(index, space))
+
+
+def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: Contract) -> Iterator[Term]:
+    """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
+    keeping the kernel from its work."""
+    if obligation.promise is not None:
+        yield obligation.promise.guard
+    if obligation.first is not None:
+        first = prepared[obligation.first.number]
+        yield from (first.guard, touches(first.place))
+    if obligation.second is not None:
+        copy = Copy(obligation.level, OTHER)
+        second = renamed(prepared[obligation.second.number], copy)
+        yield from (second.guard, touches(second.place))
+        if obligation.level == "block":
+            yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
 
 
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:

@@ -8,7 +8,7 @@ broken is lost.  A wrap that is not discharged stays, exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import ListArgument
@@ -17,6 +17,7 @@ from ..frontend.symbolic.summary import (
     BID,
     GRID,
     AccessSummary,
+    LoopValue,
     Origin,
     OriginKind,
     PointerFootprint,
@@ -24,26 +25,37 @@ from ..frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
-from ..frontend.symbolic.terms import Kind, Term
+from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .layout import IndexFootprint, Place, place
-from .meeting import Prepared
+from .loop_invariants import LoopInvariants, loop_invariants
+from .meeting import Prepared, place_terms
 from .smt import Answer, Decides
 
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of one summary; ``keep_wraps`` leaves all wraps as they are."""
+    """Applies one contract to the sites and promises of one summary.
+
+    ``keep_wraps`` leaves all wraps as they are and asks nothing; ``loop_values`` are those of the summary.
+    ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
+    changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
+    """
 
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
+    loop_values: Sequence[LoopValue] = ()
+    narrow: Callable[[Term, Term, Term], bool] | None = None
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+    _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
+        self._loop_values = {value.function: self._loop_value(value) for value in self.loop_values}
+        self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -57,7 +69,7 @@ class Preparer:
     def site(self, site: Site) -> Prepared:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
-        guard = self._discharge_guard(self.term(site.guard))
+        guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -86,9 +98,28 @@ class Preparer:
         return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
 
     def promise(self, promise: Promise) -> Promise:
-        guard = self._discharge_guard(self.term(promise.guard))
-        condition = self._under(guard)(self.term(promise.condition))
-        return replace(promise, guard=guard, condition=condition)
+        condition = self.term(promise.condition)
+        guard = self._reached(self.term(promise.guard), [condition])
+        return replace(promise, guard=guard, condition=self._under(guard)(condition))
+
+    # ----------------------------------------------------------------------------------- loop invariants
+    def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
+        """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
+        terms = [guard, *under_it]
+        functions = {part.function for term in terms for part in term.free if part.kind is Kind.APPLY}
+        mentioned = functions & self._loop_values.keys()
+        if mentioned and not self.keep_wraps:
+            guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
+        return self._discharge_guard(guard)
+
+    def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
+        if functions not in self._invariants:
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.decider)
+        return self._invariants[functions]
+
+    def _loop_value(self, value: LoopValue) -> LoopValue:
+        init, after, entered, handed_on = map(self.term, (value.init, value.next, value.entered, value.handed_on))
+        return replace(value, init=init, next=after, entered=entered, handed_on=handed_on)
 
     # ------------------------------------------------------------------------------------------ wraps
     def _under(self, guard: Term) -> Callable[[Term], Term]:
@@ -100,24 +131,33 @@ class Preparer:
 
     def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
         """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
-        if self.keep_wraps or not _has_wrap(term):
+        if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
-            if sub.kind is Kind.WRAP and any(self._fit(sub, guard) for guard in dict.fromkeys(guards)):
-                return sub.args[0]
-            return None
+            return sub.args[0] if sub.kind is Kind.WRAP and self._fit(sub, guards) else None
 
         return t.transform(term, drop)
 
-    def _fit(self, wrapped: Term, guard: Term) -> bool:
-        key = (wrapped, guard)
-        if key not in self._fits:
-            inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
-            outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
-            result = self.decider.decide([outside, guard])
-            self._fits[key] = result.answer is Answer.UNSATISFIABLE
-        return self._fits[key]
+    def _has_wrap(self, term: Term) -> bool:
+        found = self._wrapped
+        for sub in t.postorder(term, found):
+            found[sub] = sub.kind is Kind.WRAP or any(found[arg] for arg in sub.args)
+        return found[term]
+
+    def _fit(self, wrapped: Term, guards: tuple[Term, ...]) -> bool:
+        inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
+        outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
+        for guard in dict.fromkeys(guards):
+            key = (wrapped, guard)
+            if key not in self._fits:
+                self._fits[key] = self.decider.decide([outside, guard]).answer is Answer.UNSATISFIABLE
+            if self._fits[key]:
+                return True
+        if self.narrow is not None and self.narrow(wrapped, outside, guards[-1]):
+            self._fits[wrapped, guards[-1]] = True
+            return True
+        return False
 
 
 def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
@@ -156,10 +196,6 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
-
-
-def _has_wrap(term: Term) -> bool:
-    return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
 
 
 def _map_footprint(

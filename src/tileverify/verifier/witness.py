@@ -110,7 +110,7 @@ class Search:
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
-            result = self.decider.decide(limited, twins=self.obligation.twins)
+            result = self.decider.decide(limited, twins=self.obligation.twins, model=True)
             if result.answer is not Answer.SATISFIABLE or result.model is None:
                 continue
             self.candidate = True
@@ -196,7 +196,8 @@ class Search:
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
-        decider = Decider((*self.decider.facts, *self.conditions), LIMITS, self.decider.deadline)
+        facts = (*self.decider.facts, *self.conditions)
+        decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
         minimiser = Minimiser(
             found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)
         )

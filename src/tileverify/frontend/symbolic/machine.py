@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
 from ..bytecode.inert import inert_assumptions
-from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, Value
+from ..bytecode.liveness import used_values
+from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
 from .bounds import Bounds
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
-from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site
+from .summary import Access, Footprint, Lane, Loop, LoopValue, Origin, Promise, Site
 from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
 from .tokens import EMPTY, Token, join, own
 from .values import Opaque, Pointer, SymbolicValue, TensorView, TileView
@@ -87,9 +88,11 @@ class Machine:
         self.sites: dict[int, Site] = {}
         self.waits: dict[int, Token] = {}
         self.promises: list[Promise] = []
+        self.loop_values: list[LoopValue] = []
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.inert = inert_assumptions(entry)
+        self.used = used_values(entry)
         self.names: dict[str, str] = {}
         self.symbols: dict[str, Function] = {}
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
@@ -319,6 +322,7 @@ class Machine:
                 value=value,
                 argument=argument,
                 compare=compare,
+                used=any(result in self.used for result in op.results if not isinstance(result.type, TokenType)),
             )
             self.waits[number] = token
         return join([token, own(number, self.iterations)])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from ..bytecode.model import Location
-from .terms import TRUE, Function, Scope, Term, var
+from .terms import TRUE, Function, Scope, Term, add, const, scale, var
 
 GRID_MAX: Final = 2**24 - 1
 """Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
@@ -150,7 +150,7 @@ class Site:
     ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
     ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic
     gave back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what
-    a compare-and-swap expects.  All three per lane.
+    a compare-and-swap expects.  All three per lane.  ``used``: something depends on what the access gave back.
     """
 
     number: int
@@ -170,6 +170,7 @@ class Site:
     value: Term | None = None
     argument: Term | None = None
     compare: Term | None = None
+    used: bool = True
 
     @property
     def origin(self) -> Origin:
@@ -205,6 +206,31 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopValue:
+    """A loop-carried integer for which no closed form was found: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
+
+    Terms hold ``rest + modulus * function(*context, k, *lanes)`` for ``v(k)``, k >= 1.  ``context``: the iteration
+    variables of the loops around.  ``entered``: the path that leads to the loop; ``handed_on``: where iteration k runs
+    and another may follow.  Meant for whoever can show what stays true from iteration to iteration.
+    """
+
+    function: Function
+    modulus: int
+    rest: int
+    context: tuple[Term, ...]
+    iteration: Term
+    lanes: tuple[Term, ...]
+    init: Term
+    next: Term
+    entered: Term
+    handed_on: Term
+
+    def at(self, function_value: Term) -> Term:
+        """v(k), given an application of ``function``."""
+        return add(scale(self.modulus, function_value), const(self.rest))
+
+
+@dataclass(frozen=True, slots=True)
 class AccessSummary:
     """All accesses and promises of one entry.
 
@@ -226,3 +252,4 @@ class AccessSummary:
     order_ops: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    loop_values: tuple[LoopValue, ...] = ()

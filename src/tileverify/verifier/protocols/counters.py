@@ -21,25 +21,16 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.summary import BID, GRID, Access, Origin, OriginKind
+from ...frontend.symbolic.summary import BID, GRID, Access, Origin
 from ...frontend.symbolic.terms import Kind, Scope, Term
-from ..contract import INT_BITS, Contract
+from ..contract import Contract
 from ..copies import OTHER, Copy
 from ..layout import IndexFootprint
-from ..meeting import Prepared, identity, may_share, meet
+from ..meeting import Prepared, identity, meet
+from ..obligations import block_axes
+from .arrays import Initial, initial_of, only_writers
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
-
-COVERING = ("device", "sys")
-"""Scopes that include every block of the launch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Initial:
-    """What a data fact of the contract says of the contents when the launch begins: ``low <= v0 < high``."""
-
-    low: Term
-    high: Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,50 +53,21 @@ class Counter:
     grounds: tuple[Ground, ...]
 
 
-def initial_of(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> Initial | None:
-    """The range of the elements that ``sites`` access, as integers in their signed reading.
-
-    An unsigned range below half of the type is the same in both readings; what is not is left out.
-    """
-    array = contract.arrays.get(origin.name)
-    if origin.kind is not OriginKind.PARAMETER or array is None:
-        return None
-    if INT_BITS.get(array.dtype) != 8 * origin.element_bytes:
-        return None
-    if not all(isinstance(each.place, IndexFootprint) for each in sites):
-        return None  # perhaps between two elements, of which no fact speaks
-    for data in contract.data:
-        if data.fact.kind == "range" and data.fact.array == origin.name:
-            assert data.low is not None
-            assert data.high is not None
-            alike = _within(data.low, data.high, 1 << (8 * origin.element_bytes - 1))
-            return Initial(data.low, data.high) if alike or array.dtype[0] == "i" else None
-    return None
-
-
-def _within(low: Term, high: Term, most: int) -> bool:
-    return low.low is not None and low.low >= 0 and high.high is not None and high.high <= most
-
-
 def find_counter(origin: Origin, sites: Sequence[Prepared], contract: Contract, ask: Asker) -> Counter | None:
     """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it."""
-    writers = [each for each in sites if each.site.writes and may_share(each.origin, origin, contract)]
-    steps = {_step(each) for each in writers}
-    if origin.kind not in (OriginKind.PARAMETER, OriginKind.GLOBAL) or len(steps) != 1 or None in steps:
-        return None
-    if any(each.origin.name != origin.name or each.origin.kind is not origin.kind for each in writers):
+    writers = only_writers(origin, sites, contract)
+    steps = {_step(each) for each in writers or ()}
+    if not writers or len(steps) != 1 or None in steps:
         return None
     (step,) = steps
     assert step is not None
-    if {each.site.footprint.element_bytes for each in writers} != {origin.element_bytes}:
-        return None
-    return _Analysis(origin, tuple(writers), step, sites, contract, ask).counter()
+    return _Analysis(origin, writers, step, initial_of(origin, sites, contract), contract, ask).counter()
 
 
 def _step(prepared: Prepared) -> int | None:
-    """The positive constant that a site adds, atomically for every block; ``None`` for anything else."""
+    """The positive constant that a site adds; ``None`` for anything else."""
     site = prepared.site
-    if site.access is not Access.ATOMIC or site.mode != "add" or site.scope not in COVERING or site.argument is None:
+    if site.access is not Access.ATOMIC or site.mode != "add" or site.argument is None:
         return None
     constant = site.argument.kind is Kind.CONST and site.argument.value > 0
     return site.argument.value if constant else None
@@ -116,15 +78,14 @@ class _Analysis:
     origin: Origin
     adds: tuple[Prepared, ...]
     step: int
-    sites: Sequence[Prepared]
+    initial: Initial | None
     contract: Contract
     ask: Asker
 
     def counter(self) -> Counter:
         bits = 8 * self.origin.element_bytes
         grounds: list[Ground] = []
-        users = [each for each in self.sites if each.origin.name == self.origin.name]
-        initial = initial_of(self.origin, users, self.contract)
+        initial = self.initial
         once = self._once()
         blocks, total = self._all_blocks(), None
         if once is not None:
@@ -205,7 +166,7 @@ class _Analysis:
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
         """
         copy = Copy("block", OTHER)
-        differ = t.or_(*(t.ne(bid, copy(bid)) for bid in BID))
+        differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         for rank, size in dict.fromkeys(self._ranks()):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
             questions: list[Ground] = [(own_instance(add, identity).guard, outside) for add in self.adds]

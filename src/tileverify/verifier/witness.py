@@ -97,10 +97,17 @@ class Search:
         return None if found is None else self._minimised(found, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
-        rooms = (
-            [tuple(self._room(tight=tight)) for tight in (True, False)] if self.varied else [tuple(self._possible())]
-        )
-        return next(filter(None, (self._first_in(room, confirm) for room in rooms)), None)
+        return next(filter(None, (self._first_in(room, confirm) for room in self._rooms())), None)
+
+    def _rooms(self) -> list[tuple[Term, ...]]:
+        """What is asked of the contents of arrays, in turn.
+
+        Values that cannot keep a distance make races of their own; bounds are hurt most where every value is taken.
+        """
+        if not self.varied:
+            return [tuple(self._possible())]
+        tight = (False,) if self.obligation.code in RACES else (True, False)
+        return [tuple(self._room(tight=each)) for each in tight]
 
     def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
         attempts = 0

@@ -26,6 +26,9 @@ MOST_VARIED: Final = 1 << 12
 FEWEST: Final = 3
 """Different contents that it takes to say that contents do not matter."""
 
+SPACIOUS: Final = 4
+"""Values for each element, where contents shall have room to keep a distance."""
+
 DRAWN: Final = 4
 """Contents that are drawn at random."""
 
@@ -181,15 +184,19 @@ def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]
 
 
 def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> Iterator[Term]:
-    """Sizes that leave contents some choice, and limits that are as ``tight`` as distinct values allow, or wider."""
+    """Sizes that leave contents some choice: several elements, and room to place them.
+
+    ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance.
+    """
     if not shape:
         return
     yield t.le(t.const(FEWEST), shape[0])
     yield from (t.le(t.ONE, size) for size in shape[1:])
+    count = t.product(shape)
     for data in facts:
         if data.low is not None and data.high is not None:
-            end = t.add(t.product(shape), data.low)
-            yield t.eq(end, data.high) if tight else t.lt(end, data.high)
+            values = t.sub(data.high, data.low)
+            yield t.eq(values, count) if tight else t.le(t.scale(SPACIOUS, count), values)
 
 
 def _various(count: int, allowed: Allowed) -> Iterator[list[int]]:

@@ -353,6 +353,37 @@ def _sum_by_last(a: Arrays, _: Values) -> Arrays:
     return {"parts": parts, "counter": np.array([len(parts)]), "out": parts.sum(dtype=np.int32)}
 
 
+def _sum_rows_by_last(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(len(a["x"]), -1, 64).sum(axis=2, dtype=np.int32)
+    return {"parts": parts, "counters": np.full(len(parts), parts.shape[1]), "out": parts.sum(axis=1, dtype=np.int32)}
+
+
+def _hand_over_in_two_steps(a: Arrays, _: Values) -> Arrays:
+    first, second = a["x"][:32], a["x"][32:]
+    out = np.resize(first + second, len(a["out"]))
+    return {"first": first, "second": second, "flag": np.array([2]), "out": out}
+
+
+def _look_back_by_status(a: Arrays, _: Values) -> Arrays:
+    sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32)
+    return {"aggregates": sums, "prefixes": sums.cumsum(dtype=np.int32), "status": np.full_like(sums, 2)}
+
+
+def _served(a: Arrays, _: Values) -> Arrays:
+    blocks = np.array([len(a["x"]) // 32])
+    return {"total": a["total"] + a["x"].sum(), "tickets": blocks, "served": blocks}
+
+
+def _fill_by_two_counters(a: Arrays, _: Values) -> Arrays:
+    tiles = len(a["out"]) // 64
+    return {"out": np.arange(len(a["out"])) // 128, "queue": np.full(2, tiles // 2)}
+
+
+def _add_rows_in_turn(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].shape[1] // 32
+    return {"totals": a["totals"] + a["x"].sum(axis=1), "turns": np.full(len(a["x"]), parts)}
+
+
 def _look_back(a: Arrays, _: Values) -> Arrays:
     sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32).cumsum(dtype=np.int32)
     return {"sums": sums, "ready": np.ones_like(sums)}
@@ -391,6 +422,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "add_one": lambda a, v: {"out": a["x"] + 1},
     "add_optional_bias": _add_optional_bias,
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
+    "add_rows_in_turn": _add_rows_in_turn,
+    "add_rows_locked": lambda a, v: {"totals": a["totals"] + a["x"].sum()},
+    "add_served": _served,
     "add_rows": lambda a, v: {"out": a["out"] + a["x"].sum(axis=0, dtype=np.int32)},
     "append": _append,
     "append_at": _append_at,
@@ -423,6 +457,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_queue": _by_ticket(8),
     "fill_by_signed_byte": _block_numbers(16),
     "fill_by_ticket": _by_ticket(0),
+    "fill_by_two_counters": _fill_by_two_counters,
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
     "fill_first_of_list": lambda a, v: {"xs[0]": np.arange(512) // 64},
@@ -445,6 +480,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "gather_unchecked": lambda a, v: {"out": a["x"][a["places"]]},
     "gray_code": _to_tiles(lambda i, n, v: i ^ i >> 1),
     "hand_over": _hand_over,
+    "hand_over_in_two_steps": _hand_over_in_two_steps,
     "hand_over_across_system": _hand_over,
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
@@ -453,6 +489,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "layer_norm": _layer_norm,
     "load_at_remainder": _load_at_remainder,
     "look_back": _look_back,
+    "look_back_by_status": _look_back_by_status,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "matmul": _product,
     "matmul_swizzled": _product,
@@ -513,6 +550,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_by_last": _sum_by_last,
+    "sum_rows_by_last": _sum_rows_by_last,
     "sum_past_and_append": _sum_past_and_append,
     "sum_prefixes": _sum_prefixes,
     "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
@@ -536,6 +574,7 @@ REFERENCES: Final[dict[str, Reference]] = {
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
 """Proved launches (label ids) that nothing is computed for, each with the reason."""
 
@@ -605,6 +644,13 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_ticket[one-block-for-each-tile]": Numbers({"N": 700}),
     "protocols/tickets.py::fill_by_queue[eight-blocks]": Numbers({"N": 700}),
     "protocols/turns.py::add_in_turn[up-to-8-blocks]": Numbers({"N": 160}),
+    "protocols/turns.py::add_rows_in_turn[up-to-8-parts]": Numbers({"M": 3, "S": 4}),
+    "protocols/last_block.py::sum_rows_by_last[up-to-8-parts]": Numbers({"M": 3, "S": 5}),
+    "protocols/hand_over.py::hand_over_in_two_steps[one-consumer-or-more]": Numbers({"C": 4}),
+    "protocols/lock.py::add_rows_locked[two-to-eight-blocks]": Numbers({"N": 160, "M": 3}),
+    "protocols/look_back.py::look_back_by_status[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/ticket_lock.py::add_served[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/tickets.py::fill_by_two_counters[as-many-even-as-odd]": Numbers({"N": 640}),
     "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),

@@ -2,6 +2,7 @@
 
     wrap_N(x) may be read as x under a guard g   iff   facts and g  imply  -2**(N-1) <= x < 2**(N-1)
 
+where the facts on index data count as well, for the values that x and g mention.
 Reading it so turns a question ``g and rest`` into one that every solution of the first also solves, so nothing
 broken is lost.  A wrap that is not discharged stays, exact.
 """
@@ -13,10 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import ListArgument
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.rendering import unsigned_reading
 from ..frontend.symbolic.summary import (
     BID,
     GRID,
     AccessSummary,
+    Footprint,
     Origin,
     OriginKind,
     PointerFootprint,
@@ -27,6 +30,7 @@ from ..frontend.symbolic.summary import (
 from ..frontend.symbolic.terms import Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
+from .data import data_facts
 from .layout import IndexFootprint, Place, place
 from .obligations import Prepared
 from .smt import Answer, Decides
@@ -34,16 +38,22 @@ from .smt import Answer, Decides
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of one summary; ``keep_wraps`` leaves all wraps as they are."""
+    """Applies one contract to the sites and promises of ``summary``; ``keep_wraps`` leaves all wraps as they are.
 
+    ``origins``: what pointers are derived from, in terms of the contract.
+    """
+
+    summary: AccessSummary
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
+    origins: Mapping[str, Origin] = field(init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
+        self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -55,9 +65,9 @@ class Preparer:
         return self._values.get(term)
 
     def site(self, site: Site) -> Prepared:
-        site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
-        located = place(site)
         guard = self._discharge_guard(self.term(site.guard))
+        site = replace(site, footprint=self._addressed(site.footprint, guard))
+        located = place(site)
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -66,6 +76,26 @@ class Preparer:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
         return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+
+    def _addressed(self, footprint: Footprint, guard: Term) -> Footprint:
+        """The footprint with its origin's size, and no wrap in its address that fits: strides must show as factors."""
+
+        def plain(address: Term) -> Term:
+            if self.keep_wraps or not _has_wrap(address):
+                return address
+            return t.transform(address, drop)
+
+        def drop(sub: Term) -> Term | None:
+            if sub.kind is not Kind.WRAP:
+                return None
+            value, inner = self.term(sub), sub.args[0]
+            fits = value is self.term(inner) if value.kind is not Kind.WRAP else self._fit_under(value, guard)
+            return inner if fits else None
+
+        origin = self._known(footprint.origin)
+        if isinstance(footprint, ViewFootprint):
+            return replace(footprint, origin=origin, base=plain(footprint.base))
+        return replace(footprint, origin=origin, offset=plain(footprint.offset))
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
@@ -84,30 +114,43 @@ class Preparer:
 
     # ------------------------------------------------------------------------------------------ wraps
     def _under(self, guard: Term) -> Callable[[Term], Term]:
-        return lambda term: self._discharge(term, (t.TRUE, guard))
+        return lambda term: self._discharge(term, guard)
 
     def _discharge_guard(self, guard: Term) -> Term:
-        """A guard may be discharged under itself, because it is only ever asserted, never denied."""
-        return self._discharge(guard, (t.TRUE, guard))
+        """A guard may be discharged under itself, because it is only ever asserted, never denied.
 
-    def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
-        """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
+        That the numbers fit, which it said by way of their readings, is then said as it is.
+        """
+        said: list[Term] = []
+        return t.and_(self._discharge(guard, guard, said), *said)
+
+    def _discharge(self, term: Term, guard: Term, said: list[Term] | None = None) -> Term:
+        """Drop the wraps of ``term`` that fit under ``guard``, innermost first, and unsigned readings likewise.
+
+        ``said`` takes what the guard was needed for.
+        """
         if self.keep_wraps or not _has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
-            if sub.kind is Kind.WRAP and any(self._fit(sub, guard) for guard in dict.fromkeys(guards)):
-                return sub.args[0]
-            return None
+            reading = (0, sub.args[0]) if sub.kind is Kind.WRAP else unsigned_reading(sub)
+            if reading is None or not self._fit_under(sub, guard):
+                return None
+            if said is not None and not self._fit(sub, t.TRUE):
+                said.append(t.not_(_outside(sub)))
+            return reading[1]
 
         return t.transform(term, drop)
+
+    def _fit_under(self, wrapped: Term, guard: Term) -> bool:
+        """Whether the value fits, always or where ``guard`` holds."""
+        return any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard)))
 
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
         if key not in self._fits:
-            inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
-            outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
-            result = self.decider.decide([outside, guard])
+            question = (_outside(wrapped), guard)
+            result = self.decider.decide([*question, *data_facts(question, self.contract, self.origins)])
             self._fits[key] = result.answer is Answer.UNSATISFIABLE
         return self._fits[key]
 
@@ -151,7 +194,19 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
 
 
 def _has_wrap(term: Term) -> bool:
-    return any(sub.kind is Kind.WRAP for sub in t.postorder(term))
+    return any(sub.kind is Kind.WRAP or unsigned_reading(sub) is not None for sub in t.postorder(term))
+
+
+def _outside(read: Term) -> Term:
+    """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
+    if read.kind is Kind.WRAP:
+        (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1
+    else:
+        reading = unsigned_reading(read)
+        assert reading is not None
+        (bits, inner), low = reading, 0
+        high = 1 << bits
+    return t.or_(t.lt(inner, t.const(low)), t.le(t.const(high), inner))
 
 
 def _map_footprint(
@@ -193,7 +248,3 @@ def map_origin(origin: Origin, f: Callable[[Term], Term]) -> Origin:
         extent=None if origin.extent is None else f(origin.extent),
         index=None if origin.index is None else f(origin.index),
     )
-
-
-def stable_origins(summary: AccessSummary, preparer: Preparer) -> Mapping[str, Origin]:
-    return {name: map_origin(origin, preparer.term) for name, origin in summary.origins.items()}

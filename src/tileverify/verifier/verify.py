@@ -33,7 +33,7 @@ from .clauses import (
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
 from .obligations import Obligation, every_obligation, place_terms, promise, within_index_spaces
-from .prepare import Preparer, contract_values, launch_facts, stable_origins
+from .prepare import Preparer, contract_values, launch_facts
 from .simplify import plainly_satisfiable, simplify
 from .smt import Answer, Decider, Limits
 from .widening import Level, fewest, free_text, holds, levels, mined
@@ -182,7 +182,7 @@ class _Verification:
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.contract, self._decider, keep_wraps=True)
+        plain = Preparer(self.summary, self.contract, self._decider, keep_wraps=True)
         sites = [plain.site(site) for site in self.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.summary.promises]
         for each in asked:
@@ -241,11 +241,11 @@ class _Verification:
 
     # ------------------------------------------------------------------------------------ preparation
     def _prepare(self) -> None:
-        preparer = Preparer(self.contract, self._decider)
+        preparer = Preparer(self.summary, self.contract, self._decider)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
-        self._origins = stable_origins(self.summary, preparer)
+        self._origins = preparer.origins
 
     def _obligations(self) -> Iterator[Obligation]:
         return every_obligation(self._sites, self._promises, self.contract)

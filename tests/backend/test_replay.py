@@ -101,8 +101,16 @@ def test_release_and_acquire_order_the_last_block() -> None:
     relaxed = confirmed("last_block_relaxed", concrete, claim("TV102"))
     assert relaxed.array == "parts"
     assert relaxed.replayed_by.endswith("before block_b")
-    crowd = launch((3, 1, 1), parts=array("f32", 3), counter=array("i32", 1, fill=1), out=array("f32", 2))
+    crowd = launch((3, 1, 1), parts=array("f32", 3), counter=array("i32", 1), out=array("f32", 2))
     assert codes_shown("last_block", crowd) == []
+
+
+def test_a_count_that_starts_too_high_shows_in_the_whole_launch() -> None:
+    """The second block to count takes itself for the last one; which two race depends on the third."""
+    crowd = launch((3, 1, 1), parts=array("f32", 3), counter=array("i32", 1, fill=1), out=array("f32", 2))
+    found = confirmed("last_block", crowd, claim("TV102"))
+    assert found.array == "parts"
+    assert "the other blocks" in found.replayed_by
 
 
 # ------------------------------------------------------------------------------------------ in one block

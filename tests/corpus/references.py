@@ -127,6 +127,18 @@ def _clear_first_half(a: Arrays, _: Values) -> Arrays:
     return {"out": np.where(np.arange(256) < 128, 0, a["out"])}
 
 
+def _last_round(tiles: int) -> Reference:
+    """Round k writes k into the tile of 64 whose number among a block's own is ``k mod tiles``; 0: a row of tiles."""
+
+    def reference(a: Arrays, v: Values) -> Arrays:
+        own = tiles or -(-a["out"].shape[-1] // 64)
+        tile = np.arange(a["out"].shape[-1]) // 64 % own
+        last = v["rounds"] - 1 - (v["rounds"] - 1 - tile) % own
+        return {"out": np.where(last >= 0, last, a["out"])}
+
+    return reference
+
+
 def _attention(a: Arrays, v: Values) -> Arrays:
     query, key, value = a["Q"], np.repeat(a["K"], 4, axis=1), np.repeat(a["V"], 4, axis=1)
     scores = query @ key.swapaxes(2, 3) * v["scale"]
@@ -528,6 +540,11 @@ REFERENCES: Final[dict[str, Reference]] = {
     "reverse_in_scratch": lambda a, v: {"out": a["x"].reshape(-1, 64)[:, ::-1].reshape(-1)},
     "reverse_rows": lambda a, v: {"out": a["x"][:, ::-1]},
     "reverse_tiles": _reverse_tiles,
+    "ring_of_three": _last_round(3),
+    "swapped_buffers": _last_round(2),
+    "cursor": _last_round(0),
+    "double_by_stride": lambda a, v: {"x": a["x"] * 2},
+    "fill_by_bytes": lambda a, v: {"out": np.arange(len(a["out"])) // 16 % 8},
     "rope": _rope,
     "rotate": _to_tiles(lambda i, n, v: (i - v["distance"]) % n),
     "rotate_bits": _to_tiles(lambda i, n, v: i >> 1 | (i & 1) << 3),
@@ -659,6 +676,11 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_ticket[one-block-for-each-tile]": Numbers({"N": 700}),
     "protocols/tickets.py::fill_by_queue[eight-blocks]": Numbers({"N": 700}),
     "protocols/turns.py::add_in_turn[up-to-8-blocks]": Numbers({"N": 160}),
+    "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
+    "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
+    "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),
+    "loops/while_stride.py::double_by_stride[any-grid]": Numbers({"N": 1000}, grid=(3, 1, 1)),
+    "loops/while_stride.py::fill_by_bytes[limit-a-step-inside-a-byte]": Numbers({"N": 1900}),
     "race_free/axpy.py::axpy[any-size]": Numbers({"N": 1300, "alpha": 0.75}),
     "race_free/axpy.py::axpy[one-million]": Numbers({"alpha": -1.5}),
     "race_free/batched_matmul.py::batched_matmul[any-size]": Numbers({"Q": 3, "M": 100, "N": 72, "K": 136}),

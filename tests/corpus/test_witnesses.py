@@ -132,8 +132,17 @@ def smaller(unit: KernelUnit, witness: Witness) -> Iterator[ConcreteLaunch]:
             continue
         for grid in grids(unit, witness.grid):
             launch = launch_of(unit.launch, numbers, grid)
-            if launch is not None and prod(launch.grid) <= prod(witness.grid):
+            if launch is not None and prod(launch.grid) <= prod(witness.grid) and not same_numbers(launch, witness):
                 yield launch
+
+
+def same_numbers(launch: ConcreteLaunch, witness: Witness) -> bool:
+    """Whether a launch is the witness' own: a scalar that the contract ties to sizes has no number of its own."""
+    shapes = {name: array.shape for name, array in launch.arrays.items()}
+    own = claim_from_json(witness.launch)[0] if witness.launch is not None else launch
+    return (launch.grid, launch.scalars) == (own.grid, own.scalars) and shapes == {
+        name: array.shape for name, array in own.arrays.items()
+    }
 
 
 def nth(choices: Mapping[str, range], place: int) -> dict[str, int]:

@@ -20,7 +20,7 @@ from tileverify.frontend.symbolic import lanes, loops, machine, views
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import BID, Access
 from tileverify.frontend.symbolic.terms import Scope, Sort, Term
-from tileverify.verifier import data, obligations, prepare, verify
+from tileverify.verifier import data, meeting, obligations, prepare, verify
 from tileverify.verifier.contract import Contract
 from tileverify.verifier.smt import Answer, Decider
 
@@ -103,7 +103,7 @@ def believed(patch: Patch, code: str) -> None:
 @sabotage
 def tokens_order_everything(patch: Patch) -> None:
     """Every access of a block waits for every other one."""
-    patch.setattr(obligations, "_awaited", lambda *sites, **copies: t.TRUE)
+    patch.setattr(obligations, "awaited", lambda *sites, **copies: t.TRUE)
 
 
 @sabotage
@@ -180,8 +180,8 @@ def overlap_ignored(patch: Patch) -> None:
 @sabotage
 def stores_have_one_byte(patch: Patch) -> None:
     """Of an element at a computed address only the first byte counts."""
-    whole = obligations._bytes
-    patch.setattr(obligations, "_bytes", lambda prepared: replace(whole(prepared), size=1))
+    whole = meeting._bytes
+    patch.setattr(meeting, "_bytes", lambda prepared: replace(whole(prepared), size=1))
 
 
 # ---------------------------------------------------------------------------------------------- footprints

@@ -142,12 +142,14 @@ def test_duplicate_lanes_of_one_store() -> None:
 def test_unmasked_scatter_needs_room() -> None:
     element = t.add(t.mul(X, t.const(1024)), LANE)
     site = pointer_site(1, Access.WRITE, OUT, t.scale(4, element), t.TRUE, lanes(1024))
-    launch = spec({"out": ("N",)}, (cdiv("N", 1024),))
-    assert codes(outcome(launch, site, replay=Witnesses())) == {"TV302"}
-    exact = spec(
-        {"out": ("N",)}, (cdiv("N", 1024),), requires=(Apply("==", (Apply("%", (Name("N"), Number(1024))), Number(0))),)
-    )
-    assert outcome(exact, site).verdict is Verdict.PROVED
+    whole = Apply("==", (Apply("%", (Name("N"), Number(1024))), Number(0)))
+    ragged = Apply("==", (Apply("%", (Name("N"), Number(1024))), Number(1)))
+    exact = outcome(spec({"out": ("N",)}, (cdiv("N", 1024),), requires=(whole,)), site)
+    assert (exact.verdict, exact.requires) == (Verdict.PROVED, ())
+    never_room = spec({"out": ("N",)}, (cdiv("N", 1024),), requires=(ragged,))
+    assert codes(outcome(never_room, site, replay=Witnesses())) == {"TV302"}
+    some_room = outcome(spec({"out": ("N",)}, (cdiv("N", 1024),)), site, replay=Witnesses())
+    assert (some_room.verdict, some_room.requires) == (Verdict.PROVED, ("N % 1024 == 0",))
 
 
 # ---------------------------------------------------------------------------------------- reads, atomics

@@ -27,11 +27,11 @@ P = t.var("p", Scope.LAUNCH, -(2**31), 2**31 - 1)
         (t.eq(t.minimum(M, N), t.floordiv(M, N)), "M // N == min(M, N)"),
         (
             t.le(GRID[0], t.ceildiv(t.unsigned(16, t.wrap(16, N)), t.const(128))),
-            "grid.x <= cdiv(((N + 32768) % 65536 - 32768) % 65536, 128)",
+            "grid.x <= cdiv(((N + 32768) % 2 ** 16 - 32768) % 2 ** 16, 128)",
         ),
         (t.iff(t.eq(M, t.ZERO), t.lt(N, M)), "N < M and M == 0 or M <= N and M != 0"),
         (t.not_(t.iff(t.eq(M, t.ZERO), t.lt(N, M))), "N < M and M != 0 or M <= N and M == 0"),
-        (t.lt(t.wrap(32, t.mul(M, N)), N), "(M * N + 2147483648) % 4294967296 - 2147483648 < N"),
+        (t.lt(t.wrap(32, t.mul(M, N)), N), "(M * N + 2 ** 31) % 2 ** 32 - 2 ** 31 < N"),
     ],
 )
 def test_text(condition: Term, text: str) -> None:

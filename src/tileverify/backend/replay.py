@@ -3,7 +3,8 @@
 The two blocks of a claim run *apart*, each from the initial memory, unseen by each other and by every other block:
 an execution in which both go on at once.  What atomics return is then open, and a claim that depends on it is not
 confirmed that way; for entries with atomics the blocks therefore also run one after the other, in both orders, on one
-memory.  Other blocks of the grid never run: what a block does before any of them starts, it may do.
+memory.  Other blocks of the grid do not run: what a block does before any of them starts, it may do.  Blocks that wait
+for others need them: last, small launches run whole (`whole_launch`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from .interpreter.machine import Turn
 from .outside import OutsideWatch
 from .shared_elements import Named, box, name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
+from .whole_launch import whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
 """Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
@@ -125,15 +127,30 @@ class Replayer:
                 return self._find_race(bound.image, schedule, launch, claim, budget)
             except NotConfirmed as failure:
                 reasons.append(str(failure))
+        if self._synchronises:
+            bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
+            for run in whole_runs(bind, launch.grid, claim, budget):
+                schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
+                try:
+                    seen = self._pick(bound.image, _claimed_first(run.conflicts, claim), schedule, launch, claim)
+                except NotConfirmed as failure:
+                    reasons.append(str(failure))
+                else:
+                    return replace(seen, values=lambda: None)
         raise NotConfirmed("; ".join(dict.fromkeys(reasons)))
+
+    @property
+    def _synchronises(self) -> bool:
+        """Something but races carries values from one block to another."""
+        return any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
 
     def _schedules(
         self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget
     ) -> Iterator[Schedule]:
         first, second = (_run(bound, launch, Memory(bound.image), block, budget, apart=True) for block in (a, b))
         yield Schedule(first, second, False, f"{NAME}, each block from the initial memory")
-        if not any(op.attributes.get("ord", "weak") != "weak" for op in self._loops):
-            return  # nothing but races carries a value from one block to the other
+        if not self._synchronises:
+            return
         for one, other, text in ((a, b, "block_a before block_b"), (b, a, "block_b before block_a")):
             memory = Memory(bound.image)
             first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))

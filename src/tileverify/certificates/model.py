@@ -72,7 +72,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Proved:
     """An obligation and its proof: the question that decides it, and those that show which machine integers do not
-    wrap in it.  ``places``, ``question`` and ``wraps`` are positions in the certificate's tables."""
+    wrap in it and what holds of the values of its atomics (all in ``wraps``).  ``places``, ``question`` and ``wraps``
+    are positions in the certificate's tables."""
 
     code: str
     level: str

@@ -6,9 +6,9 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
 
 
-def expand(term: Term) -> Term:
+def expand(term: Term, memo: dict[Term, Term] | None = None) -> Term:
     """Rewrite truncated division and variable remainders into floor division (the solver sees one division)."""
-    return t.transform(term, _expand)
+    return t.transform(term, _expand, memo)
 
 
 def _expand(term: Term) -> Term | None:

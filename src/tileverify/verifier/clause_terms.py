@@ -28,6 +28,11 @@ def clause_terms(texts: Sequence[str], summary: AccessSummary, launch: LaunchSpe
         meaning = contract.values.get(leaf, leaf)
         if names.setdefault(leaf.symbol.name, meaning) is not meaning:
             names[leaf.symbol.name] = None  # two variables of one name: the text does not say which
+    return clause_terms_of(texts, names)
+
+
+def clause_terms_of(texts: Sequence[str], names: Mapping[str, Term | None]) -> tuple[Term, ...]:
+    """The same, where ``names`` gives the terms that names stand for, and ``None`` for those that are not clear."""
     return tuple(_clause(text, names) for text in texts)
 
 
@@ -56,6 +61,9 @@ def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Te
             if leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH:
                 yield leaf
 
+
+LARGEST_EXPONENT: Final = 64
+"""Of numbers in clauses, ``2**31`` and the like."""
 
 _ARITHMETIC: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
     "+": t.add,
@@ -100,6 +108,8 @@ def _number(expression: Expression, names: Mapping[str, Term | None]) -> Term:
             return t.ite(known, t.ONE, t.ZERO) if known.sort is Sort.BOOL else known
         case Apply("neg", (arg,)):
             return t.neg(_number(arg, names))
+        case Apply("**", (Number(base), Number(exponent))) if 0 <= exponent <= LARGEST_EXPONENT:
+            return t.const(base**exponent)
         case Apply(op, args) if op in _ARITHMETIC:
             return reduce(_ARITHMETIC[op], (_number(arg, names) for arg in args))
     raise SpecError(f"the operator '{expression.op}' has no place in a clause")

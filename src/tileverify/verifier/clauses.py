@@ -7,13 +7,15 @@ ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, OriginKind, ViewFootprint
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .obligations import Obligation, Prepared
+from .copies import OTHER, Copy
+from .meeting import Prepared
+from .obligations import Obligation
 from .wording import clause_text
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
@@ -38,14 +40,6 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
         yield from spoken(t.not_(t.and_(*conditions)))
 
 
-def grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """Candidates for a launch without a grid, weakest first."""
-    del conditions  # the candidates follow from the accesses alone
-    yield from index_space_clauses(obligation)
-    for axis in (2, 1):
-        yield _single(axis)
-
-
 def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
     """No more blocks than tiles, along an axis of the grid that is a tile index."""
     site = obligation.first
@@ -53,12 +47,6 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 yield from spoken(t.le(GRID[BID.index(index)], space))
-
-
-def all_grid_clauses(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
-    """The same, and ``grid.x == 1``: only for what the others could not close, because kernels use x."""
-    yield from grid_clauses(obligation, conditions)
-    yield _single(0)
 
 
 def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:
@@ -101,6 +89,28 @@ def spoken(condition: Term) -> Iterator[Clause]:
 
 def _single(axis: int) -> Clause:
     return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
+    """What a clause makes a constant: an axis of one block, and the number of that block in both copies."""
+    for bid, axis in zip(BID, GRID, strict=True):
+        if clause.condition is t.eq(axis, t.ONE):
+            yield axis, t.ONE
+            yield bid, t.ZERO
+            yield Copy("block", OTHER)(bid), t.ZERO
+
+
+def related(clauses: Sequence[Clause], clause: Clause, facts: Iterable[Term]) -> list[Clause]:
+    """Those of ``clauses`` that may have to do with ``clause``: joined to it by variables, facts and clauses."""
+    reached, before = clause.condition.free, frozenset[Term]()
+    apart = [term.free for term in (*facts, *(other.condition for other in clauses))]
+    while reached != before:
+        before = reached
+        reached = reached.union(*(free for free in apart if free & reached))
+        apart = [free for free in apart if not free <= reached]
+    # Equal arguments would join functions that share no variable.
+    everything = any(leaf.kind is Kind.APPLY for leaf in reached)
+    return [other for other in clauses if everything or other.condition.free & reached]
 
 
 def launch_only(term: Term) -> bool:

@@ -16,7 +16,8 @@ from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
 from .contract import INT_BITS, Contract, array_layout, described_word, list_length, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
-from .obligations import Obligation, overlap_distance
+from .meeting import overlap_distance
+from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Model
 
@@ -133,7 +134,12 @@ class _Builder:
             if function.array == name and function.name == name and len(arguments) == len(strides)
         }
         allocation, offset = self._allocation(name)
-        return ConcreteArray(array.dtype, shape, strides, contents, allocation=allocation, byte_offset=offset)
+        return ConcreteArray(array.dtype, shape, strides, contents, self._fill(name), allocation, offset)
+
+    def _fill(self, name: str) -> int:
+        """What elements hold that the model does not mention: the least that the contract's range allows."""
+        lows = (data.low for data in self.contract.data if data.fact.kind == "range" and data.fact.array == name)
+        return next((self.number(low) for low in lows if low is not None), 0)
 
     def _allocation(self, name: str) -> tuple[str, int]:
         """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""

@@ -6,16 +6,17 @@ load gives elsewhere is not the array's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Final
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import Origin
+from ..frontend.symbolic.summary import LoopValue, Origin
 from ..frontend.symbolic.terms import Function, Kind, Scope, Term
 from .contract import INT_BITS, Contract, DataTerm
+from .smt import Decides, Result
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -41,6 +42,19 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
             arrays = [array for array in loaded if array is not None]
             if len(arrays) == len(names):
                 yield from _INSTANCES[data.fact.kind](data, *arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Informed:
+    """Whoever answers questions, told what the contract says of the index data that a question mentions."""
+
+    decider: Decides
+    contract: Contract
+    origins: Mapping[str, Origin]
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        wanted = tuple(conditions)
+        return self.decider.decide((*wanted, *data_facts(wanted, self.contract, self.origins)), twins=twins)
 
 
 def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
@@ -247,12 +261,30 @@ WIDE_SPACING = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 
-def computed_addresses(terms: Iterable[Term]) -> bool:
-    """Whether an address depends on values that the block computes from data (trip counts of loops aside)."""
-    return any(
-        leaf.kind is Kind.APPLY
-        and leaf.function.scope in (Scope.BLOCK, Scope.ITERATION)
-        and not leaf.function.name.startswith(("trips", "last"))
-        for term in terms
-        for leaf in term.free
-    )
+def computed_addresses(
+    terms: Iterable[Term], loop_values: Iterable[LoopValue] = (), known: Container[str] = ()
+) -> bool:
+    """Whether an address depends on values that the block computes from data.
+
+    When loops end does not count, nor do ``known`` functions; ``loop_values`` are what they are made of.
+    """
+    by_function = {value.function: value for value in loop_values}
+    left, seen = list(terms), set()
+    while left:
+        for leaf in left.pop().free:
+            if leaf.kind is Kind.APPLY and leaf.function not in seen:
+                seen.add(leaf.function)
+                value = by_function.get(leaf.function)
+                if value is not None:
+                    left += [value.init, value.next]
+                elif (
+                    leaf.function.scope is not Scope.LAUNCH
+                    and not leaf.function.name.startswith(_OF_LOOPS)
+                    and leaf.function.name not in known
+                ):
+                    return True
+    return False
+
+
+_OF_LOOPS = ("trips", "last", "overflow")
+"""Functions that say when loops end."""

@@ -19,6 +19,7 @@ from .contract import Contract, build_contract
 from .data import data_facts
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
+from .protocols import Protocols
 from .simplify import Simplified, simplify
 from .smt import Answer, Decides, Merge, Proof, Result, as_merged
 
@@ -27,8 +28,9 @@ from .smt import Answer, Decides, Merge, Proof, Result, as_merged
 class Step:
     """An obligation and where its proof stands: ``question`` and ``wraps`` are positions in the derivation's questions.
 
-    ``wraps`` let the conditions be read without the wraps of machine integers.  A ``structural`` obligation was decided
-    without a solver; its question is the same obligation for a solver, and may be out of reach.
+    ``wraps`` let the conditions be read without the wraps of machine integers, and with what synchronisation adds.  A
+    ``structural`` obligation was decided without a solver; its question is the same obligation for a solver, and may be
+    out of reach.
     """
 
     obligation: Obligation
@@ -86,9 +88,12 @@ class _Walk:
         self.origins = Preparer(summary, contract, ledger).origins
 
     def steps(self) -> Iterator[Step]:
-        for obligation in every_obligation(self.sites, self.promises, self.contract):
+        protocols = Protocols(self.sites, self.contract, self.ledger)
+        for obligation in map(protocols.explained, every_obligation(self.sites, self.promises, self.contract)):
             if obligation.blocked is not None:
                 raise Underivable(obligation)
+            self.ledger.taken()
+            grounds = self._grounds_of(obligation)
             simple = simplify(obligation.conditions, self.known)
             # As it is, so that nobody has to believe the simplification; simplified where that is out of reach.
             if not any(self._decided(each, obligation) for each in _variants(obligation, simple)):
@@ -96,7 +101,14 @@ class _Walk:
                     raise Underivable(obligation)
                 self.ledger.keep(self._asked(obligation.conditions))
             (question,) = self.ledger.taken()
-            yield Step(obligation, simple is None, question, self._wraps_of(obligation))
+            yield Step(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
+
+    def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
+        """The questions whose answers let the obligation's conditions say more than its accesses do."""
+        for ground in obligation.grounds:
+            if self.ledger.decide(ground).answer is not Answer.UNSATISFIABLE:
+                raise Underivable(obligation)
+        return self.ledger.taken()
 
     def _decided(self, conditions: Sequence[Term], obligation: Obligation) -> bool:
         asked = self._asked(conditions)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import assert_never
+from collections.abc import Callable
+from typing import Protocol, assert_never
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Function, Kind, Term
@@ -11,24 +11,29 @@ from ..frontend.symbolic.terms import Function, Kind, Term
 Value = int | bool
 
 
+class Values(Protocol):
+    """What each variable is."""
+
+    def __getitem__(self, variable: Term, /) -> Value: ...
+
+
 def evaluate(
     term: Term,
-    variables: Mapping[Term, Value],
+    variables: Values,
     functions: Callable[[Function, tuple[Value, ...]], Value] | None = None,
     memo: dict[Term, Value] | None = None,
 ) -> Value:
     """The value of ``term``; a missing variable is a `KeyError`, a division by zero a `ZeroDivisionError`."""
     done: dict[Term, Value] = {} if memo is None else memo
-    for sub in t.postorder(term):
-        if sub not in done:
-            done[sub] = _evaluate(sub, tuple(done[a] for a in sub.args), variables, functions)
+    for sub in t.postorder(term, done):
+        done[sub] = _evaluate(sub, tuple([done[a] for a in sub.args]), variables, functions)
     return done[term]
 
 
 def _evaluate(  # noqa: C901  one case per kind of term
     term: Term,
     a: tuple[Value, ...],
-    variables: Mapping[Term, Value],
+    variables: Values,
     functions: Callable[[Function, tuple[Value, ...]], Value] | None,
 ) -> Value:
     match term.kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..frontend.bytecode.model import Location
@@ -102,15 +103,20 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
         return "TV901", f"the address depends on the contents of {names}", tuple(facts)
     if unknown:
         return "TV904", "the arithmetic is out of the solver's reach", ()
-    if _reads_own_data(conditions):
+    own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
+    if any(not _OF_LOOPS.match(name) for name in own):
         return "TV901", "the address or the path depends on data that the kernel computes or writes itself", ()
+    if own:
+        return "TV904", "no invariant was found for a loop whose end or values are not known in advance", ()
     return "TV904", "the solver found a candidate, but no replay confirmed it", ()
 
 
-def _reads_own_data(conditions: tuple[Term, ...]) -> bool:
-    return any(
-        leaf.kind is t.Kind.APPLY and leaf.function.scope is t.Scope.BLOCK for c in conditions for leaf in c.free
-    )
+_OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")
+"""Functions that stand for what loops hand on, and for when they end."""
+
+
+def _is_of_block(leaf: Term) -> bool:
+    return leaf.kind is t.Kind.APPLY and leaf.function.scope is t.Scope.BLOCK
 
 
 def _data_hints(obligation: Obligation, arrays: list[str]) -> Iterator[Hint]:

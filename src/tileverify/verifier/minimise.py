@@ -104,7 +104,7 @@ class Minimiser(Generic[Witnessed]):
         if self.questions <= 0 or self.replays <= 0:
             return None
         self.questions -= 1
-        result = self.decider.decide([*self._held, *conditions])
+        result = self.decider.decide([*self._held, *conditions], model=True)
         return result.model if result.answer is Answer.SATISFIABLE else None
 
     def _confirmed(self, model: Model) -> bool:

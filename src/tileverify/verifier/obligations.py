@@ -8,7 +8,7 @@ model" (conflicts, scopes, token order).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from ..frontend.symbolic import terms as t
@@ -22,12 +22,12 @@ from ..frontend.symbolic.summary import (
     Promise,
     Site,
     ViewFootprint,
-    earlier,
 )
 from ..frontend.symbolic.terms import Kind, Term
 from .contract import Contract, extent
 from .copies import OTHER, Copy, Renaming
-from .layout import ByteFootprint, IndexFootprint, Place
+from .layout import IndexFootprint, Place
+from .meeting import Prepared, awaited, identity, may_share, meet, place_terms, renamed, touches
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Obligation:
     """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
 
     ``level`` says what the second copy is: ``block``, ``instance`` (same block), ``lane``, or "" for one copy.
-    ``blocked``: why no question can be asked (a TV9xx code and text).
+    ``blocked``: why no question can be asked (a TV9xx code and text).  ``grounds``: conditions that some of
+    ``conditions`` rest on, each set of which contradicts what every launch satisfies (see `protocols`).
     """
 
     code: str
@@ -47,20 +48,7 @@ class Obligation:
     twins: tuple[tuple[Term, Term], ...] = ()
     blocked: tuple[str, str] | None = None
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A site whose terms speak of the contract: sizes replaced, wraps discharged where they were shown to fit."""
-
-    site: Site
-    guard: Term
-    place: Place
-    waits: dict[int, Term]
-
-    @property
-    def origin(self) -> Origin:
-        return self.place.origin
+    grounds: tuple[tuple[Term, ...], ...] = ()
 
 
 def every_obligation(
@@ -100,13 +88,29 @@ def bounds(prepared: Prepared) -> Iterator[Obligation]:
 def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]) -> Iterator[Term]:
     """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
     copy = Copy(obligation.level or "lane", OTHER)
-    sides: list[tuple[Site | None, Renaming]] = [(obligation.first, _identity), (obligation.second, copy)]
+    sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
     for site, rename in sides if obligation.second is not None else ():
         footprint = prepared[site.number].site.footprint if site is not None else None
         if isinstance(footprint, ViewFootprint):
             for index, space in zip(footprint.index, footprint.index_space, strict=True):
                 if space is not None:
                     yield rename(t.lt(index, space))
+
+
+def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: Contract) -> Iterator[Term]:
+    """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
+    keeping the kernel from its work."""
+    if obligation.promise is not None:
+        yield obligation.promise.guard
+    if obligation.first is not None:
+        first = prepared[obligation.first.number]
+        yield from (first.guard, touches(first.place))
+    if obligation.second is not None:
+        copy = Copy(obligation.level, OTHER)
+        second = renamed(prepared[obligation.second.number], copy)
+        yield from (second.guard, touches(second.place))
+        if obligation.level == "block":
+            yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
 
 
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
@@ -165,9 +169,9 @@ def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
         return
     copy = Copy("lane", OTHER)
     differ = t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
-    other = _renamed(prepared, copy)
-    meet = _meet(prepared, other, contract, lanes_matter=True)
-    yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, meet), "lane", copy)
+    other = renamed(prepared, copy)
+    common = meet(prepared, other, contract, lanes_matter=True)
+    yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
 
 
 # ------------------------------------------------------------------------------------------ access pairs
@@ -193,17 +197,17 @@ def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Ite
     code = conflict_code(first.site, second.site)
     if code is None or _private(first.origin) or _private(second.origin):
         return
-    if not _may_share(first.origin, second.origin, contract):
+    if not may_share(first.origin, second.origin, contract):
         return
     blocked = _unknown_origin(first, second)
     if blocked:
         yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
         return
     copy = Copy("block", OTHER)
-    other = _renamed(second, copy)
+    other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
-    meet = _meet(first, other, contract)
-    conditions = (first.guard, other.guard, differ, meet)
+    common = meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, common)
     yield _pair(code, first, second, conditions, "block", copy)
 
 
@@ -221,60 +225,27 @@ def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Itera
         return
     if a is b and not a.loops:
         return
-    if not _may_share(first.origin, second.origin, contract):
+    if not may_share(first.origin, second.origin, contract):
         return
     blocked = _unknown_origin(first, second)
     if blocked:
         yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
         return
     copy = Copy("instance", OTHER)
-    other = _renamed(second, copy)
+    other = renamed(second, copy)
     # another dynamic instance: a different access, or the same one in another iteration
     differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
     unordered = t.and_(
-        t.not_(_awaited(first, by=second, own=_identity, other=copy)),
-        t.not_(_awaited(second, by=first, own=copy, other=_identity)),
+        t.not_(awaited(first, by=second, own=identity, other=copy)),
+        t.not_(awaited(second, by=first, own=copy, other=identity)),
     )
-    meet = _meet(first, other, contract)
-    conditions = (first.guard, other.guard, differ, meet, unordered)
+    common = meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, common, unordered)
     yield _pair("TV201", first, second, conditions, "instance", copy)
 
 
-def _identity(term: Term) -> Term:
-    return term
-
-
-def _awaited(earlier_site: Prepared, *, by: Prepared, own: Renaming, other: Renaming) -> Term:
-    """Whether the instance of ``by`` waits for the instance of ``earlier_site``.
-
-    ``own`` renames the variables of ``earlier_site``'s instance, ``other`` those of ``by``'s.
-    """
-    condition = by.waits.get(earlier_site.site.number)
-    if condition is None:
-        return t.FALSE
-    # First the awaiting side (its variables are plain in the condition), then the awaited one's `earlier(k)`.
-    shielded = {
-        earlier(loop.iteration): t.var(f"awaited({loop.iteration.symbol.name})", t.Scope.LAUNCH)
-        for loop in earlier_site.site.loops
-    }
-    renamed = other(t.substitute(condition, shielded))
-    back = {shielded[earlier(loop.iteration)]: own(loop.iteration) for loop in earlier_site.site.loops}
-    return t.substitute(renamed, back)
-
-
-# ----------------------------------------------------------------------------------------------- meeting
 def _private(origin: Origin) -> bool:
     return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
-
-
-def _may_share(a: Origin, b: Origin, contract: Contract) -> bool:
-    """Whether two origins may be the same memory."""
-    if a.name == b.name and a.kind is b.kind:
-        return True
-    if OriginKind.UNKNOWN in (a.kind, b.kind):
-        # An address of unknown origin may point anywhere but into a block's own allocation.
-        return OriginKind.LOCAL not in (a.kind, b.kind)
-    return contract.may_overlap(a.name, b.name) or contract.is_same(a.name, b.name)
 
 
 def _unknown_origin(first: Prepared, second: Prepared) -> tuple[str, str] | None:
@@ -284,86 +255,6 @@ def _unknown_origin(first: Prepared, second: Prepared) -> tuple[str, str] | None
         if prepared.origin.kind is OriginKind.LIST_ELEMENT:
             return "TV906", f"whether the arrays of the list `{prepared.origin.name}` overlap is not known"
     return None
-
-
-def _meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter: bool = False) -> Term:
-    """Both footprints touch one byte (``second`` is already renamed).
-
-    Index space: coordinates are equal and live; tiles of one grid of tiles meet iff their numbers are equal.
-    Bytes: the two ranges [offset, offset + size) intersect.
-    """
-    a, b = first.place, second.place
-    same = a.origin.name == b.origin.name or contract.is_same(a.origin.name, b.origin.name)
-    if (
-        isinstance(a, IndexFootprint)
-        and isinstance(b, IndexFootprint)
-        and same
-        and _injective(a.origin, b.origin, contract)
-    ):
-        if a.tile_index and b.tile_index and not lanes_matter and _tiles(a) == _tiles(b):
-            return t.and_(*(t.eq(i, j) for (i, _), (j, _) in zip(a.tile_index, b.tile_index, strict=True)))
-        equal = t.and_(*(t.eq(c, d) for c, d in zip(a.coordinates, b.coordinates, strict=True)))
-        return t.and_(equal, _live(a), _live(b))
-    x, y = _bytes(first), _bytes(second)
-    shift = t.ZERO if same else overlap_distance(a.origin, b.origin)
-    start = t.add(y.offset, shift)
-    return t.and_(
-        x.live,
-        y.live,
-        t.lt(x.offset, t.add(start, t.const(y.size))),
-        t.lt(start, t.add(x.offset, t.const(x.size))),
-    )
-
-
-def overlap_distance(first: Origin, second: Origin) -> Term:
-    """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way.
-
-    Both are aligned to their elements, so the distance is a multiple of the smaller element.
-    """
-    if second.name < first.name:
-        return t.neg(overlap_distance(second, first))
-    count = t.var(f"distance({first.name}, {second.name})", t.Scope.LAUNCH, -(2**40), 2**40)
-    return t.scale(min(first.element_bytes, second.element_bytes), count)
-
-
-def _live(place: IndexFootprint) -> Term:
-    """Live lanes lie inside the array: clipped by the view, or shown by TV302."""
-    if place.bounded:
-        return place.live
-    inside = (
-        t.and_(t.le(t.ZERO, c), t.lt(c, size)) for c, size in zip(place.coordinates, place.origin.shape, strict=True)
-    )
-    return t.and_(place.live, *inside)
-
-
-def _injective(a: Origin, b: Origin, contract: Contract) -> bool:
-    return a.name in contract.injective and b.name in contract.injective and a.shape == b.shape
-
-
-def _tiles(place: IndexFootprint) -> tuple[int, ...]:
-    assert place.tile_index is not None
-    return tuple(size for _, size in place.tile_index)
-
-
-def _bytes(prepared: Prepared) -> ByteFootprint:
-    if isinstance(prepared.place, ByteFootprint):
-        return prepared.place
-    place = prepared.place
-    elements = t.add(*(t.mul(c, s) for c, s in zip(place.coordinates, place.origin.strides, strict=True)))
-    size = place.origin.element_bytes
-    return ByteFootprint(place.origin, t.scale(size, elements), size, _live(place))
-
-
-def _renamed(prepared: Prepared, copy: Copy) -> Prepared:
-    place = prepared.place
-    if isinstance(place, IndexFootprint):
-        tile_index = None if place.tile_index is None else tuple((copy(i), n) for i, n in place.tile_index)
-        renamed: Place = replace(
-            place, coordinates=tuple(map(copy, place.coordinates)), live=copy(place.live), tile_index=tile_index
-        )
-    else:
-        renamed = replace(place, offset=copy(place.offset), live=copy(place.live))
-    return replace(prepared, guard=copy(prepared.guard), place=renamed)
 
 
 def _pair(
@@ -377,15 +268,6 @@ def _pair(
         level=level,
         twins=tuple(_twins([second.guard, *place_terms(second.place)], copy)),
     )
-
-
-def place_terms(place: Place) -> Iterator[Term]:
-    """The terms that say where a footprint lies."""
-    if isinstance(place, IndexFootprint):
-        yield from (i for i, _ in place.tile_index or ())
-        yield from place.coordinates
-    else:
-        yield place.offset
 
 
 def _twins(terms: Sequence[Term], copy: Copy) -> Iterator[tuple[Term, Term]]:

@@ -9,7 +9,7 @@ broken is lost.  A wrap that is not discharged stays, exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import ListArgument
@@ -20,6 +20,7 @@ from ..frontend.symbolic.summary import (
     GRID,
     AccessSummary,
     Footprint,
+    LoopValue,
     Origin,
     OriginKind,
     PointerFootprint,
@@ -27,20 +28,22 @@ from ..frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
-from ..frontend.symbolic.terms import Kind, Term
+from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
-from .data import data_facts
+from .data import Informed
 from .layout import IndexFootprint, Place, place
-from .obligations import Prepared
+from .loop_invariants import LoopInvariants, loop_invariants
+from .meeting import Prepared, place_terms
 from .smt import Answer, Decides
 
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of ``summary``; ``keep_wraps`` leaves all wraps as they are.
+    """Applies one contract to the sites and promises of ``summary``.
 
-    ``origins``: what pointers are derived from, in terms of the contract.
+    ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
+    of the contract.  ``informed``: the decider, with the facts on index data that a question needs.
     """
 
     summary: AccessSummary
@@ -48,12 +51,17 @@ class Preparer:
     decider: Decides
     keep_wraps: bool = False
     origins: Mapping[str, Origin] = field(init=False)
+    informed: Decides = field(init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+    _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
+        self.informed = Informed(self.decider, self.contract, self.origins)
+        self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
+        self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -65,9 +73,12 @@ class Preparer:
         return self._values.get(term)
 
     def site(self, site: Site) -> Prepared:
-        guard = self._discharge_guard(self.term(site.guard))
-        site = replace(site, footprint=self._addressed(site.footprint, guard))
+        site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
+        guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
+        if (plain := self._with_plain_address(site.footprint, guard)) != site.footprint:
+            site = replace(site, footprint=plain)
+            located = place(site)
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -75,15 +86,21 @@ class Preparer:
         for wait in site.waits:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
-        return Prepared(replace(site, footprint=footprint, guard=guard), guard, mapped, waits)
+        site = replace(site, footprint=footprint, guard=guard)
+        if site.atomic:
+            site = replace(
+                site,
+                argument=None if site.argument is None else fit(self.term(site.argument)),
+                compare=None if site.compare is None else fit(self.term(site.compare)),
+                loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
+            )
+        return Prepared(site, guard, mapped, waits)
 
-    def _addressed(self, footprint: Footprint, guard: Term) -> Footprint:
-        """The footprint with its origin's size, and no wrap in its address that fits: strides must show as factors."""
+    def _with_plain_address(self, footprint: Footprint, guard: Term) -> Footprint:
+        """The footprint without the wraps in its address that fit: strides must show as factors to be recognised."""
 
         def plain(address: Term) -> Term:
-            if self.keep_wraps or not _has_wrap(address):
-                return address
-            return t.transform(address, drop)
+            return t.transform(address, drop) if self._has_wrap(address) and not self.keep_wraps else address
 
         def drop(sub: Term) -> Term | None:
             if sub.kind is not Kind.WRAP:
@@ -92,10 +109,9 @@ class Preparer:
             fits = value is self.term(inner) if value.kind is not Kind.WRAP else self._fit_under(value, guard)
             return inner if fits else None
 
-        origin = self._known(footprint.origin)
         if isinstance(footprint, ViewFootprint):
-            return replace(footprint, origin=origin, base=plain(footprint.base))
-        return replace(footprint, origin=origin, offset=plain(footprint.offset))
+            return replace(footprint, base=plain(footprint.base))
+        return replace(footprint, offset=plain(footprint.offset))
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
@@ -108,9 +124,28 @@ class Preparer:
         return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
 
     def promise(self, promise: Promise) -> Promise:
-        guard = self._discharge_guard(self.term(promise.guard))
-        condition = self._under(guard)(self.term(promise.condition))
-        return replace(promise, guard=guard, condition=condition)
+        condition = self.term(promise.condition)
+        guard = self._reached(self.term(promise.guard), [condition])
+        return replace(promise, guard=guard, condition=self._under(guard)(condition))
+
+    # ----------------------------------------------------------------------------------- loop invariants
+    def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
+        """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
+        terms = [guard, *under_it]
+        functions = {part.function for term in terms for part in term.free if part.kind is Kind.APPLY}
+        mentioned = functions & self._loop_values.keys()
+        if mentioned and not self.keep_wraps:
+            guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
+        return self._discharge_guard(guard)
+
+    def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
+        if functions not in self._invariants:
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.informed)
+        return self._invariants[functions]
+
+    def _loop_value(self, value: LoopValue) -> LoopValue:
+        init, after, entered, handed_on = map(self.term, (value.init, value.next, value.entered, value.handed_on))
+        return replace(value, init=init, next=after, entered=entered, handed_on=handed_on)
 
     # ------------------------------------------------------------------------------------------ wraps
     def _under(self, guard: Term) -> Callable[[Term], Term]:
@@ -129,7 +164,7 @@ class Preparer:
 
         ``said`` takes what the guard was needed for.
         """
-        if self.keep_wraps or not _has_wrap(term):
+        if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
@@ -146,11 +181,18 @@ class Preparer:
         """Whether the value fits, always or where ``guard`` holds."""
         return any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard)))
 
+    def _has_wrap(self, term: Term) -> bool:
+        """A wrap, or an unsigned reading."""
+        found = self._wrapped
+        for sub in t.postorder(term, found):
+            wrap = sub.kind is Kind.WRAP or unsigned_reading(sub) is not None
+            found[sub] = wrap or any(found[arg] for arg in sub.args)
+        return found[term]
+
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
         if key not in self._fits:
-            question = (_outside(wrapped), guard)
-            result = self.decider.decide([*question, *data_facts(question, self.contract, self.origins)])
+            result = self.informed.decide([_outside(wrapped), guard])
             self._fits[key] = result.answer is Answer.UNSATISFIABLE
         return self._fits[key]
 
@@ -191,10 +233,6 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
-
-
-def _has_wrap(term: Term) -> bool:
-    return any(sub.kind is Kind.WRAP or unsigned_reading(sub) is not None for sub in t.postorder(term))
 
 
 def _outside(read: Term) -> Term:

@@ -6,13 +6,12 @@ Most race questions die here: the tile index *is* the block id.  From ``bid.x = 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from .copies import OTHER
-from .evaluate import evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +36,6 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
         eliminated[found[0]] = found[1]
         current = t.substitute(current, {found[0]: found[1]})
     return None
-
-
-def plainly_satisfiable(facts: Sequence[Term]) -> bool:
-    """Whether some round numbers satisfy all ``facts``; False means "not seen"."""
-    variables = {leaf for fact in facts for leaf in fact.free}
-    if any(leaf.kind is not Kind.VAR or leaf.sort is not t.Sort.INT for leaf in variables):
-        return False
-    for size in _ROUND_SIZES:
-        values = {leaf: 0 if leaf.symbol.scope is Scope.BLOCK else max(size, leaf.low or 0) for leaf in variables}
-        try:
-            if all(evaluate(fact, values) for fact in facts):
-                return True
-        except ZeroDivisionError:
-            continue
-    return False
-
-
-_ROUND_SIZES = (1, 128, 4096)
 
 
 def _conjuncts(term: Term) -> tuple[Term, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec, Number
 from ..frontend.symbolic import terms as t
@@ -19,27 +18,30 @@ from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from . import messages
 from .claim import Confirm
+from .clause_search import search
 from .clauses import (
     Clause,
-    all_grid_clauses,
     fitting_clauses,
-    grid_clauses,
+    fixed,
     ignored_axes,
     index_space_clauses,
     last_block_clauses,
     launch_clause,
+    related,
     spoken,
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
-from .obligations import Obligation, every_obligation, place_terms, promise, within_index_spaces
+from .meeting import place_terms
+from .narrowing import offers
+from .obligations import Obligation, every_obligation, promise, reached, within_index_spaces
+from .plain import plain
 from .prepare import Preparer, contract_values, launch_facts
-from .simplify import plainly_satisfiable, simplify
-from .smt import Answer, Decider, Limits
-from .widening import Level, fewest, free_text, holds, levels, mined
+from .protocols import Protocols, watched
+from .simplify import simplify
+from .smt import Answer, Decider, Limits, Session
+from .widening import Level, free_text, holds, levels, mined
 from .witness import Found, Search, describe
-
-Propose: TypeAlias = Callable[[Obligation, tuple[Term, ...]], Iterable[Clause]]
 
 CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_000)
 """For the search of clauses: what does not help soon is not the natural one."""
@@ -47,8 +49,8 @@ CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=150_000, rounds=12, total=200_0
 WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
-WIDE_TOTAL = 3_000_000
-"""Resource units for one wider contract, as far as the search of clauses goes."""
+SEARCH_TOTAL = 3_000_000
+"""Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
 
 _RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
@@ -95,15 +97,15 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started = options or VerifyOptions(), time.monotonic()
+    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
     contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, confirm, _started=started).run()
+    outcome = _Verification(summary, launch, contract, options, confirm, session, _started=started).run()
     if outcome.verdict is not Verdict.PROVED:
         return outcome
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
-        found = _Verification(summary, level.launch, wider, quick, confirm, _started=started).attempt(level)
+        found = _Verification(summary, level.launch, wider, quick, confirm, session, _started=started).attempt(level)
         if found is not None:
             return found
     return outcome
@@ -126,28 +128,30 @@ class _Verification:
     contract: Contract
     options: VerifyOptions
     confirm: Confirm
+    session: Session
     clauses: list[Clause] = field(default_factory=list)
     holds_for: str | None = None
+    notes: list[str] = field(default_factory=list)
     structural: int = 0
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
     _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     _started: float = field(default_factory=time.monotonic)
+    _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
-        if not plainly_satisfiable(self._decider.facts) and self._decider.decide([]).answer is Answer.UNSATISFIABLE:
-            return self._outcome(
-                Verdict.ERROR,
-                (Finding("TV004", "the launch contract contradicts itself: no launch satisfies it"),),
-            )
+        some_launch = self._decider.decide([]).answer
+        if some_launch is Answer.UNSATISFIABLE:
+            contradiction = "the launch contract contradicts itself: no launch satisfies it"
+            return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
+        if some_launch is Answer.UNKNOWN:
+            self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         self._prepare()
         open_now = self._decide(self._obligations())
         if not self.options.deny_requires:
-            open_now = self._add_clauses(open_now, launch_clause)
-            if not self.contract.grid_given:
-                open_now = self._add_clauses(open_now, grid_clauses)
-                open_now = self._add_clauses(open_now, all_grid_clauses)
+            open_now = self._narrow(open_now)
         findings = self._explain(open_now)
         if any(f.witness for f in findings):
             return self._outcome(Verdict.REFUTED, findings)
@@ -167,7 +171,7 @@ class _Verification:
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
         self._prepare()
         for obligation in self._obligations():
-            if self._out_of_time() or self._decider.spent > WIDE_TOTAL:
+            if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
                 return None
             opened = self._decide_one(obligation)
             if opened is None or self._close(opened, level):
@@ -178,6 +182,7 @@ class _Verification:
             two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
             if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
                 return None
+        self._drop_implied()
         return self._outcome(Verdict.PROVED, ())
 
     def _necessary(self) -> Iterator[Clause]:
@@ -195,35 +200,39 @@ class _Verification:
                 yield clause
 
     def _close(self, opened: _Open, level: Level) -> bool:
-        """Find clauses under which the obligation holds, and assume them from now on."""
+        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
         if opened.obligation.blocked is not None or self.options.deny_requires:
             return False
-
-        def closes(clauses: Sequence[Term]) -> bool:
-            question = [*opened.conditions, *clauses]
-            found = self._decider.decide(question, twins=opened.obligation.twins, limits=CLAUSE_LIMITS)
-            return found.answer is Answer.UNSATISFIABLE
-
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        offered: list[Term] = []
-        for group in (own, *mined(level, self._lane_counts(), opened.conditions)):
-            kept = [term for term in group if term not in offered and holds(term, level.own)]
-            offered += kept
-            if self._out_of_time() or self._decider.spent > WIDE_TOTAL:
-                return False
-            if kept and closes(offered):
-                break
-        else:
-            return False
-        self._adopt(clause for term in fewest(offered, closes) for clause in spoken(term))
-        return self._decide_one(opened.obligation) is None
+        chosen = search(
+            [own, *mined(level, self._lane_counts(), opened.conditions)],
+            admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
+            closes=self._closes(opened),
+            accepted=lambda chosen: True,
+            stop=self._exhausted,
+        )
+        self._adopt(clause for term in chosen for clause in spoken(term))
+        return bool(chosen) and self._decide_one(opened.obligation) is None
+
+    def _closes(self, opened: _Open) -> Callable[[Sequence[Term]], bool]:
+        def closes(clauses: Sequence[Term]) -> bool:
+            question = [*opened.conditions, *clauses]
+            found = self._finder.decide(question, twins=opened.obligation.twins, limits=CLAUSE_LIMITS)
+            return found.answer is Answer.UNSATISFIABLE
+
+        return closes
+
+    def _exhausted(self) -> bool:
+        return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
 
     def _adopt(self, clauses: Iterable[Clause]) -> None:
         """Make clauses part of the contract."""
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.clauses += new
-        self._decider.assume([clause.condition for clause in new])
+        for decider in {id(each): each for each in (self._decider, self._finder)}.values():
+            decider.assume([clause.condition for clause in new])
+        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self._facts |= {clause.condition for clause in new}
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
@@ -235,7 +244,7 @@ class _Verification:
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self._started + limit
-        self._decider = Decider(facts, self.options.limits, deadline)
+        self._decider = self._finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 
@@ -248,7 +257,8 @@ class _Verification:
         self._origins = preparer.origins
 
     def _obligations(self) -> Iterator[Obligation]:
-        return every_obligation(self._sites, self._promises, self.contract)
+        protocols = Protocols(self._sites, self.contract, self._decider)
+        return map(protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
     # ------------------------------------------------------------------------------------------ ladder
     def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
@@ -265,7 +275,7 @@ class _Verification:
     def _decide_one(self, obligation: Obligation) -> _Open | None:
         if obligation.blocked is not None:
             return _Open(obligation, (), unknown=True)
-        simple = simplify(obligation.conditions, self._facts)
+        simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
         if simple is None:
             self.structural += 1
             return None
@@ -277,7 +287,8 @@ class _Verification:
         key = frozenset(conditions)
         answer = self._cache.get(key)
         if answer is None:
-            answer = self._decider.decide(conditions, twins=obligation.twins).answer
+            twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
+            answer = self._decider.decide(conditions, twins=twins).answer
             self._cache[key] = answer
         if answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
@@ -289,67 +300,98 @@ class _Verification:
         return limit is not None and time.monotonic() - self._started > limit
 
     # ----------------------------------------------------------------------------------------- clauses
-    def _add_clauses(self, left: list[_Open], propose: Propose) -> list[_Open]:
-        """Clauses about launch-known quantities that close what is open; sound because each is proved under them."""
-        chosen: list[Clause] = []
-        for opened in left:
-            if opened.obligation.blocked is None:
-                proposed = list(propose(opened.obligation, opened.conditions))
-                closing = self._closing(opened, proposed, chosen)
-                if closing and self._admits_launches([*chosen, *closing]):
-                    chosen += closing
-        if not chosen:
-            return left
-        self.clauses += chosen
-        touched = {leaf for clause in chosen for leaf in clause.condition.free}
-        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
+    def _narrow(self, left: list[_Open]) -> list[_Open]:
+        """What is open although clauses about launch-known quantities were looked for that close it.
+
+        Sound because each obligation is proved again under the clauses that are adopted.
+        """
+        self._finder = self._aside(self.session)
         still: list[_Open] = []
         for opened in left:
-            # What does not speak of a clause's variables cannot have been decided by it.
-            related = touched & set(GRID) or any(touched & condition.free for condition in opened.conditions)
-            again = self._decide_one(opened.obligation) if related else opened
-            if again is None:
+            if self._narrowed(opened):
                 self.proved.add(opened.obligation.code)
             else:
-                still.append(again)
-        return still
+                still.append(opened)
+        if not self.clauses:
+            return still
+        # A clause that came later may close what came before.
+        again = [(opened, self._decide_one(opened.obligation)) for opened in still]
+        self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
+        self._drop_implied()
+        return [reopened for _, reopened in again if reopened is not None]
 
-    def _closing(self, opened: _Open, proposed: list[Clause], chosen: list[Clause]) -> list[Clause]:
-        """The fewest candidates, weakest first, that prove ``opened`` beside those already chosen; none if none do."""
+    def _drop_implied(self) -> None:
+        """Clauses that follow from the others say nothing."""
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
+        for clause in tuple(self.clauses):
+            others = [other for other in self.clauses if other is not clause]
+            near = related(others, clause, facts)
+            question = [*(other.condition for other in near), t.not_(clause.condition)]
+            if near and alone.decide(question).answer is Answer.UNSATISFIABLE:
+                self.clauses = others
 
-        def closes(clauses: list[Clause]) -> bool:
-            conditions = [*opened.conditions, *(c.condition for c in (*chosen, *clauses))]
-            return self._decider.decide(conditions, twins=opened.obligation.twins).answer is Answer.UNSATISFIABLE
+    def _aside(self, session: Session) -> Decider:
+        """Another solver under the same facts."""
+        return Decider(self._decider.facts, self.options.limits, self._decider.deadline, session=session)
 
-        candidates = [c for c in proposed if c not in chosen]
-        if not candidates or closes([]):
-            return []
-        taken: list[Clause] = []
-        for clause in candidates:
-            taken.append(clause)
-            if closes(taken):
-                break
-        else:
-            return []
-        for clause in list(taken):
-            without = [c for c in taken if c is not clause]
-            if closes(without):
-                taken = without
-        return taken
-
-    def _admits_launches(self, chosen: list[Clause]) -> bool:
-        """A contract that excludes every launch, or every launch of two blocks, would be vacuous."""
-        conditions = [clause.condition for clause in chosen]
-        if self._decider.decide(conditions).answer is not Answer.SATISFIABLE:
+    def _narrowed(self, opened: _Open) -> bool:
+        obligation = opened.obligation
+        if obligation.blocked is not None:
             return False
-        values = contract_values(self.contract)
-        two = t.or_(*(t.lt(t.ONE, values.get(g, g)) for g in GRID))
-        was_possible = self._decider.decide([two]).answer is Answer.SATISFIABLE
-        return not was_possible or self._decider.decide([*conditions, two]).answer is Answer.SATISFIABLE
+        if self.clauses and self._decide_one(obligation) is None:
+            return True
+        work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
+        work += data_facts(work, self.contract, self._origins)
+        chosen = self._own_clause(opened) or search(
+            offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()),
+            admitted=lambda offered, group: self._admitted(work, offered, group),
+            closes=self._closes(opened),
+            accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
+            stop=self._exhausted,
+        )
+        self._adopt(clause for term in chosen for clause in spoken(plain(term, self._implies)))
+        return bool(chosen) and self._decide_one(obligation) is None
+
+    def _own_clause(self, opened: _Open) -> list[Term]:
+        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
+        clauses = launch_clause(opened.obligation, opened.conditions)
+        return [clause.condition for clause in clauses if self._possible([clause.condition, *self._two_blocks()])]
+
+    def _admitted(self, work: Sequence[Term], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
+        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its ``work``: all
+        together, or else each that can."""
+        if not group or self._possible([*work, *offered, *group]):
+            return list(group)
+        kept: list[Term] = []
+        for term in group if len(group) > 1 else ():
+            if self._possible([*work, *offered, *kept, term]):
+                kept.append(term)
+        return kept
+
+    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
+        found = self._finder.decide([*given, t.not_(conclusion)], limits=CLAUSE_LIMITS)
+        return found.answer is Answer.UNSATISFIABLE
+
+    def _possible(self, conditions: Sequence[Term]) -> bool:
+        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
+
+    def _two_blocks(self) -> tuple[Term, ...]:
+        """More than one block: a contract that excludes every such launch would be vacuous.
+
+        Nothing where the user's own contract has no such launch.
+        """
+        if self._several is None:
+            values = contract_values(self.contract)
+            two = t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID))
+            self._several = (two,) if self._possible([two]) else ()
+        return self._several
 
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[_Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
+        # A session of its own: what was asked before does not change the models that witnesses are made from.
+        self._modeller = self._aside(Session())
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
@@ -388,16 +430,23 @@ class _Verification:
         race = opened.obligation.code in _RACES
         if data and not (race and self._decidable_with_far_data(opened)):
             return None
-        if race and computed_addresses(self._addresses(opened.obligation)):
+        if race and computed_addresses(
+            self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
+        ):
             return None
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._decider
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._modeller
         )
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
+
+    def _synchronised(self) -> frozenset[str]:
+        """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""
+        given = {data.fact.array for data in self.contract.data}
+        return frozenset(name for name, site in watched(self._sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: _Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
@@ -420,7 +469,7 @@ class _Verification:
             obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
             proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
-            notes=(*self.launch.notes, *self.summary.notes),
+            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
             launch=self.launch,
         )
 

@@ -10,9 +10,8 @@ the numbers are set free first, and what the proof needs of them comes back as c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from ..frontend.sources.descriptions import print_array
 from ..frontend.sources.expressions import constant_value, evaluate
@@ -32,11 +31,11 @@ from ..frontend.sources.launch import (
 from ..frontend.sources.layout import may_overlap_itself, strides_of
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import address_of
-from ..frontend.symbolic.summary import BID, GRID, Origin
+from ..frontend.symbolic.summary import GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .clauses import LAST_BLOCK, launch_only
 from .contract import INDEX_MAX, INT_BITS, scalar_variable
 from .evaluate import evaluate as value_of
+from .mining import bounds, constants, denied, fitting, mentioned, ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +121,17 @@ def mined(level: Level, tiles: Iterable[int], conditions: Sequence[Term]) -> Ite
     ``tiles``: the numbers of lanes that the kernel works with.
     """
     own = level.own
-    yield list(_denied(conditions))
-    yield [*_ratios(conditions), *_bounds(own, conditions), *_fitting(conditions)]
+    sizes = sorted(mentioned(conditions) & own.keys() - set(GRID), key=t.render)
+    yield list(denied(conditions, parts_too=True))
+    yield [*ratios(conditions), *bounds(sizes, conditions), *fitting(conditions)]
     yield [t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]) if own[axis] == 1]
     if level.holds_for != "any":
         yield [t.le(axis, t.const(own[axis])) for axis in GRID]
         return
     numbers = {variable: value for variable, value in own.items() if variable not in GRID}
-    near = _mentioned(conditions)
+    near = mentioned(conditions)
     counts = sorted({tile for tile in tiles if tile > 1})
-    factors = sorted({*counts, *_constants(conditions)})
+    factors = sorted({*counts, *constants(conditions)})
     alike = [*_equal(numbers), *_contiguous(numbers)]
     yield [term for term in alike if term.free <= near]
     yield list(_grids(own, [v for v in numbers if v in near], factors))
@@ -143,81 +143,6 @@ def mined(level: Level, tiles: Iterable[int], conditions: Sequence[Term]) -> Ite
     ]
     yield [*_multiples(own, near, counts), *_limits(own, near, counts)]
     yield [t.eq(GRID[0], t.ONE)] if own[GRID[0]] == 1 else []
-
-
-def _mentioned(conditions: Iterable[Term]) -> frozenset[Term]:
-    return frozenset().union(*(condition.free for condition in conditions))
-
-
-def _constants(conditions: Iterable[Term]) -> set[int]:
-    """What a question divides by: sizes that were compiled in."""
-    parts = {part for condition in conditions for part in t.postorder(condition)}
-    return {
-        part.args[1].value
-        for part in parts
-        if part.kind in (Kind.DIV, Kind.MOD, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value > 1
-    }
-
-
-def _denied(conditions: Sequence[Term]) -> Iterator[Term]:
-    """What the question says of the launch, denied: as it stands, and for the last block and the last lanes.
-
-    The second is exact where the question only grows along blocks and lanes; remainders are taken at their largest.
-    Path conditions on the launch stay in, unless that does not help.
-    """
-    parts = [
-        part for condition in conditions for part in (condition.args if condition.kind is Kind.AND else (condition,))
-    ]
-    last = _last(conditions)
-
-    def largest(term: Term) -> Term | None:
-        if term.kind is Kind.MOD and term.args[0].free & set(BID):
-            return t.sub(term.args[1], t.ONE)
-        return None
-
-    for asked in (parts, [t.substitute(t.transform(part, largest), last) for part in parts]):
-        known = list(filter(launch_only, asked))
-        if known:
-            yield t.not_(t.and_(*known))
-        yield from map(t.not_, known if len(known) > 1 else ())
-
-
-def _fitting(conditions: Sequence[Term]) -> Iterator[Term]:
-    """What is computed in the last block and lane does not leave its integer type."""
-    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
-    for part in sorted(parts, key=t.render):
-        inner = t.substitute(part.args[0], _last([part]))
-        if launch_only(inner):
-            yield t.lt(inner, t.const(1 << (part.payload - 1)))
-
-
-def _last(terms: Sequence[Term]) -> dict[Term, Term]:
-    """The last block, lanes and iterations."""
-    return LAST_BLOCK | {leaf: t.const(high) for leaf in _mentioned(terms) if (high := _most(leaf)) is not None}
-
-
-def _ratios(conditions: Sequence[Term]) -> Iterator[Term]:
-    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x."""
-    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
-        steps = sorted((factor, summand) for factor, summand in t.linear_parts(part)[1] if summand in BID)
-        for (small, bid), (large, _) in pairwise(steps):
-            if small > 0:
-                yield t.le(GRID[BID.index(bid)], t.const(large // small))
-
-
-def _bounds(own: Mapping[Term, int], conditions: Sequence[Term]) -> Iterator[Term]:
-    """A size reaches what something else in the question is compared with."""
-    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
-    limits = {side.value for part in parts for side in part.args if side.kind is Kind.CONST and side.value > 0}
-    for size in sorted(_mentioned(conditions) & own.keys() - set(GRID), key=t.render):
-        yield from (t.le(t.const(limit), size) for limit in sorted(limits))
-
-
-def _most(leaf: Term) -> int | None:
-    """The largest value of a lane, or of the iteration of a loop with a known number of them."""
-    known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
-    high = leaf.symbol.high if known else None
-    return high if high is not None and high < MOST_ITERATIONS else None
 
 
 def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:
@@ -298,35 +223,13 @@ def _grids(own: Mapping[Term, int], sizes: Sequence[Term], factors: Sequence[int
             yield t.le(axis, term)
 
 
-MOST_ITERATIONS = 1 << 20
-"""A loop with more iterations than this has a number that is not known, but for the range of its type."""
 MOST_GRIDS = 12
 """Readings of one grid axis that are tried at once."""
 
 
-# ---------------------------------------------------------------------------------------------- choosing
 def holds(condition: Term, own: Mapping[Term, int]) -> bool:
     """Whether the launch's own numbers satisfy the condition; not if it speaks of anything else."""
     try:
         return bool(value_of(condition, own))
     except (KeyError, ZeroDivisionError):
         return False
-
-
-def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool]) -> list[Term]:
-    """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
-
-    Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
-    """
-
-    def explain(background: list[Term], fresh: bool, rest: Sequence[Term]) -> list[Term]:
-        if fresh and closes(background):
-            return []
-        if len(rest) == 1:
-            return list(rest)
-        half = len(rest) // 2
-        first, second = rest[:half], rest[half:]
-        needed = explain([*background, *first], True, second)
-        return [*explain([*background, *needed], bool(needed), first), *needed]
-
-    return explain([], True, candidates)

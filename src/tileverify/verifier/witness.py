@@ -18,8 +18,9 @@ from .contract import Contract
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
+from .meeting import Prepared, overlap_distance
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
-from .obligations import Obligation, Prepared, overlap_distance
+from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
 
@@ -94,7 +95,7 @@ class Search:
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
-            result = self.decider.decide(limited, twins=self.obligation.twins)
+            result = self.decider.decide(limited, twins=self.obligation.twins, model=True)
             if result.answer is not Answer.SATISFIABLE or result.model is None:
                 continue
             self.candidate = True
@@ -132,7 +133,8 @@ class Search:
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
-        decider = Decider((*self.decider.facts, *self.conditions), LIMITS, self.decider.deadline)
+        facts = (*self.decider.facts, *self.conditions)
+        decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
         minimiser = Minimiser(
             found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 
 from ..frontend.sources.expressions import print_expression
@@ -26,6 +27,19 @@ def clause_text(condition: Term) -> str | None:
         return print_expression(_expression(t.transform(condition, _tidy)))
     except _Unspeakable:
         return None
+
+
+def can_be_said(term: Term) -> bool:
+    """Whether the term speaks of nothing but sizes, strides, scalars and the grid."""
+    return all(leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH and _named(leaf) for leaf in term.free)
+
+
+def _named(variable: Term) -> bool:
+    """Whether a launch spec can name it; the distance of two arrays, for one, it cannot."""
+    return _NAME.fullmatch(variable.symbol.name) is not None
+
+
+_NAME = re.compile(r"[A-Za-z_][\w.\[\]]*")
 
 
 def _tidy(term: Term) -> Term | None:
@@ -64,16 +78,16 @@ def _rounded_up(quotient: Term) -> Term | None:
 def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of term
     if (reading := unsigned_reading(term)) is not None:
         bits, signed = reading
-        return Apply("%", (_expression(signed), Number(2**bits)))
+        return Apply("%", (_expression(signed), _number(2**bits)))
     match term.kind:
         case Kind.CONST:
-            return Number(term.value)
-        case Kind.VAR if term.symbol.scope is Scope.LAUNCH:
+            return _number(term.value)
+        case Kind.VAR if can_be_said(term):
             return Name(term.symbol.name)
         case Kind.DIV | Kind.MOD if term.args[1] is t.ZERO:
             raise _Unspeakable
         case Kind.TRUE | Kind.FALSE:
-            return Apply("==", (Number(1), Number(term is t.TRUE)))
+            return Apply("==", (Number(1), Number(int(term is t.TRUE))))
         case Kind.SUM:
             return _sum(term)
         case Kind.DIV:
@@ -94,9 +108,11 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
             c, a, b = term.args
             return _expression(t.and_(t.or_(t.not_(c), a), t.or_(c, b)))
         case Kind.LT if term.args[0].kind is Kind.CONST:
-            return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value + 1)))
+            return Apply(">=", (_expression(term.args[1]), _number(term.args[0].value + 1)))
         case Kind.LE if term.args[0].kind is Kind.CONST:
-            return Apply(">=", (_expression(term.args[1]), Number(term.args[0].value)))
+            return Apply(">=", (_expression(term.args[1]), _number(term.args[0].value)))
+        case Kind.LT | Kind.LE if term.args[1].kind is Kind.CONST:
+            return _at_most(term.args[0], term.args[1].value - (term.kind is Kind.LT))
         case Kind.EQ:
             return _comparison("==", *term.args)
         case Kind.PRODUCT:
@@ -105,6 +121,32 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
         raise _Unspeakable
     args = _by_name(term.args) if term.kind in _COMMUTATIVE else term.args
     return Apply(_OPERATORS[term.kind], tuple(map(_expression, args)))
+
+
+def _number(value: int) -> Expression:
+    """Large numbers close to a power of two as people write them: ``2**31 - 1``."""
+    size = abs(value)
+    for off, op in ((0, ""), (1, "-"), (-1, "+")):
+        power = size + off
+        if power >= _LARGE and power & (power - 1) == 0 and (value > 0 or not off):
+            number: Expression = Apply("**", (Number(2), Number(power.bit_length() - 1)))
+            if value < 0:
+                return Apply("neg", (number,))
+            return Apply(op, (number, Number(1))) if off else number
+    return Number(value)
+
+
+_LARGE = 1 << 16
+
+
+def _at_most(term: Term, limit: int) -> Expression:
+    """``n == 0`` for the least that something can be, ``n < 2**31``, or ``n <= 5``."""
+    if term.low == limit:
+        return Apply("==", (_expression(term), _number(limit)))
+    after = limit + 1
+    if after >= _LARGE and after & (after - 1) == 0:
+        return Apply("<", (_expression(term), _number(after)))
+    return Apply("<=", (_expression(term), _number(limit)))
 
 
 def _by_name(args: tuple[Term, ...]) -> list[Term]:
@@ -157,5 +199,5 @@ def _sum(term: Term) -> Expression:
 
 def _scaled(factor: int, summand: Term) -> Expression:
     if summand is t.ONE:
-        return Number(factor)
-    return _expression(summand) if factor == 1 else Apply("*", (Number(factor), _expression(summand)))
+        return _number(factor)
+    return _expression(summand) if factor == 1 else Apply("*", (_number(factor), _expression(summand)))

@@ -86,10 +86,41 @@ def unknowns(term: Term) -> list[Function]:
     return [part.function for part in postorder(term) if part.kind is Kind.APPLY]
 
 
-def test_swapped_values_have_no_form_but_stay_what_they_were() -> None:
-    first, second = solve((V0, const(1), V1), (V1, const(2), V0)).at(K)
-    assert [(function.low, function.high) for function in unknowns(first)] == [(1, 2)]
-    assert unknowns(second) == unknowns(first)
+def test_swapped_values_alternate() -> None:
+    first, second = solve((V0, N, V1), (V1, const(2), V0)).at(K)
+    assert first is ite(eq(floormod(K, const(2)), ZERO), N, const(2))
+    assert second is ite(eq(floormod(K, const(2)), ZERO), const(2), N)
+
+
+def test_a_difference_alternates() -> None:
+    (form,) = solve((V0, N, sub(const(5), V0))).at(K)
+    assert form is ite(eq(floormod(K, const(2)), ZERO), N, sub(const(5), N))
+
+
+def test_a_stage_starts_over() -> None:
+    """Written as a remainder, and with an ``if``."""
+    (form,) = solve((V0, ZERO, floormod(add(V0, ONE), const(3)))).at(K)
+    assert form is floormod(K, const(3))
+    later = wrap(8, add(V0, ONE))
+    (form,) = solve((V0, const(1), ite(eq(later, const(4)), ONE, later))).at(K)
+    assert form is add(floormod(K, const(3)), ONE)
+
+
+def test_what_comes_before_a_cycle_is_told_apart() -> None:
+    numbers = solve((V0, ONE, wrap(8, scale(4, V0))))
+    assert not unknowns(numbers.at(K)[0])
+    assert [numbers.at(const(time))[0].value for time in range(7)] == [1, 4, 16, 64, 0, 0, 0]
+
+
+def test_a_cycle_needs_all_values_that_it_looks_at() -> None:
+    """V0 looks at V1, which looks at the iteration number."""
+    first, _ = solve((V0, ZERO, sub(V1, V0)), (V1, ONE, wrap(8, add(mul(V1, K), ONE)))).at(K)
+    assert unknowns(first)
+
+
+def test_a_long_cycle_is_no_form() -> None:
+    (form,) = solve((V0, ONE, wrap(8, mul(V0, const(3))))).at(K)
+    assert unknowns(form)
 
 
 def test_an_unknown_multiple_stays_a_multiple() -> None:

@@ -89,4 +89,5 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         order_ops=tuple(machine.order_ops),
         names=machine.names,
         notes=tuple(machine.notes),
+        loop_values=tuple(machine.loop_values),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from .nodes import FALSE, ONE, TABLE, TRUE, ZERO, Kind, Sort, Term, boolean, make
-from .sums import add, fits_signed, floormod, sub, wrap
+from .sums import add, difference, fits_signed, floormod, sub, wrap
 
 
 def not_(a: Term) -> Term:
@@ -66,7 +66,8 @@ def _joined_orders(flat: Mapping[Term, None]) -> list[Term] | None:
                 if order.kind in (Kind.LT, Kind.LE):
                     slack = sub(order.args[1], order.args[0])  # order: slack >= 0, or > 0
                     for x, y in (equal.args, equal.args[::-1]):
-                        if sub(sub(y, x), slack) is (ZERO if order.kind is Kind.LT else ONE):
+                        gap = 0 if order.kind is Kind.LT else 1
+                        if difference(sub(y, x), slack) == (gap, gap):
                             return [le(x, y), *(part for part in flat if part is not equal and part is not order)]
     return None
 
@@ -108,10 +109,10 @@ def implies(a: Term, b: Term) -> Term:
 
 
 def lt(a: Term, b: Term) -> Term:
-    difference = sub(a, b)
-    if difference.high is not None and difference.high < 0:
+    low, high = difference(a, b)
+    if high is not None and high < 0:
         return TRUE
-    if difference.low is not None and difference.low >= 0:
+    if low is not None and low >= 0:
         return FALSE
     # x < y + 1 and x - 1 < y are x <= y, so that one condition has one form.
     if _constant_of_sum(b) == 1:
@@ -126,10 +127,10 @@ def _constant_of_sum(term: Term) -> int:
 
 
 def le(a: Term, b: Term) -> Term:
-    difference = sub(a, b)
-    if difference.high is not None and difference.high <= 0:
+    low, high = difference(a, b)
+    if high is not None and high <= 0:
         return TRUE
-    if difference.low is not None and difference.low > 0:
+    if low is not None and low > 0:
         return FALSE
     if _constant_of_sum(b) == -1:
         return lt(a, add(b, ONE))
@@ -141,10 +142,10 @@ def le(a: Term, b: Term) -> Term:
 def eq(a: Term, b: Term) -> Term:
     if a is b:
         return TRUE
-    difference = sub(a, b)
-    if difference.kind is Kind.CONST:
-        return boolean(difference.value == 0)
-    if (difference.low is not None and difference.low > 0) or (difference.high is not None and difference.high < 0):
+    low, high = difference(a, b)
+    if low is not None and low == high:
+        return boolean(low == 0)
+    if (low is not None and low > 0) or (high is not None and high < 0):
         return FALSE
     # Comparing a 0/1 choice with a constant is the choice itself.
     for x, y in ((a, b), (b, a)):
@@ -205,13 +206,15 @@ def _interval_where(condition: Term, holds: bool, side: Term) -> tuple[int | Non
     small, large = condition.args if holds else condition.args[::-1]
     gap = 1 if (condition.kind is Kind.LT) == holds else 0  # small + gap <= large
     for term, limit, is_upper in ((small, large, True), (large, small, False)):
-        distance = sub(side, term)
-        if limit.kind is Kind.CONST and distance.kind is Kind.CONST:
+        if limit.kind is not Kind.CONST:
+            continue
+        distance, farthest = difference(side, term)
+        if distance is not None and distance == farthest:
             if is_upper:
-                bound = limit.value - gap + distance.value
+                bound = limit.value - gap + distance
                 high = bound if high is None else min(high, bound)
             else:
-                bound = limit.value + gap + distance.value
+                bound = limit.value + gap + distance
                 low = bound if low is None else max(low, bound)
     return low, high
 

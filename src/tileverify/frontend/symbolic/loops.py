@@ -14,12 +14,13 @@ from typing import Final
 
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
+from .counters import counters
 from .integers import zero_extended
 from .lanes import lane_terms
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
-from .summary import Loop, Origin
+from .summary import Loop, LoopValue, Origin
 from .terms import (
     FALSE,
     TRUE,
@@ -187,6 +188,26 @@ class Body:
             else:
                 slots, narrowings = narrower, narrowings - 1
 
+    def keep_loop_values(self, solution: Solution, guard: Term) -> None:
+        """Note what has no closed form; an iteration runs where ``guard`` holds."""
+        goes_on = or_(*(solution.numbers.resolve(exit.condition) for exit in solution.exits.continues))
+        for item, function, invariant in solution.numbers.fresh:
+            if item.placeholder.sort is Sort.INT and solution.numbers.is_plainly(item, function):
+                self.m.loop_values.append(
+                    LoopValue(
+                        function=function,
+                        modulus=invariant.modulus,
+                        rest=invariant.rest,
+                        context=item.context,
+                        iteration=self.loop.iteration,
+                        lanes=item.lanes,
+                        init=item.init,
+                        next=solution.numbers.resolve(item.next),
+                        entered=self.m.path,
+                        handed_on=and_(self.m.path, guard, goes_on),
+                    )
+                )
+
     def _lost(self, slots: Sequence[Slot], stand_ins: Sequence[SymbolicValue], exits: Exits) -> set[int]:
         """Pointers that some iteration hands on with another origin, or moved from a place that may be far away."""
         lost = set()
@@ -291,6 +312,7 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     if not all(isinstance(m.value(init), Opaque) for init in inits):
         solution = body.solve(inits, guard, narrowings=0)
         if m.recording:
+            body.keep_loop_values(solution, guard)
             body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
@@ -375,20 +397,33 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
 
     first = substitute(continued, {k: ZERO})
 
-    def reached(time: Term) -> Term:
-        return weaken(eq(time, ZERO), and_(first, substitute(continued, {k: previous_to(time)})))
+    exact = [
+        partial(counter.exact, apply(_overflow_symbol(m, op, number), *m.iterations), continued)
+        for number, counter in enumerate(counters(continued, k))
+    ]
 
+    def reached(time: Term) -> Term:
+        went_on = substitute(continued, {k: previous_to(time)})
+        return weaken(eq(time, ZERO), and_(first, went_on, *(holds(time) for holds in exact)))
+
+    broken_off = None
+    if first is not FALSE:
+        broken_off = m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0))
     if m.recording:
+        body.keep_loop_values(solution, reached(k))
+        body.loop = replace(loop, reached=reached(k), last=broken_off)
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
     if not exits.breaks:
         m.stop()
         return ()
-    last = ZERO
-    if first is not FALSE:
-        last = apply(m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0)), *m.iterations)
+    last = ZERO if broken_off is None else apply(broken_off, *m.iterations)
     broke = or_(*(exit.condition for exit in exits.breaks))
     m.narrow(and_(reached(last), substitute(broke, {k: last})))
     return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))
+
+
+def _overflow_symbol(m: Machine, op: Op, number: int) -> Function:
+    return m.symbol(op, Function(f"overflow{m.numbering.loop[op]}.{number}", Scope.BLOCK, 1))
 
 
 def _resolved(exit: Exit, solution: Solution) -> Exit:

@@ -17,7 +17,7 @@ from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, 
 from .bounds import Bounds
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
-from .summary import Access, Footprint, Lane, Loop, Origin, Promise, Site
+from .summary import Access, Footprint, Lane, Loop, LoopValue, Origin, Promise, Site
 from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
 from .tokens import EMPTY, Token, join, own
 from .values import Opaque, Pointer, SymbolicValue, TensorView, TileView
@@ -87,6 +87,7 @@ class Machine:
         self.sites: dict[int, Site] = {}
         self.waits: dict[int, Token] = {}
         self.promises: list[Promise] = []
+        self.loop_values: list[LoopValue] = []
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.inert = inert_assumptions(entry)

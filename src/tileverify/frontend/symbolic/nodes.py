@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -58,6 +58,8 @@ class Kind(enum.Enum):
     LE = "le"
     EQ = "eq"  # of integers
     IFF = "iff"
+
+    __hash__ = object.__hash__  # members are singletons; the inherited one is a slow function, asked for every node
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +194,26 @@ ZERO: Final = const(0)
 ONE: Final = const(1)
 
 
-def postorder(term: Term) -> Iterable[Term]:
-    """Every distinct subterm, arguments first."""
+def postorder(term: Term, known: Container[Term] = ()) -> Iterator[Term]:
+    """Every distinct subterm, arguments first; those that are ``known`` and what only they contain are left out.
+
+    ``known`` may grow meanwhile, by what was given out.
+    """
+    if term in known:
+        return
     seen: set[Term] = set()
-    stack: list[tuple[Term, bool]] = [(term, False)]
+    stack: list[Term | None] = [term]
+    inside: list[Term] = []
     while stack:
-        current, expanded = stack.pop()
-        if expanded:
-            yield current
+        current = stack.pop()
+        if current is None:
+            yield inside.pop()
+        elif not current.args:
+            if current not in seen:
+                seen.add(current)
+                yield current
         elif current not in seen:
             seen.add(current)
-            stack.append((current, True))
-            stack.extend((arg, False) for arg in current.args if arg not in seen)
+            inside.append(current)
+            stack.append(None)
+            stack.extend([arg for arg in current.args if arg not in seen and arg not in known])

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from .carried_tokens import previous_to
 from .invariants import Invariant, invariants
 from .lanes import CoordinateMap
+from .periodic import State, closed_groups, find_cycle
 from .terms import (
     FALSE,
     TRUE,
@@ -112,6 +114,7 @@ class Recurrences:
         self.k = iteration
         self.items = items
         self.forms: dict[Function, Form] = {}
+        self.fresh: list[tuple[Recurrence, Function, Invariant]] = []  # which function stands for which value
         self._by_function = {item.placeholder.function: item for item in items}
         self._invariants: dict[Function, Invariant] = {}
         self._unknown: set[Function] = set()
@@ -131,6 +134,11 @@ class Recurrences:
     def is_unknown(self, position: int) -> bool:
         """Whether no form was found for a value."""
         return self._is_fresh(self.forms[self.items[position].placeholder.function](self.k))
+
+    def is_plainly(self, item: Recurrence, function: Function) -> bool:
+        """Whether ``function`` stands for ``item`` in every iteration but the first."""
+        value = self.forms[item.placeholder.function](self.k)
+        return value is item.fresh(function, self._invariants[item.placeholder.function])(self.k)
 
     def resolve(self, term: Term) -> Term:
         """``term`` of iteration k with the placeholders replaced by their forms."""
@@ -164,6 +172,8 @@ class Recurrences:
     # -------------------------------------------------------------------------------------------- solving
     def _solve(self) -> None:
         waiting = self._solve_plain(list(self.items))
+        if self._solve_cycles(waiting):
+            waiting = self._solve_plain([item for item in waiting if item.placeholder.function not in self.forms])
         self._invariants = invariants(
             {item.placeholder: item for item in waiting}, lambda term: self._resolve(term, {})
         )
@@ -181,6 +191,7 @@ class Recurrences:
         invariant = self._invariants[item.placeholder.function]
         function = item.unknown(invariant)
         self._unknown.add(function)
+        self.fresh.append((item, function, invariant))
         return item.fresh(function, invariant)
 
     def _is_fresh(self, value: Term) -> bool:
@@ -199,17 +210,9 @@ class Recurrences:
         return self._exact[times]
 
     def _run_once(self, before: list[Term], time: Term) -> list[Term] | None:
-        now = {item.placeholder.function: (item, value) for item, value in zip(self.items, before, strict=True)}
-
-        def leaf(part: Term) -> Term | None:
-            if part.kind is Kind.APPLY and part.function in now:
-                item, value = now[part.function]
-                return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
-            return None
-
-        after = [transform(substitute(item.next, {self.k: time}), leaf) for item in self.items]
+        after = _next_state(self.items, [substitute(item.next, {self.k: time}) for item in self.items], before)
         size = len({part for value in after for part in postorder(value)})
-        return after if size <= _MOST_NODES else None
+        return list(after) if size <= _MOST_NODES else None
 
     def _solve_plain(self, waiting: list[Recurrence]) -> list[Recurrence]:
         """Find forms until no more turn up; one value's form may make another's visible."""
@@ -223,6 +226,29 @@ class Recurrences:
                     waiting.remove(item)
                     progress = True
         return waiting
+
+    def _solve_cycles(self, waiting: Sequence[Recurrence]) -> bool:
+        """Find values that come back to what they were; whether there are any."""
+        steps = {item.placeholder: self._resolve(item.next, {}) for item in waiting}
+        items = {item.placeholder: item for item in waiting}
+        functions = {item.placeholder.function: item.placeholder for item in waiting}
+        needs = {
+            now: frozenset(
+                functions[part.function] for part in step.free if part.kind is Kind.APPLY and part.function in functions
+            )
+            for now, step in steps.items()
+            if self.k not in step.free
+        }
+        for group in closed_groups(needs):
+            if group[0].function in self.forms:
+                continue
+            members = [items[now] for now in group]
+            step = partial(_next_state, members, [steps[now] for now in group])
+            cycle = find_cycle(tuple(item.init for item in members), step)
+            if cycle is not None:
+                for position, now in enumerate(group):
+                    self.forms[now.function] = partial(cycle.value, position)
+        return any(function in self.forms for function in functions)
 
     def _is_exit_flag(self, item: Recurrence) -> bool:
         """A boolean that stays true once it is: how a `for` with a `break` is lowered."""
@@ -311,6 +337,19 @@ class Recurrences:
         if later is None:
             return None
         return lambda time: at_start(time, item.init, later(time))
+
+
+def _next_state(items: Sequence[Recurrence], steps: Sequence[Term], before: Sequence[Term]) -> State:
+    """What ``steps`` (of ``items``) hand on where the values are ``before``."""
+    now = {item.placeholder.function: (item, value) for item, value in zip(items, before, strict=True)}
+
+    def leaf(part: Term) -> Term | None:
+        if part.kind is Kind.APPLY and part.function in now:
+            item, value = now[part.function]
+            return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
+        return None
+
+    return tuple(transform(step, leaf) for step in steps)
 
 
 def _while_lowered(raised: Form, form: Form, fresh: Form) -> Form:

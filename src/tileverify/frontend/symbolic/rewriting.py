@@ -52,12 +52,8 @@ _REBUILD: Final[dict[Kind, Callable[..., Term]]] = {
 def transform(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Term] | None = None) -> Term:
     """Rewrite bottom-up: ``leaf(t)`` replaces ``t`` (already rewritten arguments) unless it gives ``None``."""
     done: dict[Term, Term] = {} if memo is None else memo
-    if term in done:
-        return done[term]
-    for sub_term in postorder(term):
-        if sub_term in done:
-            continue
-        args = tuple(done[arg] for arg in sub_term.args)
+    for sub_term in postorder(term, done):
+        args = tuple([done[arg] for arg in sub_term.args])
         rebuilt = sub_term if args == sub_term.args else rebuild(sub_term, args)
         replaced = leaf(rebuilt)
         done[sub_term] = rebuilt if replaced is None else replaced
@@ -69,13 +65,11 @@ def substitute(term: Term, replacements: Mapping[Term, Term], memo: dict[Term, T
     if not replacements or not (term.free & replacements.keys()):
         return term
     done: dict[Term, Term] = {} if memo is None else memo
-    for sub_term in postorder(term):
-        if sub_term in done:
-            continue
+    for sub_term in postorder(term, done):
         if sub_term in replacements:
             done[sub_term] = replacements[sub_term]
         else:
-            args = tuple(done[arg] for arg in sub_term.args)
+            args = tuple([done[arg] for arg in sub_term.args])
             done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
     return done[term]
 
@@ -102,10 +96,9 @@ def assuming(term: Term, known: Mapping[Term, Term]) -> Term:
     done: dict[Term, Term] = dict(known)
     if not known:
         return term
-    for sub_term in postorder(term):
-        if sub_term not in done:
-            args = tuple(done[arg] for arg in sub_term.args)
-            done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
+    for sub_term in postorder(term, done):
+        args = tuple([done[arg] for arg in sub_term.args])
+        done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
     return done[term]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from ..bytecode.model import Location
-from .terms import TRUE, Scope, Term, var
+from .terms import TRUE, Function, Scope, Term, add, const, scale, var
 
 GRID_MAX: Final = 2**24 - 1
 """Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
@@ -109,12 +109,19 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it."""
+    """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
+
+    Of a loop that ends by a ``break`` (no ``value``): ``reached`` holds in every iteration that was entered, of those
+    before as well; ``last`` gives, for iterations of the loops around, the number of the iteration that broke off
+    (``None``: only iteration 0 is ever entered).
+    """
 
     name: str
     iteration: Term
     location: Location | None = None
     value: Term | None = None
+    reached: Term = TRUE
+    last: Function | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +205,31 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopValue:
+    """A loop-carried integer for which no closed form was found: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
+
+    Terms hold ``rest + modulus * function(*context, k, *lanes)`` for ``v(k)``, k >= 1.  ``context``: the iteration
+    variables of the loops around.  ``entered``: the path that leads to the loop; ``handed_on``: where iteration k runs
+    and another may follow.  Meant for whoever can show what stays true from iteration to iteration.
+    """
+
+    function: Function
+    modulus: int
+    rest: int
+    context: tuple[Term, ...]
+    iteration: Term
+    lanes: tuple[Term, ...]
+    init: Term
+    next: Term
+    entered: Term
+    handed_on: Term
+
+    def at(self, function_value: Term) -> Term:
+        """v(k), given an application of ``function``."""
+        return add(scale(self.modulus, function_value), const(self.rest))
+
+
+@dataclass(frozen=True, slots=True)
 class AccessSummary:
     """All accesses and promises of one entry.
 
@@ -219,3 +251,4 @@ class AccessSummary:
     order_ops: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    loop_values: tuple[LoopValue, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from .nodes import ZERO, Kind, Term, const, make
@@ -21,26 +21,46 @@ def linear_parts(term: Term) -> tuple[int, tuple[tuple[int, Term], ...]]:
 
 def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
     """The inverse of `linear_parts`; zero coefficients are dropped."""
-    if any(t.kind is Kind.MOD for t in parts):
+    if _has_remainder(parts):
         parts = _rejoined(parts)
-    items = sorted(((t, c) for t, c in parts.items() if c), key=lambda item: item[0].digest)
+    items = [(t, c) for t, c in parts.items() if c]
     if not items:
         return const(constant)
-    if constant == 0 and len(items) == 1 and items[0][1] == 1:
-        return items[0][0]
+    if len(items) == 1:
+        if constant == 0 and items[0][1] == 1:
+            return items[0][0]
+    else:
+        items.sort(key=_digest)
+    low, high = _interval(constant, items)
+    return make(
+        Kind.SUM,
+        tuple([t for t, _ in items]),
+        payload=(constant, tuple([c for _, c in items])),
+        low=low,
+        high=high,
+    )
+
+
+def _digest(item: tuple[Term, int]) -> bytes:
+    return item[0].digest
+
+
+def _has_remainder(parts: Iterable[Term]) -> bool:
+    for t in parts:  # noqa: SIM110  asked for every sum, and a generator costs more than the question
+        if t.kind is Kind.MOD:
+            return True
+    return False
+
+
+def _interval(constant: int, items: Iterable[tuple[Term, int]]) -> tuple[int | None, int | None]:
+    """Bounds of ``constant + sum(c * t)``."""
     low: int | None = constant
     high: int | None = constant
     for t, c in items:
         first, second = (t.low, t.high) if c > 0 else (t.high, t.low)
         low = None if low is None or first is None else low + c * first
         high = None if high is None or second is None else high + c * second
-    return make(
-        Kind.SUM,
-        tuple(t for t, _ in items),
-        payload=(constant, tuple(c for _, c in items)),
-        low=low,
-        high=high,
-    )
+    return low, high
 
 
 def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
@@ -63,16 +83,29 @@ def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
 def add(*terms: Term) -> Term:
     constant, parts = 0, dict[Term, int]()
     for term in terms:
-        offset, summands = linear_parts(term)
-        constant += offset
-        for c, t in summands:
-            parts[t] = parts.get(t, 0) + c
+        constant += _collect(parts, 1, term)
     return from_linear(constant, parts)
 
 
+def _collect(parts: dict[Term, int], factor: int, term: Term) -> int:
+    """Add the summands of ``factor * term`` to ``parts``; its constant is returned."""
+    if term.kind is Kind.CONST:
+        return factor * term.value
+    if term.kind is not Kind.SUM:
+        parts[term] = parts.get(term, 0) + factor
+        return 0
+    constant, coefficients = term.payload
+    for t, c in zip(term.args, coefficients, strict=True):
+        parts[t] = parts.get(t, 0) + factor * c
+    return factor * int(constant)
+
+
 def scale(factor: int, term: Term) -> Term:
-    constant, summands = linear_parts(term)
-    return from_linear(factor * constant, {t: factor * c for c, t in summands})
+    if factor == 1:
+        return term
+    parts: dict[Term, int] = {}
+    constant = _collect(parts, factor, term)
+    return from_linear(constant, parts)
 
 
 def neg(term: Term) -> Term:
@@ -80,7 +113,19 @@ def neg(term: Term) -> Term:
 
 
 def sub(a: Term, b: Term) -> Term:
-    return add(a, neg(b))
+    parts: dict[Term, int] = {}
+    constant = _collect(parts, 1, a) + _collect(parts, -1, b)
+    return from_linear(constant, parts)
+
+
+def difference(a: Term, b: Term) -> tuple[int | None, int | None]:
+    """The static interval of ``a - b``: that of the term `sub`, which is not built where nothing else needs it."""
+    parts: dict[Term, int] = {}
+    constant = _collect(parts, 1, a) + _collect(parts, -1, b)
+    if _has_remainder(parts):
+        term = from_linear(constant, parts)
+        return term.low, term.high
+    return _interval(constant, [(t, c) for t, c in parts.items() if c])
 
 
 # --------------------------------------------------------------------------------------- division

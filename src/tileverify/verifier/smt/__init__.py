@@ -3,6 +3,7 @@
 from .decide import Answer, Decider, Decides, Limits, Merge, Model, Proof, Result, as_merged, solver_version
 from .lemmas import Lemma, bound_lemmas
 from .scripts import core_of_last
+from .session import Session
 
 __all__ = [
     "Answer",
@@ -14,6 +15,7 @@ __all__ = [
     "Model",
     "Proof",
     "Result",
+    "Session",
     "as_merged",
     "bound_lemmas",
     "core_of_last",

@@ -18,6 +18,7 @@ from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Function, Kind, Term
 from ..arithmetic import expand, is_opaque_quotient, split_product
 from ..evaluate import Value
+from ..examples import Examples
 from .encode import Encoder
 from .lemmas import (
     Lemma,
@@ -28,6 +29,7 @@ from .lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
+from .session import Session
 
 
 class Answer(enum.Enum):
@@ -100,45 +102,60 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
-    ``explain``: an ``UNSATISFIABLE`` comes with its proof.
+    ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
     facts: Sequence[Term]
     limits: Limits = Limits()
     deadline: float | None = None
     explain: bool = False
+    session: Session = field(default_factory=Session)
     _rung: _Rung | None = field(default=None, init=False)
-    _spent_elsewhere: int = field(default=0, init=False)
+    _spent_before: int = field(init=False)
+    _examples: Examples = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._spent_before = self.session.spent
+        self._examples = Examples(self.facts)
 
     @property
     def spent(self) -> int:
         """Resource units used so far."""
-        return self._spent_elsewhere + (self._rung.spent() if self._rung else 0)
+        return self.session.spent - self._spent_before
 
     def decide(
-        self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = (), limits: Limits | None = None
+        self,
+        conditions: Iterable[Term],
+        *,
+        twins: Sequence[tuple[Term, Term]] = (),
+        limits: Limits | None = None,
+        model: bool = False,
     ) -> Result:
         """Satisfiability of ``facts`` and ``conditions``, under other ``limits`` than usual where they are given.
 
-        An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` carries a model that satisfies the products exactly.
+        An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` stands for a model that satisfies the products exactly, and
+        carries it if ``model`` asks for it.
         ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
-        limits = limits or self.limits
-        wanted = [expand(condition) for condition in conditions]
+        limits, conditions = limits or self.limits, tuple(conditions)
+        if not self.explain and t.and_(*conditions) is t.FALSE:
+            return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
+        if not model and self._examples.satisfy(conditions):
+            return Result(Answer.SATISFIABLE, EXAMPLE)
+        wanted = self._expanded(conditions)
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
         merges: list[Merge] = []
         merged = self._merge(self._rung, wanted, twins, merges)
-        result, lemmas = self._linear(self._rung, merged, limits, limits.rounds)
+        result, lemmas = self._linear(self._rung, merged, limits, limits.rounds, model=model)
         if result.answer is not Answer.UNKNOWN:
             return self._explained(result, wanted, merges, lemmas)
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
         answer = exact.check(limits.nonlinear)
-        self._spent_elsewhere += exact.spent()
-        model = exact.model() if answer is Answer.SATISFIABLE else None
-        return self._explained(Result(answer, NONLINEAR, model), wanted, merges, ())
+        found = exact.model() if model and answer is Answer.SATISFIABLE else None
+        return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
 
     def _explained(
         self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
@@ -150,11 +167,15 @@ class Decider:
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
+        self._examples.assume(facts)
         if self._rung is not None:
-            self._rung.add([expand(fact) for fact in facts])
+            self._rung.add(self._expanded(facts))
 
     def _new_rung(self, *, exact_products: bool) -> _Rung:
-        return _Rung([expand(fact) for fact in self.facts], self.deadline, exact_products=exact_products)
+        return _Rung(self._expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+
+    def _expanded(self, terms: Iterable[Term]) -> list[Term]:
+        return [expand(term, self.session.expanded) for term in terms]
 
     def _merge(
         self, rung: _Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
@@ -194,21 +215,21 @@ class Decider:
         return None
 
     def _linear(
-        self, rung: _Rung, wanted: Sequence[Term], limits: Limits, rounds: int
+        self, rung: _Rung, wanted: Sequence[Term], limits: Limits, rounds: int, *, model: bool = False
     ) -> tuple[Result, tuple[Lemma, ...]]:
         """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``."""
         rung.push(wanted)
         lemmas = 0
-        end = rung.spent() + limits.total
+        end = self.session.spent + limits.total
         try:
             for _ in range(rounds):
-                answer = rung.check(min(limits.linear, max(1, end - rung.spent())))
+                answer = rung.check(min(limits.linear, max(1, end - self.session.spent)))
                 if answer is not Answer.SATISFIABLE:
                     known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
                     return Result(answer, LINEAR, lemmas=lemmas), known
                 new = rung.refine()
                 if not new:
-                    return Result(answer, LINEAR, rung.model(), lemmas), ()
+                    return Result(answer, LINEAR, rung.model() if model else None, lemmas), ()
                 lemmas += new
             return Result(Answer.UNKNOWN, LINEAR, lemmas=lemmas), ()
         finally:
@@ -221,6 +242,8 @@ def as_merged(twins: tuple[Term, Term], replaced: Mapping[Term, Term]) -> tuple[
     return a, b
 
 
+AS_WRITTEN = "as written"
+EXAMPLE = "example"
 LINEAR = "linear integers"
 NONLINEAR = "non-linear integers"
 
@@ -243,12 +266,13 @@ def _replace(term: Term, replacements: Mapping[Term, Term]) -> Term:
 class _Rung:
     """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
 
-    def __init__(self, facts: Sequence[Term], deadline: float | None, *, exact_products: bool) -> None:
+    def __init__(
+        self, facts: Sequence[Term], deadline: float | None, session: Session, *, exact_products: bool
+    ) -> None:
         self.deadline = deadline
-        self.encoder = Encoder(exact_products=exact_products)
-        # A context of its own: the solver's choices then depend on this question alone, not on earlier ones.
-        self.solver = z3.SimpleSolver(ctx=self.encoder.context)
-        self.solver.set("random_seed", 0)
+        self.session = session
+        self.encoder = session.exact if exact_products else session.congruent
+        self.solver = session.solver()
         if not exact_products:
             self.solver.set("arith.nl", False)
         self._asserted: dict[Term, None] = {}
@@ -316,10 +340,6 @@ class _Rung:
     def _coefficients(self) -> dict[Term, set[int]]:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
 
-    def spent(self) -> int:
-        """Resource units used by this rung so far."""
-        return int(self.solver.statistics().get_key_value("rlimit count"))
-
     def check(self, limit: int) -> Answer:
         if self.deadline is not None:
             left = self.deadline - time.monotonic()
@@ -327,7 +347,7 @@ class _Rung:
                 return Answer.UNKNOWN
             self.solver.set("timeout", int(1000 * left) + 1)
         self.solver.set("rlimit", limit)
-        outcome = self.solver.check()
+        outcome = self.session.check(self.solver)
         if outcome == z3.unsat:
             return Answer.UNSATISFIABLE
         return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN

@@ -29,9 +29,9 @@ class Encoder:
     facts and `facts` gives them, so that the solver can assert and retract them with the terms.
     """
 
-    def __init__(self, *, exact_products: bool = False) -> None:
+    def __init__(self, context: z3.Context, *, exact_products: bool = False) -> None:
         self.exact_products = exact_products
-        self.context = z3.Context()
+        self.context = context
         self._memo: dict[Term, z3.ExprRef] = {}
         self._facts: dict[Term, list[z3.BoolRef]] = {}
         self._carriers: dict[Term, tuple[Term, ...]] = {}
@@ -43,10 +43,8 @@ class Encoder:
 
     def __call__(self, term: Term) -> z3.ExprRef:
         memo = self._memo
-        if term not in memo:
-            for sub in t.postorder(term):
-                if sub not in memo:
-                    memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
+        for sub in t.postorder(term, memo):
+            memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
         return memo[term]
 
     def carriers(self, term: Term) -> tuple[Term, ...]:

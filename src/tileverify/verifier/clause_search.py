@@ -1,0 +1,66 @@
+"""The search for clauses that close a question: candidates in groups, and as few of them as will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Kind, Term
+
+Closes: TypeAlias = Callable[[Sequence[Term]], bool]
+
+
+def search(
+    groups: Iterable[Sequence[Term]],
+    *,
+    admitted: Callable[[Sequence[Term], Sequence[Term]], list[Term]],
+    closes: Closes,
+    accepted: Callable[[Sequence[Term]], bool],
+    stop: Callable[[], bool],
+) -> list[Term]:
+    """The clauses of the first groups that close the question together, without those that it takes not.
+
+    ``admitted(offered, group)``: those of a group that leave launches beside what is offered already.
+    ``accepted``: whether a choice is an answer; one that is not is not offered again.  None if there is no answer.
+    """
+    offered: list[Term] = []
+    for group in groups:
+        fresh = admitted(offered, [term for term in group if term not in offered])
+        offered += fresh
+        while fresh and not stop() and closes(offered):
+            chosen = fewest(offered, closes)
+            if accepted(chosen):
+                return _joined(chosen)
+            offered = [term for term in offered if term not in chosen]
+        if stop():
+            break
+    return []
+
+
+def _joined(chosen: Sequence[Term]) -> list[Term]:
+    """``a <= b`` and ``b <= a`` are one clause."""
+    found: dict[Term, None] = {}
+    for term in chosen:
+        both = term.kind is Kind.LE and t.le(term.args[1], term.args[0]) in chosen
+        found[t.eq(*term.args) if both else term] = None
+    return list(found)
+
+
+def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool]) -> list[Term]:
+    """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
+
+    Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
+    """
+
+    def explain(background: list[Term], fresh: bool, rest: Sequence[Term]) -> list[Term]:
+        if fresh and closes(background):
+            return []
+        if len(rest) == 1:
+            return list(rest)
+        half = len(rest) // 2
+        first, second = rest[:half], rest[half:]
+        needed = explain([*background, *first], True, second)
+        return [*explain([*background, *needed], bool(needed), first), *needed]
+
+    return explain([], True, candidates)

@@ -1,0 +1,106 @@
+"""Relations among launch-known quantities that a question itself suggests: what a clause may say.
+
+Candidates only: whoever adopts one has it proved that the question is closed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import BID, GRID
+from ..frontend.symbolic.terms import Kind, Scope, Term
+from .clauses import LAST_BLOCK, launch_only
+
+MOST_ITERATIONS = 1 << 20
+"""A loop with more iterations than this has a number that is not known, but for the range of its type."""
+
+
+def denied(conditions: Sequence[Term], *, parts_too: bool) -> Iterator[Term]:
+    """What the question says of the launch, denied: as it stands, and for the last block and the last lanes.
+
+    The second is exact where the question only grows along blocks and lanes; remainders are taken at their largest.
+    Path conditions on the launch stay in; with ``parts_too`` each of them is denied alone as well, after the whole.
+    """
+    parts = [
+        part for condition in conditions for part in (condition.args if condition.kind is Kind.AND else (condition,))
+    ]
+    last = _last(conditions)
+
+    def largest(term: Term) -> Term | None:
+        if term.kind is Kind.MOD and term.args[0].free & set(BID):
+            return t.sub(term.args[1], t.ONE)
+        return None
+
+    for asked in (parts, [t.substitute(t.transform(part, largest), last) for part in parts]):
+        known = list(filter(launch_only, asked))
+        if known:
+            yield t.not_(t.and_(*known))
+        yield from map(t.not_, known if parts_too and len(known) > 1 else ())
+
+
+def fitting(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is computed in the last block and lane does not leave its integer type."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
+    for part in sorted(parts, key=t.render):
+        inner = t.substitute(part.args[0], _last([part]))
+        if launch_only(inner):
+            yield t.lt(inner, t.const(1 << (part.payload - 1)))
+
+
+def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
+    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x."""
+    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
+        steps = sorted((factor, summand) for factor, summand in t.linear_parts(part)[1] if summand in BID)
+        for (small, bid), (large, _) in pairwise(steps):
+            if small > 0:
+                yield t.le(GRID[BID.index(bid)], t.const(large // small))
+
+
+def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``."""
+    parts = {part for condition in conditions for part in t.postorder(condition)}
+    above = [(part.args[0], part.args[1]) for part in parts if part.kind is Kind.LT and launch_only(part.args[1])]
+    for part in sorted((part for part in parts if part.kind is Kind.SUM), key=t.render):
+        for step in part.args:
+            known = [factor for factor in step.args if launch_only(factor)] if step.kind is Kind.PRODUCT else []
+            if not known or len(known) == len(step.args):
+                continue
+            others = [rest for rest in part.args if rest is not step]
+            yield from (t.le(high, t.product(known)) for term, high in above if term in others)
+            yield from (t.le(t.const(rest.high + 1), t.product(known)) for rest in others if rest.high is not None)
+
+
+def bounds(sizes: Iterable[Term], conditions: Sequence[Term]) -> Iterator[Term]:
+    """A size reaches what something else in the question is compared with."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    limits = {side.value for part in parts for side in part.args if side.kind is Kind.CONST and side.value > 0}
+    for size in sizes:
+        yield from (t.le(t.const(limit), size) for limit in sorted(limits))
+
+
+def mentioned(conditions: Iterable[Term]) -> frozenset[Term]:
+    return frozenset().union(*(condition.free for condition in conditions))
+
+
+def constants(conditions: Iterable[Term]) -> set[int]:
+    """What a question divides by: sizes that were compiled in."""
+    parts = {part for condition in conditions for part in t.postorder(condition)}
+    return {
+        part.args[1].value
+        for part in parts
+        if part.kind in (Kind.DIV, Kind.MOD, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value > 1
+    }
+
+
+def _last(terms: Sequence[Term]) -> dict[Term, Term]:
+    """The last block, lanes and iterations."""
+    return LAST_BLOCK | {leaf: t.const(high) for leaf in mentioned(terms) if (high := _most(leaf)) is not None}
+
+
+def _most(leaf: Term) -> int | None:
+    """The largest value of a lane, or of the iteration of a loop with a known number of them."""
+    known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
+    high = leaf.symbol.high if known else None
+    return high if high is not None and high < MOST_ITERATIONS else None

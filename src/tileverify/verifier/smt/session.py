@@ -1,0 +1,52 @@
+"""What the questions about one kernel share: a solver context and what was translated into it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import z3
+
+from ...frontend.symbolic.terms import Term
+from .encode import Encoder
+
+
+class Session:
+    """One context, made when the first question needs it, with a translation for either reading of products.
+
+    A context belongs to one kernel: the solver's choices depend on what it was asked before, so that questions of
+    another kernel could change a verdict.  It costs as much as deciding a dozen easy questions.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0
+        self.expanded: dict[Term, Term] = {}  # the memo of `..arithmetic.expand`
+
+    @cached_property
+    def context(self) -> z3.Context:
+        return z3.Context()
+
+    @cached_property
+    def congruent(self) -> Encoder:
+        """Products and quotients are congruent functions."""
+        return Encoder(self.context)
+
+    @cached_property
+    def exact(self) -> Encoder:
+        """Products and quotients are the solver's own."""
+        return Encoder(self.context, exact_products=True)
+
+    def solver(self) -> z3.Solver:
+        solver = z3.SimpleSolver(ctx=self.context)
+        solver.set("random_seed", 0)
+        return solver
+
+    def check(self, solver: z3.Solver) -> z3.CheckSatResult:
+        """``solver.check()``; ``spent`` is then what all solvers of this session used up to now, in resource units."""
+        outcome = solver.check()
+        statistics = solver.statistics()
+        for place in reversed(range(len(statistics))):  # the counter stands near the end
+            key, value = statistics[place]
+            if key == "rlimit count":
+                self.spent = int(value)
+                break
+        return outcome

@@ -1,0 +1,131 @@
+"""Loops without a closed form, and counters that could wrap: what is shown of them, and what must not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.check import check_paths
+from tileverify.results import KernelResult, Verdict
+
+HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n\n@ct.kernel\n"
+
+
+def checked(folder: Path, source: str, spec: str) -> KernelResult:
+    (folder / "kernel.py").write_text(HEAD + source)
+    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\nkernel = "kernel"\n{spec}\n')
+    (result,) = check_paths([str(folder / "kernel.py")]).results
+    return result
+
+
+CURSOR = """def kernel(out, rounds, columns, TILE: C):
+    column = {start}
+    for k in range(rounds):
+        ct.store(out, index=(ct.bid(0), column), tile=ct.full((1, TILE), k, dtype=out.dtype))
+        column += {step}
+        if column {reset}:
+            column = 0
+"""
+CURSOR_SPEC = """grid = ["B"]
+requires = ["W >= 1", "{more}"]
+args = {{ out = "i32[B, W]", rounds = "i32", columns = "i32 = cdiv(W, 64)", TILE = 64 }}"""
+
+
+def test_a_cursor_that_starts_over_stays_in_its_row(tmp_path: Path) -> None:
+    source = CURSOR.format(start=0, step=1, reset=">= columns")
+    assert checked(tmp_path, source, CURSOR_SPEC.format(more="W >= 1")).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "reset", "more"),
+    [
+        (0, 1, "> columns", "rounds >= 0"),
+        (1, 1, "== columns", "rounds >= 0"),  # one column: it starts behind it and never meets the limit
+        (0, 2, "== columns", "rounds >= 0"),  # three columns: 0, 2, 4, ...
+        (0, 1, "== columns + 1", "rounds >= 0"),
+    ],
+)
+def test_a_cursor_that_leaves_its_row_is_not_proved(
+    tmp_path: Path, start: int, step: int, reset: str, more: str
+) -> None:
+    source = CURSOR.format(start=start, step=step, reset=reset)
+    result = checked(tmp_path, source, CURSOR_SPEC.format(more=more))
+    assert result.verdict is not Verdict.PROVED or result.requires
+
+
+def test_an_empty_row_has_no_place_for_a_cursor(tmp_path: Path) -> None:
+    """Without ``W >= 1`` there are launches in which 0 <= column < columns fails at the start."""
+    source = CURSOR.format(start=0, step=1, reset=">= columns")
+    result = checked(tmp_path, source, CURSOR_SPEC.format(more="rounds >= 1").replace('"W >= 1", ', ""))
+    assert result.verdict is not Verdict.PROVED or result.requires
+
+
+def test_a_loop_that_is_not_reached_says_nothing(tmp_path: Path) -> None:
+    """With no columns the cursor's invariant is false, but the loop does not run and the last store does."""
+    source = """def kernel(out, rounds, columns, TILE: C):
+    column = 0
+    if columns > 0:
+        for k in range(rounds):
+            ct.store(out, index=(ct.bid(0) + 1, column), tile=ct.full((1, TILE), k, dtype=out.dtype))
+            column += 1
+            if column >= columns:
+                column = 0
+    ct.store(out, index=(0, column), tile=ct.full((1, TILE), 7, dtype=out.dtype))
+"""
+    spec = """grid = [2]
+requires = ["columns <= 0", "M >= 2"]
+args = { out = "i32[M, 64]", rounds = "i32", columns = "i32", TILE = 64 }"""
+    result = checked(tmp_path, source, spec)
+    assert result.verdict is Verdict.REFUTED
+    assert {finding.code for finding in result.findings} >= {"TV101"}
+
+
+COUNTER = """def kernel(out, tiles, step, TILE: C):
+    i = ct.astype(ct.bid(0), ct.int8)
+    last = ct.astype(tiles, ct.int8)
+    while {condition}:
+        ct.store(out, index=(ct.astype(i, ct.int32),), tile=ct.full((TILE,), 1, dtype=out.dtype))
+        i = ct.astype(ct.astype(i, ct.int32) + step, ct.int8)
+"""
+COUNTER_SPEC = """grid = [{blocks}]
+requires = ["N <= {tiles} * 16", "N > {tiles} * 16 - 16"]
+args = {{ out = "i32[N]", tiles = "i32 = cdiv(N, 16)", step = "i32 = {step}", TILE = 16 }}"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "tiles", "step", "blocks", "proved"),
+    [
+        ("i < last", 120, 8, 8, True),
+        ("i < last", 121, 8, 8, False),
+        ("i < last", 127, 1, 1, True),
+        ("i < last", 126, 2, 2, True),
+        ("i < last", 127, 2, 2, False),
+        ("i != last", 127, 1, 1, True),
+        ("i <= last - 1", 120, 8, 8, True),
+        ("i < last", 120, 8, 9, False),  # block 8 begins where block 0 goes on
+        ("i < last", 100, -1, 1, False),  # downwards, to -1
+    ],
+)
+def test_a_counter_of_eight_bits(
+    tmp_path: Path, condition: str, tiles: int, step: int, blocks: int, proved: bool
+) -> None:
+    spec = COUNTER_SPEC.format(blocks=blocks, tiles=tiles, step=step)
+    result = checked(tmp_path, COUNTER.format(condition=condition), spec)
+    assert (result.verdict is Verdict.PROVED) == proved, result.findings
+
+
+def test_a_loop_that_only_ends_by_its_second_counter_may_wrap_the_first(tmp_path: Path) -> None:
+    source = """def kernel(out, rounds, TILE: C):
+    i = ct.astype(ct.bid(0), ct.int8)
+    k = 0
+    while k < rounds:
+        ct.store(out, index=(ct.astype(i, ct.int32),), tile=ct.full((TILE,), 1, dtype=out.dtype))
+        i = ct.astype(ct.astype(i, ct.int32) + 1, ct.int8)
+        k += 1
+"""
+    spec = """grid = [1]
+requires = ["N == 127 * 16"]
+args = { out = "i32[N]", rounds = "i32 = 200", TILE = 16 }"""
+    result = checked(tmp_path, source, spec)
+    assert result.verdict is not Verdict.PROVED

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.command_line import CommandLine, command_line
 
 TESTS = Path(__file__).parent
 
@@ -38,6 +39,14 @@ def _has_cuda_device() -> bool:
         return False
     count = ctypes.c_int(0)
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+@pytest.fixture
+def tileverify(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
+    """Runs a command line in this process, in an empty folder with a cache of its own."""
+    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return command_line(capfd)
 
 
 class Golden(str):

@@ -14,13 +14,9 @@ of
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
-from os import environ
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,10 +25,10 @@ from tests.corpus.problems import Problem, decided, interpret, named_arrays, pro
 from tests.corpus.references import NUMBERS, Numbers
 
 from tileverify import __version__
+from tileverify.backend.assembler import Assembler, find_assembler
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.formats import to_bits
 from tileverify.corpus import ROOT, Labelled, corpus_launches
-from tileverify.errors import TileVerifyError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import PointerType
 from tileverify.frontend.sources.discover import discover
@@ -83,7 +79,7 @@ def prepare(folder: Path) -> int:
     versions = {
         "tileverify": __version__,
         "cuda-tile": version("cuda-tile"),
-        "tileiras": assembler_version(assembler),
+        "tileiras": assembler.version,
         "numpy": np.__version__,
         "python": sys.version.split()[0],
     }
@@ -100,7 +96,7 @@ def _chosen() -> Iterator[tuple[str, Labelled, Numbers]]:
             yield kind, labels[name], numbers
 
 
-def _case(folder: Path, stem: str, given: Problem, assembler: str) -> dict[str, Any]:
+def _case(folder: Path, stem: str, given: Problem, assembler: Assembler) -> dict[str, Any]:
     places = {name: number for number, name in enumerate(given.contents)}
     run = interpret(given)
     data = {}
@@ -109,7 +105,7 @@ def _case(folder: Path, stem: str, given: Problem, assembler: str) -> dict[str, 
         if given.blocks is not None:
             data[f"decided{number}"] = decided(given, run, name)
     np.savez_compressed(folder / f"{stem}.npz", **data)
-    assemble(assembler, given.unit.bytecode, folder / f"{stem}.cubin")
+    (folder / f"{stem}.cubin").write_bytes(assembler.assemble(given.unit.bytecode, ARCHITECTURE))
     return {
         "symbol": given.unit.symbol,
         "cubin": f"{stem}.cubin",
@@ -143,32 +139,3 @@ def parameters_of(given: Problem, places: Mapping[str, int]) -> list[dict[str, A
         return {"bytes": to_bits(bound.arguments[value].data, value.type.element).tobytes().hex()}
 
     return [passed(*pair) for pair in zip(unit.parameters, entry.parameters, strict=True)]
-
-
-# ------------------------------------------------------------------------------------------------- the assembler
-def find_assembler() -> str:
-    """``tileiras`` of the extra ``assemble``, or of PATH."""
-    found = shutil.which("tileiras", path=f"{sysconfig.get_path('purelib')}/nvidia/cu13/bin:{environ['PATH']}")
-    if found is None:
-        raise TileVerifyError("there is no tileiras here: install tileverify[assemble]")
-    return found
-
-
-def assembler_version(assembler: str) -> str:
-    """``13.4.92``."""
-    text = subprocess.run([assembler, "--version"], capture_output=True, text=True, check=True).stdout
-    return text.split(", V")[1].split()[0] if ", V" in text else "unknown"
-
-
-def assemble(assembler: str, bytecode: bytes, target: Path) -> None:
-    """The very cubin that a launch would run.
-
-    :raises TileVerifyError: ``tileiras`` refused the bytecode.
-    """
-    source = target.with_suffix(".tileirbc")
-    source.write_bytes(bytecode)
-    command = [assembler, "--gpu-name", ARCHITECTURE, str(source), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    source.unlink()
-    if done.returncode:
-        raise TileVerifyError(f"tileiras refused {target.stem}: {done.stderr.strip()}")

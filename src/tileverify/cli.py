@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import __version__
+from .bundles.command import build, show
 from .certificates.command import recheck
 from .errors import NoKernelFound, UsageError
 from .failures import TRACEBACK
@@ -431,6 +432,8 @@ def _whole(option: str, text: str) -> int:
 
 
 command.add_command(recheck)
+command.add_command(build)
+command.add_command(show)
 
 
 # ------------------------------------------------------------------------------------------------ record

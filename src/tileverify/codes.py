@@ -266,10 +266,12 @@ _ALL: Final = (
         "TV905",
         "synchronisation-protocol",
         "blocks synchronise with each other",
-        "Blocks order their accesses with a protocol of their own (a lock, a counter that the last arriver resets), "
-        "which is not understood here.",
+        "Blocks order their accesses with a protocol of their own that is not understood here or lacks something: "
+        "the message says what. Understood are counters that every block adds to once (last block done, grid barrier), "
+        "tickets, flags, turns and locks by compare-and-swap, with acquire, release and tokens in place.",
         "the accesses conflict unless the protocol orders them.",
-        "Split the kernel into two launches, or let the reduction use atomics alone.",
+        "Add what the message names (a data fact such as range(counter, 0, 1), or the memory order of an access), "
+        "split the kernel into two launches, or let the reduction use atomics alone.",
     ),
     Code(
         "TV906",

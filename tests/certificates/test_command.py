@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from tests.command_line import CommandLine
 
-from tileverify import cli
 from tileverify.corpus import ROOT
 
 from .proofs import certificates_of, forged
@@ -21,42 +19,15 @@ RACY = str(ROOT / "racy" / "permute_swapped.py")
 NAME = "transpose.any-size"
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def tileverify(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Ran]:
-    """Runs a command line in this process, in an empty folder with a cache of its own."""
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.command(list(arguments), prog_name="tileverify")
-        out, err = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return run
-
-
-@pytest.fixture
-def certificate(tileverify: Callable[..., Ran]) -> Path:
+def certificate(tileverify: CommandLine) -> Path:
     ran = tileverify("check", TRANSPOSE, "--certificate", "proofs")
     assert ran.code == 0
     assert "1 certificate in proofs; check them with: tileverify recheck proofs" in ran.err
     return Path("proofs") / f"{NAME}.tvcert.json"
 
 
-def test_proofs_are_written_with_their_bytecode_and_confirmed(
-    tileverify: Callable[..., Ran], certificate: Path
-) -> None:
+def test_proofs_are_written_with_their_bytecode_and_confirmed(tileverify: CommandLine, certificate: Path) -> None:
     assert certificate.with_name(f"{NAME}.tileirbc").is_file()
     ran = tileverify("recheck", "proofs")
     assert ran.code == 0
@@ -65,19 +36,19 @@ def test_proofs_are_written_with_their_bytecode_and_confirmed(
     assert "cvc5" in ran.out
 
 
-def test_a_cached_verdict_is_proved_again(tileverify: Callable[..., Ran]) -> None:
+def test_a_cached_verdict_is_proved_again(tileverify: CommandLine) -> None:
     assert tileverify("check", TRANSPOSE).code == 0
     assert "1 certificate in proofs" in tileverify("check", TRANSPOSE, "--certificate", "proofs").err
 
 
-def test_what_is_refuted_has_no_certificate(tileverify: Callable[..., Ran]) -> None:
+def test_what_is_refuted_has_no_certificate(tileverify: CommandLine) -> None:
     ran = tileverify("check", RACY, "--certificate", "proofs")
     assert ran.code == 1
     assert "certificate" in ran.err
     assert not [path for path in Path("proofs").glob("*.json") if "as-many-tiles" in path.name]
 
 
-def test_json(tileverify: Callable[..., Ran], certificate: Path) -> None:
+def test_json(tileverify: CommandLine, certificate: Path) -> None:
     ran = tileverify("recheck", str(certificate), "--format", "json", "--output", "out.json")
     assert (ran.code, ran.out) == (0, "")
     document = json.loads(Path("out.json").read_text())
@@ -88,7 +59,7 @@ def test_json(tileverify: Callable[..., Ran], certificate: Path) -> None:
     assert {each["answer"] for each in row["obligations"]} == {"confirmed"}
 
 
-def test_the_bytecode_may_stand_elsewhere_or_be_compiled(tileverify: Callable[..., Ran], certificate: Path) -> None:
+def test_the_bytecode_may_stand_elsewhere_or_be_compiled(tileverify: CommandLine, certificate: Path) -> None:
     Path("proofs", f"{NAME}.tileirbc").rename("elsewhere")
     assert "not at hand" in tileverify("recheck", "proofs").out
     for place in ("elsewhere", TRANSPOSE):
@@ -97,7 +68,7 @@ def test_the_bytecode_may_stand_elsewhere_or_be_compiled(tileverify: Callable[..
         assert "not at hand" not in ran.out
 
 
-def test_other_bytecode_is_rejected(tileverify: Callable[..., Ran], certificate: Path) -> None:
+def test_other_bytecode_is_rejected(tileverify: CommandLine, certificate: Path) -> None:
     (other,) = certificates_of("showcase/vector_add.py")
     Path("proofs", f"{NAME}.tileirbc").write_bytes(other.unit.bytecode)
     ran = tileverify("recheck", "proofs")
@@ -106,7 +77,7 @@ def test_other_bytecode_is_rejected(tileverify: Callable[..., Ran], certificate:
     assert "1 certificate rejected as a whole" in ran.out
 
 
-def test_a_forged_certificate_does_not_stop_the_others(tileverify: Callable[..., Ran], certificate: Path) -> None:
+def test_a_forged_certificate_does_not_stop_the_others(tileverify: CommandLine, certificate: Path) -> None:
     text = forged(certificate.read_text(), lambda document: document["obligations"].pop())
     certificate.with_name("forged.tvcert.json").write_text(text)
     certificate.with_name("forged.tileirbc").write_bytes(certificate.with_name(f"{NAME}.tileirbc").read_bytes())
@@ -116,7 +87,7 @@ def test_a_forged_certificate_does_not_stop_the_others(tileverify: Callable[...,
     assert "6 confirmed" in ran.out
 
 
-def test_what_is_not_confirmed_is_counted(tileverify: Callable[..., Ran]) -> None:
+def test_what_is_not_confirmed_is_counted(tileverify: CommandLine) -> None:
     (swizzle,) = certificates_of("showcase/matmul_swizzled.py")
     Path("swizzle").write_text(swizzle.text)
     ran = tileverify("recheck", "swizzle", "--limit", "1")
@@ -126,7 +97,7 @@ def test_what_is_not_confirmed_is_counted(tileverify: Callable[..., Ran]) -> Non
     assert tileverify("recheck", "swizzle", "--limit", "1", "--allow-open").code == 0
 
 
-def test_scripts_can_be_read_by_any_solver(tileverify: Callable[..., Ran], certificate: Path) -> None:
+def test_scripts_can_be_read_by_any_solver(tileverify: CommandLine, certificate: Path) -> None:
     assert tileverify("recheck", str(certificate), "--scripts", "scripts").code == 0
     scripts = sorted(Path("scripts").glob("*.smt2"))
     assert scripts
@@ -154,7 +125,7 @@ def test_scripts_can_be_read_by_any_solver(tileverify: Callable[..., Ran], certi
     ],
 )
 def test_bad_usage_is_said_in_a_sentence(
-    tileverify: Callable[..., Ran], certificate: Path, arguments: list[str], sentence: str
+    tileverify: CommandLine, certificate: Path, arguments: list[str], sentence: str
 ) -> None:
     Path("empty").mkdir()
     Path("file").write_text("")
@@ -164,7 +135,7 @@ def test_bad_usage_is_said_in_a_sentence(
     assert len(ran.err.strip().splitlines()) == 1
 
 
-def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_proved(tileverify: Callable[..., Ran]) -> None:
+def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_proved(tileverify: CommandLine) -> None:
     Path("file").write_text("")
     ran = tileverify("check", TRANSPOSE, "--certificate", "file")
     assert (ran.code, ran.out) == (2, "")
@@ -172,7 +143,7 @@ def test_a_file_in_place_of_the_folder_is_refused_before_anything_is_proved(tile
 
 
 def test_without_the_second_solver_the_extra_is_named(
-    tileverify: Callable[..., Ran], certificate: Path, monkeypatch: pytest.MonkeyPatch
+    tileverify: CommandLine, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cvc5", None)
     ran = tileverify("recheck", "proofs")

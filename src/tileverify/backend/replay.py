@@ -47,6 +47,9 @@ from .whole_launch import whole_runs
 DEFAULT_BUDGET: Final = 1 << 29
 """Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
 
+WHOLE_BUDGET: Final = 1 << 27
+"""Of these, for the runs of all blocks."""
+
 BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
 INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
 EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
@@ -129,7 +132,7 @@ class Replayer:
                 reasons.append(str(failure))
         if self._synchronises:
             bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
-            for run in whole_runs(bind, launch.grid, claim, budget):
+            for run in whole_runs(bind, launch.grid, claim, Budget(min(budget.left, WHOLE_BUDGET))):
                 schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
                 try:
                     seen = self._pick(bound.image, _claimed_first(run.conflicts, claim), schedule, launch, claim)

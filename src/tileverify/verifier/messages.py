@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic import terms as t
@@ -39,6 +40,13 @@ def sites(obligation: Obligation) -> tuple[SourceSite, ...]:
 
 def source_site(site: Site) -> SourceSite:
     return _place(site.location, _VERB[site.access], site.origin.name, index_text(site))
+
+
+def in_words(site: Site) -> str:
+    """``the load of `flag` at line 12``."""
+    place = source_site(site)
+    at = f" at line {place.line}" if place.line is not None else ""
+    return f"the {_VERB[site.access]} of `{site.origin.name}`{at}"
 
 
 def _promise_site(promise: Promise) -> SourceSite:
@@ -77,14 +85,31 @@ def broken(obligation: Obligation) -> str:
     return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
 
 
-def undecided(obligation: Obligation, conditions: tuple[Term, ...], *, unknown: bool) -> Finding:
-    """Why an obligation is open, and what the user can add."""
-    code, text, hints = _reason(obligation, conditions, unknown)
+class Reason(NamedTuple):
+    """Why an obligation is open: a TV9xx code, the reason in words, and what would help."""
+
+    code: str
+    text: str
+    hints: tuple[Hint, ...] = ()
+
+
+LEFT_BEHIND = Reason(
+    "TV907",
+    "the access behind the loop waits for its last iteration only, and the specification does not settle whether that "
+    "covers the iterations before",
+)
+
+
+def undecided(
+    obligation: Obligation, conditions: tuple[Term, ...], *, unknown: bool, known: Reason | None = None
+) -> Finding:
+    """Why an obligation is open, and what the user can add; ``known``: somebody knows better than the question says."""
+    reason = known or _reason(obligation, conditions, unknown)
     return Finding(
-        code=code,
-        message=f"not decided whether {_question(obligation)}: {text}",
+        code=reason.code,
+        message=f"not decided whether {_question(obligation)}: {reason.text}",
         sites=sites(obligation),
-        hints=hints,
+        hints=reason.hints,
         obligation=obligation.code,
     )
 
@@ -93,22 +118,22 @@ def _question(obligation: Obligation) -> str:
     return broken(obligation).replace("does not hold", "holds").replace("is not defined", "is defined")
 
 
-def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> tuple[str, str, tuple[Hint, ...]]:
+def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> Reason:
     if obligation.blocked is not None:
-        return (*obligation.blocked, ())
+        return Reason(*obligation.blocked)
     arrays = list(loaded_values(conditions))
     if arrays:
         facts = list(_data_hints(obligation, arrays))
         names = ", ".join(f"`{a}`" for a in arrays)
-        return "TV901", f"the address depends on the contents of {names}", tuple(facts)
+        return Reason("TV901", f"the address depends on the contents of {names}", tuple(facts))
     if unknown:
-        return "TV904", "the arithmetic is out of the solver's reach", ()
+        return Reason("TV904", "the arithmetic is out of the solver's reach")
     own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
     if any(not _OF_LOOPS.match(name) for name in own):
-        return "TV901", "the address or the path depends on data that the kernel computes or writes itself", ()
+        return Reason("TV901", "the address or the path depends on data that the kernel computes or writes itself")
     if own:
-        return "TV904", "no invariant was found for a loop whose end or values are not known in advance", ()
-    return "TV904", "the solver found a candidate, but no replay confirmed it", ()
+        return Reason("TV904", "no invariant was found for a loop whose end or values are not known in advance")
+    return Reason("TV904", "the solver found a candidate, but no replay confirmed it")
 
 
 _OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")

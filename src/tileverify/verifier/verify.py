@@ -32,6 +32,8 @@ from .clauses import (
 )
 from .contract import Contract, build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
+from .determinism import deterministic
+from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrowing import offers
 from .obligations import Obligation, every_obligation, promise, reached, within_index_spaces
@@ -255,10 +257,10 @@ class _Verification:
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
         self._origins = preparer.origins
+        self._protocols = Protocols(self._sites, self.contract, self._decider)
 
     def _obligations(self) -> Iterator[Obligation]:
-        protocols = Protocols(self._sites, self.contract, self._decider)
-        return map(protocols.explained, every_obligation(self._sites, self._promises, self.contract))
+        return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
     # ------------------------------------------------------------------------------------------ ladder
     def _decide(self, obligations: Iterator[Obligation]) -> list[_Open]:
@@ -402,7 +404,9 @@ class _Verification:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
             if found is None and key not in confirmed:
-                reasons.setdefault(key, messages.undecided(obligation, opened.conditions, unknown=opened.unknown))
+                known = self._known_reason(opened)
+                finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
+                reasons.setdefault(key, finding)
             if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
                 continue
             reasons.pop(key, None)
@@ -412,6 +416,19 @@ class _Verification:
             shown.add(place)
             confirmed[key] = obligation, found
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def _known_reason(self, opened: _Open) -> messages.Reason | None:
+        """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
+        obligation = opened.obligation
+        if obligation.blocked is not None:
+            return None
+        if obligation.code == "TV201" and obligation.first is not None and obligation.second is not None:
+            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            behind = left_behind(*pair)
+            conditions = (*obligation.conditions, t.not_(behind))
+            if behind is not t.FALSE and self._decider.decide(conditions).answer is Answer.UNSATISFIABLE:
+                return messages.LEFT_BEHIND
+        return self._protocols.why_open(obligation)
 
     def _finding(self, obligation: Obligation, found: Found) -> Finding:
         return Finding(
@@ -458,16 +475,18 @@ class _Verification:
                 yield from place_terms(self._by_number[site.number].place)
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
-        open_count = len(findings)
+        open_count, proved = len(findings), verdict is Verdict.PROVED
         return Outcome(
             verdict=verdict,
-            holds_for=self._holds_for() if verdict is Verdict.PROVED else None,
-            deterministic=self._deterministic() if verdict is Verdict.PROVED else None,
+            holds_for=self._holds_for() if proved else None,
+            deterministic=deterministic(self._sites, self.contract, self._decider)
+            if verdict is Verdict.PROVED
+            else None,
             requires=tuple(clause.text for clause in self.clauses),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
             obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
-            proved_codes=tuple(sorted(self.proved)) if verdict is Verdict.PROVED else (),
+            proved_codes=tuple(sorted(self.proved)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes),
             launch=self.launch,
@@ -481,10 +500,6 @@ class _Verification:
             return "any"
         grid = self.launch.grid
         return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
-
-    def _deterministic(self) -> bool | None:
-        """Without atomics a race-free kernel has one result; with them the tool does not say yet."""
-        return None if any(site.atomic for site in self.summary.sites) else True
 
 
 def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
 from ..bytecode.inert import inert_assumptions
-from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, Value
+from ..bytecode.liveness import used_values
+from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
 from .bounds import Bounds
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
@@ -91,6 +92,7 @@ class Machine:
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.inert = inert_assumptions(entry)
+        self.used = used_values(entry)
         self.names: dict[str, str] = {}
         self.symbols: dict[str, Function] = {}
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
@@ -320,6 +322,7 @@ class Machine:
                 value=value,
                 argument=argument,
                 compare=compare,
+                used=any(result in self.used for result in op.results if not isinstance(result.type, TokenType)),
             )
             self.waits[number] = token
         return join([token, own(number, self.iterations)])

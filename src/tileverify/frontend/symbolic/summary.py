@@ -150,7 +150,7 @@ class Site:
     ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
     ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic
     gave back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what
-    a compare-and-swap expects.  All three per lane.
+    a compare-and-swap expects.  All three per lane.  ``used``: something depends on what the access gave back.
     """
 
     number: int
@@ -170,6 +170,7 @@ class Site:
     value: Term | None = None
     argument: Term | None = None
     compare: Term | None = None
+    used: bool = True
 
     @property
     def origin(self) -> Origin:

@@ -18,10 +18,12 @@ from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Term
 from ..contract import Contract
 from ..meeting import Prepared
+from ..messages import Reason
 from ..obligations import Obligation
 from ..smt import Decides
 from .arrays import covers
 from .counters import Counter, find_counter
+from .explain import Explainer
 from .flags import Flag, find_flag
 from .ground import Asker, Ground
 from .instances import watched
@@ -74,6 +76,17 @@ class Protocols:
         yield from bounds(sides, self.counter, self.contract)
         yield from tickets(sides, self.counter, self.contract)
         yield from least(sides, self.flag, self.contract)
+
+    def why_open(self, obligation: Obligation) -> Reason | None:
+        """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
+        explainer = Explainer(self.sites, self._watched, self.contract, self._ask)
+        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            reason = explainer.race(*pair)
+            if reason is not None:
+                return reason
+        seen = [each for side in sides_of(obligation, self._watched) for each in side.seen]
+        return explainer.values(seen)
 
     # ------------------------------------------------------------------------------------------- arrays
     def counter(self, prepared: Prepared) -> Counter | None:

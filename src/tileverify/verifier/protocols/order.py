@@ -112,18 +112,11 @@ class Orders:
         end = t.add(counter.initial.high, t.scale(counter.step, others))
         for add in counter.adds:
             mine = way.own(add)
-            published = None if mine is None else self._published(way.x, add)
-            if mine is not None and published is not None:
+            given = None if mine is None else published(self.ask, way.x, add)
+            if mine is not None and given is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets)
-                yield t.implies(known, t.lt(seen.value, end)), (*counter.grounds, *published)
-
-    def _published(self, x: Prepared, s: Prepared) -> tuple[Ground, ...] | None:
-        """``s`` releases, and waits for ``x`` of the same iteration wherever both take place."""
-        if not releases(s):
-            return None
-        waits = awaited(x, by=s, own=identity, other=identity)
-        return self.ask.refuses_all([(x.guard, s.guard, t.not_(waits))])
+                yield t.implies(known, t.lt(seen.value, end)), (*counter.grounds, *given)
 
     # ------------------------------------------------------------------------------------------- (turn)
     def _by_turn(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
@@ -132,12 +125,12 @@ class Orders:
             mine = way.own(write)
             if mine is None or mine.argument is None:
                 continue
-            published = self._published(way.x, write)
-            alone = None if published is None else self._written_by_nobody_else(way.x, write, flag)
-            if published is not None and alone is not None:
+            given = published(self.ask, way.x, write)
+            alone = None if given is None else self._written_by_nobody_else(way.x, write, flag)
+            if given is not None and alone is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets, t.le(flag.initial.high, mine.argument))
-                grounds = (*flag.turns, *published, *alone)
+                grounds = (*flag.turns, *given, *alone)
                 yield t.implies(known, t.lt(seen.value, mine.argument)), grounds
 
     def _written_by_nobody_else(self, x: Prepared, write: Prepared, flag: Flag) -> tuple[Ground, ...] | None:
@@ -187,3 +180,11 @@ class Orders:
 
     def _in_grid(self, copy: Renaming) -> Iterator[Term]:
         return (t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True))
+
+
+def published(ask: Asker, x: Prepared, s: Prepared) -> tuple[Ground, ...] | None:
+    """``s`` releases, and waits for ``x`` of the same iteration wherever both take place."""
+    if not releases(s):
+        return None
+    waits = awaited(x, by=s, own=identity, other=identity)
+    return ask.refuses_all([(x.guard, s.guard, t.not_(waits))])

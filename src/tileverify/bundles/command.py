@@ -1,0 +1,239 @@
+"""The commands ``build`` and ``show``.  What they need is imported when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from ..errors import TileVerifyError, UsageError
+from ..shell import Working, emit, talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..backend.assembler import Assembler
+    from ..check import CheckOptions
+    from ..frontend.sources.launch import KernelUnit
+    from ..results import KernelResult
+    from .model import Bundle
+
+_BUILD_EXIT_CODES = """\b
+Exit codes:
+  0  everything is proved, and its bundle written
+  1  something is refuted: no bundle was written for it
+  2  bad usage, a kernel or spec with an error, or no assembler
+  3  something is undecided: no bundle was written for it
+  4  no kernel found
+"""
+
+_SHOW_EXIT_CODES = """\b
+Exit codes:
+  0  the bundle is whole (and, with --assemble, its cubins are what tileiras makes of its bytecode)
+  1  it is refused: damaged, changed, of another schema, or signed wrongly (TV503)
+  2  bad usage
+"""
+
+_MOST_BYTES: Final = 1 << 30
+
+
+@click.command(epilog=_BUILD_EXIT_CODES)
+@click.argument("target", metavar="FILE::KERNEL[::LAUNCH]")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="The bundle; a folder gets one KERNEL.LAUNCH.tvk for each launch.  [default: KERNEL.tvk]",
+)
+@click.option(
+    "--arch",
+    "architectures",
+    multiple=True,
+    metavar="SM",
+    help="Assemble for sm_80 to sm_121; may be repeated; none: no cubin, assembled where it runs.  [default: sm_90]",
+)
+@click.option(
+    "--sign", "key", type=click.Path(path_type=Path), metavar="KEY.pem", help="Sign with this Ed25519 private key."
+)
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for the proof.")
+@click.pass_context
+def build(
+    context: click.Context,
+    target: str,
+    output: Path | None,
+    architectures: tuple[str, ...],
+    key: Path | None,
+    spec: Path | None,
+    deny_requires: bool,
+    timeout: float | None,
+) -> None:
+    """Prove a kernel and put it into a bundle: bytecode, proof, cubins, contract and entry, in one file.
+
+    Nothing is written for a kernel that is not proved.  The same kernel gives the same bytes.
+    """
+    from ..check import CheckOptions, solver_version
+    from ..results import Report
+
+    names = _architectures(architectures)
+    assembler = _assembler() if names else None
+    options = CheckOptions(timeout_s=timeout, deny_requires=deny_requires, certificate=True)
+    with Working(live=True):
+        checked = _checked(target, spec, options)
+    files = _files([unit for unit, _ in checked], output)
+    written = []
+    for (unit, result), file in zip(checked, files, strict=True):
+        if result.certificate is None:
+            _say_why_not(result)
+            continue
+        with Working(live=True):
+            bundle = _signed(unit, result, solver_version(), assembler, names, key)
+        _write(bundle, file)
+        written.append(file)
+    for file in written:
+        talk(f"{file}: proved and built; look at it with: tileverify show {file}")
+    context.exit(Report(tuple(result for _, result in checked), "", "").exit_code)
+
+
+def _architectures(given: Sequence[str]) -> tuple[str, ...]:
+    from ..backend.assembler import ARCHITECTURES
+
+    names = tuple(dict.fromkeys(given or ("sm_90",)))
+    if names == ("none",):
+        return ()
+    for name in names:
+        if name not in ARCHITECTURES:
+            raise UsageError(f"--arch: '{name}' is not one of {', '.join(ARCHITECTURES)} or none")
+    return names
+
+
+def _assembler() -> Assembler:
+    from ..backend.assembler import find_assembler
+
+    return find_assembler()
+
+
+def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tuple[KernelUnit, KernelResult]]:
+    from ..check import check_unit
+    from ..frontend.sources.discover import SourceFailure, discover
+
+    checked = []
+    for unit in list(discover([target], spec_file=spec)):
+        if isinstance(unit, SourceFailure):
+            raise unit.error
+        checked.append((unit, check_unit(unit, options)))
+    return checked
+
+
+def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
+    from .model import SUFFIX
+
+    if output is not None and (output.is_dir() or (len(units) > 1 and output.suffix != SUFFIX)):
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--output: cannot make the folder '{output}': {error.strerror or error}") from None
+        return [output / f"{unit.kernel}.{unit.launch.name}{SUFFIX}" for unit in units]
+    if len(units) > 1:
+        launches = ", ".join(f"{unit.kernel}::{unit.launch.name}" for unit in units)
+        raise UsageError(f"there are {len(units)} launches ({launches}): name one, or give -o a folder")
+    file = output or Path(f"{units[0].kernel}{SUFFIX}")
+    if not file.parent.is_dir():
+        raise UsageError(f"--output: there is no folder '{file.parent}'")
+    return [file]
+
+
+def _say_why_not(result: KernelResult) -> None:
+    from ..reports.text import text_report
+    from ..results import Report
+
+    talk(text_report(Report((result,), "", "")).rstrip())
+    talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}: no bundle of it was written")
+
+
+def _signed(
+    unit: KernelUnit,
+    result: KernelResult,
+    solver: str,
+    assembler: Assembler | None,
+    architectures: Sequence[str],
+    key: Path | None,
+) -> Bundle:
+    from .build import build_bundle
+    from .trust import sign
+
+    bundle = build_bundle(unit, result, solver, assembler, architectures)
+    return bundle if key is None else sign(bundle, key)
+
+
+def _write(bundle: Bundle, file: Path) -> None:
+    from ..atomic_file import write_whole
+    from .manifest import bundle_bytes
+
+    try:
+        write_whole(file, bundle_bytes(bundle))
+    except OSError as error:
+        raise UsageError(f"cannot write '{file}': {error.strerror or error}") from None
+
+
+# -------------------------------------------------------------------------------------------------- show
+@click.command(epilog=_SHOW_EXIT_CODES)
+@click.argument("file", metavar="FILE.tvk", type=click.Path(path_type=Path))
+@click.option(
+    "--trust", "keys", multiple=True, type=click.Path(path_type=Path), metavar="KEY.pub", help="A trusted public key."
+)
+@click.option("--assemble", is_flag=True, help="Assemble the bytecode again and compare the cubins.")
+@click.option("--extract", type=click.Path(path_type=Path), metavar="DIR", help="Write bytecode and certificate there.")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def show(file: Path, keys: tuple[Path, ...], assemble: bool, extract: Path | None, format_: str) -> None:
+    """Show what a bundle holds, and whether it is whole."""
+    import json
+
+    from .text import bundle_json, bundle_text
+    from .trust import signer, trusted_cubin, trusted_keys
+
+    bundle = read_file(file)
+    trusted = trusted_keys(keys)
+    vouched = signer(bundle, trusted, str(file)) if trusted else None
+    if assemble:
+        assembler = _assembler()
+        for architecture in bundle.cubins:
+            trusted_cubin(bundle, architecture, str(file), assembler=assembler)
+    name = vouched.file if vouched else None
+    if extract is not None:
+        _extract(bundle, extract)
+    if format_ == "json":
+        emit(json.dumps(bundle_json(bundle, name), indent=2) + "\n")
+    else:
+        emit(bundle_text(bundle, str(file), name))
+
+
+def read_file(file: Path) -> Bundle:
+    """The bundle in ``file``; raises `UsageError` where it cannot be read, `BundleRefused` where it is none."""
+    from .manifest import read_bundle
+
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise UsageError(f"'{file}' is larger than any bundle")
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{file}': {error.strerror or error}") from None
+    return read_bundle(data, str(file))
+
+
+def _extract(bundle: Bundle, folder: Path) -> None:
+    from ..atomic_file import write_whole
+    from ..certificates.files import BYTECODE_SUFFIX
+    from ..certificates.files import SUFFIX as CERTIFICATE_SUFFIX
+
+    stem = bundle.certificate.kernel
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / f"{stem}{BYTECODE_SUFFIX}", bundle.bytecode)
+        write_whole(folder / f"{stem}{CERTIFICATE_SUFFIX}", bundle.certificate_text)
+    except OSError as error:
+        raise TileVerifyError(f"cannot write to '{folder}': {error.strerror or error}") from None
+    talk(f"{folder}: bytecode and certificate; check the proof with: tileverify recheck {folder}")

@@ -31,7 +31,7 @@ from ..frontend.symbolic.summary import (
 from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
-from .data import Informed
+from .data import Informed, data_facts
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
 from .meeting import Prepared, place_terms
@@ -44,12 +44,15 @@ class Preparer:
 
     ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
     of the contract.  ``informed``: the decider, with the facts on index data that a question needs.
+    ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
+    changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
 
     summary: AccessSummary
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
+    narrow: Callable[[Term, Term, Term], bool] | None = None
     origins: Mapping[str, Origin] = field(init=False)
     informed: Decides = field(init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
@@ -178,8 +181,15 @@ class Preparer:
         return t.transform(term, drop)
 
     def _fit_under(self, wrapped: Term, guard: Term) -> bool:
-        """Whether the value fits, always or where ``guard`` holds."""
-        return any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard)))
+        """Whether the value fits, always or where ``guard`` holds, or is made to."""
+        if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
+            return True
+        if self.narrow is None or wrapped.kind is not Kind.WRAP:
+            return False
+        question = (_outside(wrapped), guard)
+        known = data_facts(question, self.contract, self.origins)
+        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(_outside(wrapped), *known), guard)
+        return self._fits[wrapped, guard]
 
     def _has_wrap(self, term: Term) -> bool:
         """A wrap, or an unsigned reading."""

@@ -7,7 +7,7 @@ ignores, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..frontend.symbolic import terms as t
@@ -98,19 +98,6 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
             yield axis, t.ONE
             yield bid, t.ZERO
             yield Copy("block", OTHER)(bid), t.ZERO
-
-
-def related(clauses: Sequence[Clause], clause: Clause, facts: Iterable[Term]) -> list[Clause]:
-    """Those of ``clauses`` that may have to do with ``clause``: joined to it by variables, facts and clauses."""
-    reached, before = clause.condition.free, frozenset[Term]()
-    apart = [term.free for term in (*facts, *(other.condition for other in clauses))]
-    while reached != before:
-        before = reached
-        reached = reached.union(*(free for free in apart if free & reached))
-        apart = [free for free in apart if not free <= reached]
-    # Equal arguments would join functions that share no variable.
-    everything = any(leaf.kind is Kind.APPLY for leaf in reached)
-    return [other for other in clauses if everything or other.condition.free & reached]
 
 
 def launch_only(term: Term) -> bool:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID
-from ..frontend.symbolic.terms import Kind, Scope, Term
+from ..frontend.symbolic.terms import Kind, Scope, Sort, Term
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20
@@ -47,6 +47,17 @@ def fitting(conditions: Sequence[Term]) -> Iterator[Term]:
         inner = t.substitute(part.args[0], _last([part]))
         if launch_only(inner):
             yield t.lt(inner, t.const(1 << (part.payload - 1)))
+
+
+def fitting_bounds(wrap: Term) -> Iterator[list[Term]]:
+    """The same for one wrap, and that scalars in it are not negative if that alone does not do."""
+    upper = list(fitting([wrap]))
+    if upper:
+        yield upper
+        leaves = [leaf for leaf in wrap.args[0].free if launch_only(leaf) and leaf.sort is Sort.INT]
+        signed = sorted((leaf for leaf in leaves if leaf.low is None or leaf.low < 0), key=t.render)
+        if signed:
+            yield [*upper, *(t.le(t.ZERO, leaf) for leaf in signed)]
 
 
 def ratios(conditions: Sequence[Term]) -> Iterator[Term]:

@@ -1,6 +1,7 @@
 """The only door to the solver: decides conjunctions of terms."""
 
-from .decide import Answer, Decider, Decides, Limits, Merge, Model, Proof, Result, as_merged, solver_version
+from .answers import Answer, Decides, Limits, Merge, Model, Proof, Result
+from .decide import Decider, Limited, as_merged, solver_version
 from .lemmas import Lemma, bound_lemmas
 from .scripts import core_of_last
 from .session import Session
@@ -10,6 +11,7 @@ __all__ = [
     "Decider",
     "Decides",
     "Lemma",
+    "Limited",
     "Limits",
     "Merge",
     "Model",

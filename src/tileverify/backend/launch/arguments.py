@@ -1,0 +1,30 @@
+"""Arguments of a launch as the contract speaks of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ...errors import TileVerifyError
+
+
+class ArrayValue(NamedTuple):
+    """An array in memory: the address of its first element, sizes, strides in elements, and its element type."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
+Value: TypeAlias = ArrayValue | int | float
+Grid: TypeAlias = tuple[int, int, int]
+
+
+@dataclass
+class LaunchRefused(TileVerifyError):
+    """TV501 (arguments overlap) or TV502 (outside the contract): the launch was not made."""
+
+    code: str = "TV502"
+
+    exit_code = 1

@@ -1,0 +1,214 @@
+"""What every proof works with: one summary under one contract, its obligations, and the ladder that decides them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ..frontend.sources.launch import LaunchSpec, Number
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import AccessSummary
+from ..frontend.symbolic.terms import Term
+from ..results import Finding, ObligationCount, Verdict
+from .clause_search import Closes
+from .clauses import (
+    Clause,
+    fixed,
+)
+from .contract import Contract
+from .data import data_facts
+from .determinism import deterministic
+from .implied import without_implied
+from .obligations import Obligation, every_obligation
+from .prepare import Preparer, launch_facts
+from .protocols import Protocols
+from .simplify import simplify
+from .smt import Answer, Decider, Limits, Session
+from .widening import free_text
+
+CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=0, rounds=12, total=200_000)
+"""For the search of clauses: what does not help soon is not the natural one."""
+
+SEARCH_TOTAL = 3_000_000
+"""Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
+    the tool's own may be added to the contract."""
+
+    timeout_s: float | None = None
+    deny_requires: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`."""
+
+    verdict: Verdict
+    holds_for: str | None = None
+    deterministic: bool | None = None
+    requires: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    obligations: ObligationCount = field(default_factory=ObligationCount)
+    proved_codes: tuple[str, ...] = ()
+    contract: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    launch: LaunchSpec | None = None  # the contract that `requires` adds to
+
+
+@dataclass
+class Open:
+    """An obligation that was not proved."""
+
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+    unknown: bool
+    eliminated: Mapping[Term, Term] = field(default_factory=dict)
+
+
+@dataclass
+class Proving:
+    """One attempt at a proof; ``clauses`` are those that it added to the contract, ``session`` the kernel's."""
+
+    summary: AccessSummary
+    launch: LaunchSpec
+    contract: Contract
+    options: VerifyOptions
+    session: Session
+    clauses: list[Clause] = field(default_factory=list)
+    holds_for: str | None = None
+    notes: list[str] = field(default_factory=list)
+    structural: int = 0
+    by_solver: int = 0
+    proved: set[str] = field(default_factory=set)
+    _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
+    _started: float = field(default_factory=time.monotonic)
+
+    def _assume(self, facts: tuple[Term, ...]) -> None:
+        limit = self.options.timeout_s
+        deadline = None if limit is None else self._started + limit
+        self._decider = self._finder = Decider(facts, self.options.limits, deadline, session=self.session)
+        self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
+        self._cache.clear()
+
+    def _prepare(self, preparer: Preparer | None = None) -> None:
+        preparer = preparer or Preparer(self.summary, self.contract, self._decider)
+        self._sites = [preparer.site(site) for site in self.summary.sites]
+        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
+        self._promises = [preparer.promise(item) for item in self.summary.promises]
+        self._origins = preparer.origins
+        self._protocols = Protocols(self._sites, self.contract, self._decider)
+
+    def _obligations(self) -> Iterator[Obligation]:
+        return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
+
+    def _decide_one(self, obligation: Obligation) -> Open | None:
+        if obligation.blocked is not None:
+            return Open(obligation, (), unknown=True)
+        simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
+        if simple is None:
+            self.structural += 1
+            return None
+        conditions = simple.conditions
+        conditions = (*conditions, *data_facts(conditions, self.contract, self._origins))
+        if self._out_of_time():
+            late = ("TV903", "the time limit for this kernel was reached")
+            return Open(_blocked(obligation, late), conditions, unknown=True)
+        key = frozenset(conditions)
+        answer = self._cache.get(key)
+        if answer is None:
+            twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
+            answer = self._decider.decide(conditions, twins=twins).answer
+            self._cache[key] = answer
+        if answer is Answer.UNSATISFIABLE:
+            self.by_solver += 1
+            return None
+        return Open(obligation, conditions, answer is Answer.UNKNOWN, simple.eliminated)
+
+    def _out_of_time(self) -> bool:
+        limit = self.options.timeout_s
+        return limit is not None and time.monotonic() - self._started > limit
+
+    def _adopt(self, clauses: Iterable[Clause]) -> None:
+        """Make clauses part of the contract."""
+        new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
+        self.clauses += new
+        for decider in {id(each): each for each in (self._decider, self._finder)}.values():
+            decider.assume([clause.condition for clause in new])
+        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
+        self._facts |= {clause.condition for clause in new}
+        self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
+
+    @contextmanager
+    def _question(self, opened: Open) -> Iterator[Closes]:
+        """Which clauses close what is open; meanwhile, only the other solver may be asked."""
+        twins = opened.obligation.twins
+
+        def closes(clauses: Sequence[Term]) -> bool:
+            question = [*opened.conditions, *clauses]
+            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
+
+        if twins:  # which of them are equal depends on the clauses
+            yield closes
+            return
+        selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
+        try:
+            yield selection.closes
+        finally:
+            selection.close()
+
+    def _exhausted(self) -> bool:
+        return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
+
+    def _lane_counts(self) -> set[int]:
+        """Tile sizes that the kernel works with."""
+        tiles = {size for prepared in self._sites for size in getattr(prepared.site.footprint, "tile", ())}
+        return tiles | {lane.size for prepared in self._sites for lane in prepared.site.lanes}
+
+    def _drop_implied(self, own: Mapping[Term, int]) -> None:
+        """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
+        self.clauses = without_implied(self.clauses, facts, alone, own)
+
+    def _aside(self, session: Session) -> Decider:
+        """Another solver under the same facts."""
+        return Decider(self._decider.facts, self.options.limits, self._decider.deadline, session=session)
+
+    def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
+        open_count, proved = len(findings), verdict is Verdict.PROVED
+        return Outcome(
+            verdict=verdict,
+            holds_for=self._holds_for() if proved else None,
+            deterministic=deterministic(self._sites, self.contract, self._decider)
+            if verdict is Verdict.PROVED
+            else None,
+            requires=tuple(clause.text for clause in self.clauses),
+            assumes=tuple(data.fact.text for data in self.contract.data),
+            findings=findings,
+            obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
+            proved_codes=tuple(sorted(self.proved)) if proved else (),
+            contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
+            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
+            launch=self.launch,
+        )
+
+    def _holds_for(self) -> str:
+        """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
+        if self.holds_for is not None:
+            return self.holds_for
+        if not self.contract.literal_sizes or not self.contract.arrays:
+            return "any"
+        grid = self.launch.grid
+        return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
+
+
+def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:
+    return replace(obligation, blocked=reason)

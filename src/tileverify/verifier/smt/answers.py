@@ -1,0 +1,77 @@
+"""Questions' answers: what the solver says, within which limits, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...frontend.symbolic.terms import Function, Term
+from ..evaluate import Value
+from .lemmas import Lemma
+
+
+class Answer(enum.Enum):
+    UNSATISFIABLE = "unsatisfiable"
+    SATISFIABLE = "satisfiable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Z3 resource units: ``linear`` for one check of the linear rung and ``rounds`` checks of a question, which may
+    take ``total`` together; ``nonlinear`` for the one check of the non-linear rung, which 0 leaves out."""
+
+    linear: int = 400_000
+    nonlinear: int = 2_000_000
+    rounds: int = 60
+    total: int = 1_500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Values of the variables and of every function application that the question contains."""
+
+    variables: dict[Term, Value]
+    applications: dict[tuple[Function, tuple[Value, ...]], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """``first`` equals ``second`` by ``lemmas``, under the question and the equalities before; ``twin`` says which of
+    the question's twins they are."""
+
+    twin: int
+    first: Term
+    second: Term
+    lemmas: tuple[Lemma, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other.
+
+    ``lemmas``: all that were at hand when the contradiction showed, more than it takes.  ``linear``: products and
+    quotients were congruent functions; otherwise they were the solver's own.
+    """
+
+    conditions: tuple[Term, ...]
+    merges: tuple[Merge, ...]
+    lemmas: tuple[Lemma, ...]
+    linear: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    answer: Answer
+    rung: str
+    model: Model | None = None
+    lemmas: int = 0
+    proof: Proof | None = None
+
+
+class Decides(Protocol):
+    """Whoever answers questions: the solver, or a certificate of what it answered."""
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result: ...

@@ -1,0 +1,196 @@
+"""One rung of the ladder: a solver with its translation of terms, and lemmas where products are congruent functions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import z3
+
+from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.terms import Kind, Term
+from ..arithmetic import is_opaque_quotient, split_product
+from ..evaluate import Value
+from .answers import Answer, Limits, Model
+from .encode import Encoder
+from .lemmas import (
+    Lemma,
+    coefficients_of_products,
+    distribution_lemmas,
+    eager_lemmas,
+    point_lemmas,
+    quotient_lemma,
+    violated_lemmas,
+)
+from .session import Session
+
+MAX_LEARNED: Final = 64
+"""General lemmas kept from one question to the next."""
+
+EAGER_PRODUCTS: Final = 10
+"""Up to so many products, all order lemmas are given at once: cheaper than finding them one model at a time."""
+
+
+class Rung:
+    """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
+
+    def __init__(
+        self, facts: Sequence[Term], deadline: float | None, session: Session, *, exact_products: bool
+    ) -> None:
+        self.deadline = deadline
+        self.session = session
+        self.encoder = session.exact if exact_products else session.congruent
+        self.solver = session.solver()
+        if not exact_products:
+            self.solver.set("arith.nl", False)
+        self._asserted: dict[Term, None] = {}
+        self._carriers: dict[Term, None] = {}
+        self._marks: list[tuple[int, int]] = []
+        # Lemmas that earlier questions needed: questions of one kernel are about the same products.
+        self._learned: dict[Lemma, None] = {}
+        self._known_lemmas: dict[Term, Lemma] = {}
+        self._assert(facts)
+
+    def add(self, facts: Sequence[Term]) -> None:
+        """Assert ``facts`` below all questions."""
+        assert not self._marks, "a question is open"
+        self._assert(facts)
+
+    def push(self, conditions: Sequence[Term]) -> None:
+        self.solver.push()
+        self._marks.append((len(self._asserted), len(self._carriers)))
+        self.extend(conditions)
+
+    def extend(self, conditions: Sequence[Term]) -> None:
+        """More conditions for the question that was pushed last."""
+        self._assert(conditions)
+        if not self.encoder.exact_products:
+            products = self._products()
+            if 0 < len(products) <= EAGER_PRODUCTS:
+                self._give([*eager_lemmas(products, self._coefficients()), *distribution_lemmas(products)])
+            if products:
+                self._give([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
+
+    def settle(self, limits: Limits, assuming: Sequence[Term] = ()) -> tuple[Answer, int]:
+        """The answer to what is pushed, once lemmas have made products exact, and the number of those lemmas.
+
+        ``assuming``: boolean variables that hold as well.
+        """
+        lemmas, end = 0, self.session.spent + limits.total
+        for _ in range(limits.rounds):
+            answer = self.check(min(limits.linear, max(1, end - self.session.spent)), assuming)
+            if answer is not Answer.SATISFIABLE:
+                return answer, lemmas
+            new = self.refine()
+            if not new:
+                return answer, lemmas
+            lemmas += new
+        return Answer.UNKNOWN, lemmas
+
+    def _speaks_of_present_terms(self, lemma: Lemma) -> bool:
+        return all(carrier in self._carriers for carrier in self.encoder.carriers(lemma.formula))
+
+    def lemmas(self) -> tuple[Lemma, ...]:
+        """The lemmas that are asserted now."""
+        return tuple(self._known_lemmas[term] for term in self._asserted if term in self._known_lemmas)
+
+    def pop(self) -> None:
+        self.solver.pop()
+        for table, mark in zip((self._asserted, self._carriers), self._marks.pop(), strict=True):
+            for term in list(table)[mark:]:
+                del table[term]
+
+    def _give(self, lemmas: Sequence[Lemma]) -> None:
+        self._known_lemmas.update((lemma.formula, lemma) for lemma in lemmas)
+        self._assert([lemma.formula for lemma in lemmas])
+
+    def _assert(self, conditions: Iterable[Term]) -> None:
+        queue = list(conditions)
+        while queue:
+            condition = queue.pop()
+            if condition in self._asserted:
+                continue
+            self._asserted[condition] = None
+            expressions = [self.encoder(condition)]
+            for carrier in self.encoder.carriers(condition):
+                if carrier not in self._carriers:
+                    self._carriers[carrier] = None
+                    expressions += self.encoder.facts(carrier)
+                    if carrier.kind is Kind.DIV and is_opaque_quotient(carrier):
+                        definition = quotient_lemma(carrier)
+                        self._known_lemmas[definition.formula] = definition
+                        queue.append(definition.formula)
+            self.solver.add(*expressions)
+
+    def _products(self) -> dict[Term, tuple[Term, Term]]:
+        return {term: split_product(term) for term in self._carriers if term.kind is Kind.PRODUCT}
+
+    def _coefficients(self) -> dict[Term, set[int]]:
+        return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
+
+    def check(self, limit: int, assuming: Sequence[Term] = ()) -> Answer:
+        if self.deadline is not None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return Answer.UNKNOWN
+            self.solver.set("timeout", int(1000 * left) + 1)
+        self.solver.set("rlimit", limit)
+        outcome = self.session.check(self.solver, [self.encoder(each) for each in assuming])
+        if outcome == z3.unsat:
+            return Answer.UNSATISFIABLE
+        return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN
+
+    def refine(self) -> int:
+        """Add the lemmas that the current model breaks; the number added."""
+        products = self._products()
+        if not products:
+            return 0
+        value = _Valuation(self.solver.model(), self.encoder)
+        lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
+        if len(self._learned) < MAX_LEARNED:
+            self._learned.update(dict.fromkeys(lemmas))
+        if not lemmas:
+            lemmas = list(point_lemmas(products, value))
+        self._give(lemmas)
+        return len(lemmas)
+
+    def model(self) -> Model:
+        model = self.solver.model()
+
+        def read(term: Term) -> Value:
+            result = model.eval(self.encoder(term), model_completion=True)
+            return bool(z3.is_true(result)) if z3.is_bool(result) else int(result.as_long())
+
+        return Model(
+            {term: read(term) for term in self._carriers if term.kind is Kind.VAR},
+            {
+                (term.function, tuple(read(a) for a in term.args)): read(term)
+                for term in self._carriers
+                if term.kind is Kind.APPLY
+            },
+        )
+
+
+class _Valuation:
+    """Values of integer terms in one model.
+
+    No closure over itself: that would be a cycle, and the model in it would be freed whenever the garbage collector
+    runs.  Z3 gives the numbers of freed expressions to new ones and decides by them, so verdicts would depend on it.
+    """
+
+    def __init__(self, model: z3.ModelRef, encoder: Encoder) -> None:
+        self._model = model
+        self._encoder = encoder
+        self._known: dict[Term, int] = {}
+
+    def __call__(self, term: Term) -> int:
+        if term not in self._known:
+            self._known[term] = self._computed(term)
+        return self._known[term]
+
+    def _computed(self, term: Term) -> int:
+        if term.kind is Kind.SUM:
+            constant, parts = t.linear_parts(term)
+            return constant + sum(c * self(s) for c, s in parts)
+        return int(self._model.eval(self._encoder(term), model_completion=True).as_long())

@@ -1,0 +1,117 @@
+"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import GRID
+from ..frontend.symbolic.terms import Term
+from ..results import Verdict
+from .clause_search import search
+from .clauses import (
+    Clause,
+    fitting_clauses,
+    ignored_axes,
+    index_space_clauses,
+    last_block_clauses,
+    launch_clause,
+    spoken,
+)
+from .meeting import place_terms
+from .mining import fitting_bounds
+from .obligations import promise
+from .prepare import Preparer, launch_facts
+from .proving import SEARCH_TOTAL, Open, Outcome, Proving
+from .smt import Answer, Limited, Limits
+from .widening import Level, holds, mined
+
+FIT_LIMITS = Limits(linear=60_000, nonlinear=0, rounds=10, total=100_000)
+"""For showing that a machine integer does not wrap, where a clause may say so instead."""
+
+WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
+"""For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
+
+
+@dataclass
+class WideProof(Proving):
+    def attempt(self, level: Level) -> Outcome | None:
+        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
+
+        No contract is vacuous then: the launch satisfies it.
+        """
+        if not all(holds(fact, level.own) for fact in self.contract.facts):
+            return None
+        self.holds_for = level.holds_for
+        self._assume(launch_facts(self.contract))
+        level = level.aligned(self.summary.origins.values())
+        if not self.options.deny_requires:
+            self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self._prepare(
+            Preparer(
+                self.summary,
+                self.contract,
+                Limited(self._decider, FIT_LIMITS),
+                narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
+            )
+        )
+        for obligation in self._obligations():
+            if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
+                return None
+            opened = self._decide_one(obligation)
+            if opened is None or self._close(opened, level):
+                self.proved.add(obligation.code)
+            else:
+                return None
+        if all(level.own[axis] == 1 for axis in GRID):
+            two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
+            if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
+                return None
+        self._drop_implied(level.own)
+        return self._outcome(Verdict.PROVED, ())
+
+    def _necessary(self) -> Iterator[Clause]:
+        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
+        plain = Preparer(self.summary, self.contract, self._decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.summary.promises]
+        for each in asked:
+            yield from launch_clause(each, each.conditions)
+        terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
+        yield from ignored_axes(sites, terms)
+        yield from last_block_clauses(sites)
+        for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
+            if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+                yield clause
+
+    def _close(self, opened: Open, level: Level) -> bool:
+        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
+        if opened.obligation.blocked is not None or self.options.deny_requires:
+            return False
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
+        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        with self._question(opened) as closes:
+            chosen = search(
+                [own, *mined(level, self._lane_counts(), opened.conditions)],
+                admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
+                closes=closes,
+                accepted=lambda chosen: True,
+                stop=self._exhausted,
+            )
+        self._adopt(clause for term in chosen for clause in spoken(term))
+        return bool(chosen) and self._decide_one(opened.obligation) is None
+
+    def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+        """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
+        if self.options.deny_requires:
+            return False
+        for candidates in fitting_bounds(wrap):
+            clauses = [clause for term in candidates for clause in spoken(term)]
+            conditions = [clause.condition for clause in clauses]
+            if len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions):
+                answer = self._decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
+                if answer is Answer.UNSATISFIABLE:
+                    self._adopt(clauses)
+                    return True
+        return False

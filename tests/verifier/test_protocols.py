@@ -85,6 +85,7 @@ def test_tickets_name_different_tiles(tmp_path: Path) -> None:
         pytest.param({"spec": 'alias = [["queue", "out"]]'}, id="the tiles may overlap the counter"),
         pytest.param({"spec": 'overlap = [["queue", "out"]]'}, id="without the compiler knowing"),
         pytest.param({"data": "range(queue, 0, 2)"}, id="one tile too far"),
+        pytest.param({"data": "range(queue, 0, 1, unless=9)"}, id="perhaps somewhere else"),
     ],
 )
 def test_without_a_premise_tickets_are_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
@@ -211,6 +212,7 @@ EVERY_ITERATION = """    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, inde
         pytest.param({"last": "before == n - 2"}, id="last but one"),
         pytest.param({"last": "before >= 1"}, id="not the last only"),
         pytest.param({"data": 'data = ["range(counter, 0, 2)"]'}, id="one counted already"),
+        pytest.param({"data": 'data = ["range(counter, 0, 1, unless=2)"]'}, id="perhaps two counted already"),
         pytest.param({"data": 'data = ["range(counter, 0, 2147483647)"]'}, id="anything counted already"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(0,), 2")}, id="steps of two"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(i % 2,), 1"), "last": "before == n // 2 - 1"}, id="half"),
@@ -275,6 +277,7 @@ def test_a_flag_hands_data_over(tmp_path: Path) -> None:
     "changes",
     [
         pytest.param({"data": "range(flag, 0, 2)"}, id="perhaps set at first"),
+        pytest.param({"data": "range(flag, 0, 1, unless=1)"}, id="set at first, as an exception"),
         pytest.param({"wait": "< 0"}, id="what it held at first will do"),
         pytest.param({"value": "0", "wait": "!= 0"}, id="the value that it held at first"),
         pytest.param({"seen": "1"}, id="another flag"),
@@ -323,6 +326,7 @@ def test_turns_pass_from_block_to_block(tmp_path: Path) -> None:
     "changes",
     [
         pytest.param({"data": "range(turn, 0, 3)"}, id="begun in the middle"),
+        pytest.param({"data": "range(turn, 0, 1, unless=2)"}, id="begun in the middle, as an exception"),
         pytest.param({"wait": "!= i // 2", "value": "i // 2 + 1"}, id="two blocks in one turn"),
         pytest.param({"value": "i + 2"}, id="one block left out"),
         pytest.param({"wait": "< i - 1"}, id="one turn too early"),

@@ -34,6 +34,8 @@ from tileverify.frontend.sources.launch import (
 )
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
+from .fact_contents import has_rich_facts, rich_contents, starts_last
+
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
@@ -208,8 +210,12 @@ def _grid(
         known = {**values, **_layouts(spec, values), **dict(zip(("grid.x", "grid.y", "grid.z"), grid, strict=True))}
         if not all(evaluate(clause, known) for clause in spec.requires if not isinstance(clause, SameArray)):
             return None
-        ranges = [(fact.low, fact.high) for fact in spec.data if fact.low is not None and fact.high is not None]
-        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges) or not admits(known):
+        ranges = [(fact.low, fact.high) for fact in spec.data if fact.kind == "range" and not fact.unless]
+        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges if low and high):
+            return None
+        if any(fact.amount and evaluate(fact.amount, known) < (fact.kind == "multiples") for fact in spec.data):
+            return None
+        if not admits(known):
             return None
     except Undefined:
         return None
@@ -255,14 +261,16 @@ def _launch(
     spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
 ) -> ConcreteLaunch:
     places = _allocations(spec)
-    arrays = {
-        array.name: _array(array, spec, values, source, places.get(array.name), variant) for array in spec.arrays()
-    }
+    described, filled = {array.name: array for array in spec.arrays()}, {}
+    for name in starts_last(spec):
+        filled[name] = _array(described[name], spec, values, source, places.get(name), filled, variant)
+    arrays = {name: filled[name] for name in described}
     lists = {}
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
             count = min(evaluate(argument.length, values), 5)
-            lists[argument.name] = tuple(_array(argument.element, spec, values, source, None) for _ in range(count))
+            items = (_array(argument.element, spec, values, source, None, {}) for _ in range(count))
+            lists[argument.name] = tuple(items)
     scalars = {
         scalar.name: values[scalar.name] if scalar.value is None else evaluate(scalar.value, values)
         for scalar in _scalars(spec)
@@ -290,10 +298,19 @@ def _array(
     values: Mapping[str, int],
     source: random.Random,
     place: tuple[str, int] | None,
+    filled: Mapping[str, ConcreteArray],
     variant: int = 0,
 ) -> ConcreteArray:
     shape, strides = _layout(array, values)
-    contents = _contents(array, spec, values, source, _product(shape), variant) if array.dtype[0] in "iu" else {}
+    contents: Mapping[int, int] = {}
+    if array.dtype[0] in "iu":
+        if has_rich_facts(array.name, spec):
+            known = {name: np.array(list(other.contents.values()), np.int64) for name, other in filled.items()}
+            known_values = {**values, **_layouts(spec, values)}
+            made = rich_contents(array.name, array.dtype, shape, spec, known_values, source.randrange(1 << 30), known)
+            contents = dict(enumerate(map(int, made)))
+        else:
+            contents = _contents(array, spec, values, source, _product(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from math import gcd, prod
@@ -16,11 +16,12 @@ from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
 from .contract import INT_BITS, Contract, array_layout, described_word, list_length, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
+from .kept_facts import NumberedFact
 from .meeting import overlap_distance
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Model
-from .witness_data import NoContents, completed
+from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
 """Elements of an array whose addresses are compared one by one."""
@@ -105,10 +106,10 @@ def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[i
     }
 
 
-def launch_number(number: Numbers, contract: Contract) -> Callable[[Term], int]:
-    """What a model says of quantities that the contract speaks of."""
+def numbered_facts(number: Numbers, contract: Contract) -> list[NumberedFact]:
+    """The contract's data facts with the numbers that a model gives them."""
     values = contract_values(contract)
-    return lambda term: number(t.substitute(term, values))
+    return [NumberedFact.of(data, lambda term: number(t.substitute(term, values))) for data in contract.data]
 
 
 def concrete_launch(
@@ -129,12 +130,16 @@ class _Builder:
     launch: LaunchSpec
     origins: Mapping[str, Origin]
     _values: dict[Term, Term] = field(init=False)
+    _facts: list[NumberedFact] = field(init=False)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
+        self._facts = numbered_facts(self.number, self.contract)
 
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
+        if not segments_keep(arrays, self._facts):
+            raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         scalars = {name: self._read(variable) for name, variable in _scalar_variables(self.launch)}
         x, y, z = map(self._read, GRID)
@@ -148,14 +153,13 @@ class _Builder:
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
         if name in self.contract.injective and meets_itself(shape, strides):
             raise NoLaunch(f"two elements of {name} would share an address")
-        facts = [data for data in self.contract.data if data.fact.array == name]
         known = mentioned(self.number.model, name, shape, strides)
+        allocation, offset = self._allocation(name)
+        found = ConcreteArray(array.dtype, shape, strides, known, 0, allocation, offset)
         try:
-            contents = completed(known, shape, strides, array.dtype, facts, launch_number(self.number, self.contract))
+            return completed(found, [fact for fact in self._facts if fact.array == name])
         except NoContents as failure:
             raise NoLaunch(f"{name}: {failure}") from failure
-        allocation, offset = self._allocation(name)
-        return ConcreteArray(array.dtype, shape, strides, contents.values, contents.fill, allocation, offset)
 
     def _allocation(self, name: str) -> tuple[str, int]:
         """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""

@@ -24,7 +24,7 @@ from .clauses import (
     spoken,
 )
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrowing import offers
@@ -133,6 +133,7 @@ class _Verification(Proving):
         if self.clauses and self._decide_one(obligation) is None:
             return True
         work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
+        work += data_facts(work, self.contract, self._origins)
         chosen = self._own_clause(opened)
         if not chosen:
             groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())

@@ -13,7 +13,7 @@ from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
 from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, claim_to_json
-from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, launch_number, mentioned
+from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
@@ -23,7 +23,7 @@ from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
-from .witness_data import Contents, other_contents, possible, room
+from .witness_data import FEWEST, other_contents, possible, room, segments_keep
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -181,25 +181,20 @@ class Search:
 
     def _with_other_contents(self, launch: ConcreteLaunch, model: Model) -> Iterator[ConcreteLaunch | None]:
         """The launch with other contents in all ``varied`` arrays; ``None`` if one of them cannot have any."""
-        number = launch_number(Numbers(model), self.contract)
-        choices: dict[str, list[Contents]] = {}
+        facts = numbered_facts(Numbers(model), self.contract)
+        bounded = self.obligation.code not in RACES
+        choices: dict[str, list[ConcreteArray]] = {}
         for name in sorted(self.varied):
             array = launch.arrays[name]
             alone = all(other.allocation != array.allocation for each, other in launch.arrays.items() if each != name)
-            _, facts = self._facts_of(name)
-            found = other_contents(
-                array.shape, array.strides, array.dtype, facts, number, bounded=self.obligation.code not in RACES
-            )
-            choices[name] = found if alone else []
-        if not all(choices.values()):
+            own = [fact for fact in facts if fact.array == name]
+            choices[name] = other_contents(array, own, bounded=bounded) if alone else []
+        turns = max(map(len, choices.values()), default=0)
+        other = [{name: of[turn % len(of)] for name, of in choices.items() if of} for turn in range(turns)]
+        kept = [arrays for one in other if segments_keep(arrays := {**launch.arrays, **one}, facts)]
+        if self.varied and (not all(choices.values()) or len(kept) < FEWEST):
             yield None
-            return
-        for turn in range(max(map(len, choices.values()), default=0)):
-            arrays = dict(launch.arrays)
-            for name, contents in choices.items():
-                chosen = contents[turn % len(contents)]
-                arrays[name] = replace(arrays[name], contents=chosen.values, fill=chosen.fill)
-            yield replace(launch, arrays=arrays)
+        yield from (replace(launch, arrays=arrays) for arrays in kept)
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:

@@ -6,16 +6,18 @@ would be no launch of the contract.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
-from math import prod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import lcm, prod
 from random import Random
 from typing import Final
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Term
+from .claim import ConcreteArray
 from .contract import INT_BITS, DataTerm
+from .kept_facts import NumberedFact, keeps, keeps_apart
 
 MOST_ELEMENTS: Final = 1 << 17
 """Elements of an array that are given values one by one."""
@@ -35,7 +37,7 @@ DRAWN: Final = 4
 WIDE: Final = 4096
 """Apart by more than any tile is wide in one dimension."""
 
-_KINDS: Final = frozenset({"range", "injective", "permutation", "nondecreasing"})
+_DISTINCT: Final = frozenset({"injective", "permutation", "disjoint_rows"})
 
 
 class NoContents(Exception):
@@ -43,143 +45,174 @@ class NoContents(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
-    """Elements by storage index; all others hold ``fill``."""
+class _Described:
+    """An array and the facts on its elements alone; ``places``: storage index of every element, in row-major order.
 
-    values: Mapping[int, int]
-    fill: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What the facts of one array allow: values in ``[low, high)``, ``distinct``, in ``rising`` order or both.
-
-    ``bounded``: a fact gives the limits; otherwise they are those of the type.
+    Values lie in ``[low, high)`` but for those that facts excuse, and are multiples of ``step``.
     """
 
+    facts: Sequence[NumberedFact]
+    places: Sequence[int]
+    width: int
     low: int
     high: int
-    distinct: bool
-    rising: bool
-    bounded: bool
+    step: int
 
     @classmethod
-    def by(
-        cls, facts: Sequence[DataTerm], shape: Sequence[int], dtype: str, number: Callable[[Term], int]
-    ) -> Allowed:  # fmt: skip
-        """``number`` gives the terms in the facts their values.  Raises `NoContents` for a fact of another kind."""
-        kinds = {data.fact.kind for data in facts}
-        if not kinds <= _KINDS:
-            raise NoContents(f"no contents are made for {', '.join(sorted(kinds - _KINDS))}")
-        bits = INT_BITS[dtype]
-        low, high = widest = (0, 1 << bits) if dtype.startswith("u") else (-(1 << (bits - 1)), 1 << (bits - 1))
-        for data in facts:
-            if data.fact.kind == "permutation":
-                low, high = max(low, 0), min(high, prod(shape))
-            elif data.low is not None and data.high is not None:
-                low, high = max(low, number(data.low)), min(high, number(data.high))
-        distinct = bool(kinds & {"injective", "permutation"})
-        return cls(low, high, distinct, "nondecreasing" in kinds, (low, high) != widest)
-
-    def keeps(self, values: Sequence[int]) -> bool:
-        """Whether these contents, in row-major order, are allowed."""
-        return (
-            all(self.low <= value < self.high for value in values)
-            and not (self.distinct and len(set(values)) < len(values))
-            and not (self.rising and any(after < before for before, after in pairwise(values)))
-        )
+    def of(cls, array: ConcreteArray, facts: Sequence[NumberedFact]) -> _Described:
+        own = [fact for fact in facts if fact.other is None]
+        bits = INT_BITS[array.dtype]
+        low, high = (0, 1 << bits) if array.dtype.startswith("u") else (-(1 << (bits - 1)), 1 << (bits - 1))
+        count = prod(array.shape)
+        for fact in own:
+            if fact.kind == "range":
+                assert fact.low is not None
+                assert fact.high is not None
+                low, high = max(low, fact.low), min(high, fact.high)
+            elif fact.kind in ("permutation", "shares"):
+                low, high = max(low, 0), min(high, count if fact.amount is None else fact.amount + 1)
+        step = lcm(*(max(fact.amount or 1, 1) for fact in own if fact.kind == "multiples"))
+        places = _places(array.shape, array.strides) if count <= MOST_ELEMENTS else []
+        # Where several coordinates mean one element, there are no rows to speak of.
+        width = array.shape[-1] if array.shape and len(places) == count else len(places)
+        return cls(own, places, max(width, 1), low, high, step)
 
     @property
-    def least(self) -> int:
-        """The allowed value that is nearest to 0."""
-        return min(max(self.low, 0), self.high - 1)
+    def distinct(self) -> bool:
+        return any(fact.kind in _DISTINCT for fact in self.facts)
+
+    @property
+    def bounded(self) -> bool:
+        """A fact gives the values limits without exception."""
+        limits = ("range", "permutation", "shares")
+        return any(fact.kind in limits and not fact.unless for fact in self.facts)
+
+    @property
+    def rising(self) -> bool:
+        return any(fact.kind == "nondecreasing" for fact in self.facts)
+
+    @property
+    def usual(self) -> list[int]:
+        """Values to begin with: near 0, the lowest, those that facts excuse."""
+        near = min(max(self.low, 0), self.high - 1)
+        excused = {value for fact in self.facts for value in fact.unless}
+        multiples = (near // self.step * self.step, -(-self.low // self.step) * self.step)
+        return list(dict.fromkeys((*multiples, *sorted(excused))))
+
+    def kept_by(self, values: Sequence[int]) -> bool:
+        return all(keeps(fact, values, self.width) for fact in self.facts)
 
 
-def storage_places(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The storage index of every element, in row-major order; once where several have the same."""
+def _places(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
     indices = product(*map(range, shape))
     return list(dict.fromkeys(sum(i * s for i, s in zip(index, strides, strict=True)) for index in indices))
 
 
+def as_read(values: Mapping[int, int], dtype: str) -> dict[int, int]:
+    """Elements as their type reads them; terms have the signed reading."""
+    unsigned = dtype.startswith("u")
+    return {place: value % (1 << INT_BITS[dtype]) if unsigned else value for place, value in values.items()}
+
+
 # ------------------------------------------------------------------------------------------- of a model
-def completed(
-    known: Mapping[int, int], shape: Sequence[int], strides: Sequence[int], dtype: str, facts: Sequence[DataTerm],
-    number: Callable[[Term], int],
-) -> Contents:  # fmt: skip
-    """``known`` (elements by storage index) and values for the rest, so that ``facts`` of this array hold.
+def completed(array: ConcreteArray, facts: Sequence[NumberedFact]) -> ConcreteArray:
+    """``array`` with its contents as they are, and values for the rest, so that the ``facts`` on it hold.
 
     :raises NoContents: there are none, or none that are found this way.
     """
     if not facts:
-        return Contents(known)
-    allowed = Allowed.by(facts, shape, dtype, number)
-    read = {place: value % (1 << INT_BITS[dtype]) if dtype.startswith("u") else value for place, value in known.items()}
-    if not (allowed.distinct or allowed.rising):
-        if not allowed.keeps([*read.values(), *([allowed.least] if prod(shape) > len(read) else [])]):
-            raise NoContents("a value is out of its range")
-        return Contents(read, allowed.least)
-    if prod(shape) > MOST_ELEMENTS:
+        return array
+    described = _Described.of(array, facts)
+    read = as_read(array.contents, array.dtype)
+    count = prod(array.shape)
+    if all(fact.pointwise or fact.kind == "shares" for fact in described.facts):
+        for fill in described.usual:
+            rest = [fill] if count > len(read) else []
+            total = sum(read.values()) + fill * (count - len(read))
+            fits = all(fact.kind != "shares" or total <= (fact.amount or 0) for fact in described.facts)
+            if fits and all(fact.allows(value) for fact in described.facts for value in (*read.values(), *rest)):
+                return replace(array, contents=read, fill=fill)
+        raise NoContents("a value is out of its range")
+    if count > MOST_ELEMENTS:
         raise NoContents("the array is too large for contents of its own")
-    places = storage_places(shape, strides)
-    fixed = {position: read[place] for position, place in enumerate(places) if place in read}
-    values = list(_filled(fixed, len(places), allowed))
-    if len(values) < len(places) or not allowed.keeps(values):
-        raise NoContents("there are not enough values, or what the model says breaks a fact")
-    return Contents(dict(zip(places, values, strict=True)))
+    fixed = {number: read[place] for number, place in enumerate(described.places) if place in read}
+    for values in _fillings(fixed, described):
+        if len(values) == len(described.places) and described.kept_by(values):
+            return replace(array, contents=dict(zip(described.places, values, strict=True)))
+    raise NoContents("there are not enough values, or what the model says breaks a fact")
 
 
-def _filled(fixed: Mapping[int, int], count: int, allowed: Allowed) -> Iterator[int]:
-    """``count`` values with those at ``fixed`` positions; fewer if there are none left."""
-    if allowed.rising:
-        step = int(allowed.distinct)
-        position, value = next(iter(fixed.items()), (0, min(allowed.least, allowed.high - step * count)))
-        value = value - step * (position + 1) if allowed.distinct else min(value, allowed.least)
-        for position in range(count):
-            value = fixed.get(position, value + step)
-            yield value
-        return
+def _fillings(fixed: Mapping[int, int], described: _Described) -> Iterator[list[int]]:
+    count = len(described.places)
+    for value in described.usual:
+        yield [fixed.get(number, value) for number in range(count)]
+    for step in (0, described.step):
+        rows = range(0, count, described.width)
+        yield [value for row in rows for value in _rising(fixed, row, row + described.width, step, described)]
     taken = set(fixed.values())
-    start = 0 if allowed.low <= 0 and 2 * count <= allowed.high else allowed.low
-    unused = (value for value in range(start, allowed.high) if value not in taken)
-    for position in range(count):
-        following = fixed[position] if position in fixed else next(unused, None)
-        if following is None:
-            return
-        yield following
+    for start in described.usual:
+        unused = (value for value in range(start, described.high, described.step) if value not in taken)
+        given = (fixed[number] if number in fixed else next(unused, None) for number in range(count))
+        yield [value for value in given if value is not None]
+
+
+def _rising(fixed: Mapping[int, int], begin: int, end: int, step: int, described: _Described) -> Iterator[int]:
+    """A row with the values that it has at ``fixed`` places, each other one ``step`` above the one before it."""
+    usual = described.usual[0]
+    start = min(usual, described.high - step * (end - begin))
+    first = next((number for number in range(begin, end) if number in fixed), None)
+    if first is not None:
+        start = fixed[first] - step * (first - begin) if step else min(usual, fixed[first])
+    value = start - step
+    for number in range(begin, end):
+        value = fixed.get(number, value + step)
+        yield value
+
+
+def segments_keep(arrays: Mapping[str, ConcreteArray], facts: Iterable[NumberedFact]) -> bool:
+    """Whether segments keep their facts, in which two arrays speak together."""
+    for fact in facts:
+        if fact.other is not None:
+            starts, lengths = arrays[fact.array], arrays[fact.other]
+            if max(prod(starts.shape), prod(lengths.shape)) > MOST_ELEMENTS:
+                return False
+            if not keeps_apart(fact, _elements(starts), _elements(lengths)):
+                return False
+    return True
+
+
+def _elements(array: ConcreteArray) -> list[int]:
+    read = as_read(array.contents, array.dtype)
+    return [read.get(place, array.fill) for place in _places(array.shape, array.strides)]
 
 
 # -------------------------------------------------------------------------------------- of other launches
 def other_contents(
-    shape: Sequence[int], strides: Sequence[int], dtype: str, facts: Sequence[DataTerm], number: Callable[[Term], int],
-    *, bounded: bool = False,
-) -> list[Contents]:  # fmt: skip
-    """Contents of one array that are as different as its facts allow: counting up and down, far apart, alike, drawn.
+    array: ConcreteArray, facts: Sequence[NumberedFact], *, bounded: bool = False
+) -> list[ConcreteArray]:  # fmt: skip
+    """The array with contents that are as different as its facts allow: counting up and down, far apart, alike, drawn.
 
     None if the array is too large for that, if it should be ``bounded`` by its facts and is not, or if they leave no
     choice in this launch: in a narrow range values have to repeat, which is the launch's doing.
     """
-    if prod(shape) > MOST_VARIED:
+    if prod(array.shape) > MOST_VARIED:
         return []
-    try:
-        allowed = Allowed.by(facts, shape, dtype, number)
-    except NoContents:
+    described = _Described.of(array, facts)
+    if bounded and not described.bounded:
         return []
-    if bounded and not allowed.bounded:
-        return []
-    places = storage_places(shape, strides)
-    found = dict.fromkeys(tuple(values) for values in _various(len(places), allowed) if allowed.keeps(values))
+    found = dict.fromkeys(tuple(values) for values in _various(described) if described.kept_by(values))
     if len(found) < FEWEST or not any(len(set(values)) == len(values) for values in found):
         return []
-    return [Contents(dict(zip(places, values, strict=True))) for values in found]
+    return [replace(array, contents=dict(zip(described.places, values, strict=True)), fill=0) for values in found]
 
 
 def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]:
     """What the facts of one array say of the launch itself: limits that leave a value for each element."""
     count = t.product(shape)
     for data in facts:
-        if data.low is not None and data.high is not None:
+        if data.fact.kind == "range" and not data.unless and data.low is not None and data.high is not None:
             yield t.or_(t.eq(count, t.ZERO), t.lt(data.low, data.high))
-            if any(other.fact.kind == "injective" for other in facts):
+            if any(other.fact.kind == "injective" and other.low is None and not other.unless for other in facts):
                 yield t.le(t.add(count, data.low), data.high)
 
 
@@ -194,27 +227,29 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> It
     yield from (t.le(t.ONE, size) for size in shape[1:])
     count = t.product(shape)
     for data in facts:
-        if data.low is not None and data.high is not None:
+        if data.fact.kind == "range" and data.low is not None and data.high is not None:
             values = t.sub(data.high, data.low)
             yield t.eq(values, count) if tight else t.le(t.scale(SPACIOUS, count), values)
 
 
-def _various(count: int, allowed: Allowed) -> Iterator[list[int]]:
-    low, high = (allowed.low, allowed.high) if allowed.bounded else (0, max(count, 1))
-    yield list(range(count))
-    yield list(range(low, low + count))
-    yield [WIDE * i for i in range(count)]
+def _various(described: _Described) -> Iterator[list[int]]:
+    count, step = len(described.places), described.step
+    low, high = (described.low, described.high) if described.bounded else (0, step * max(count, 1))
+    yield [step * i for i in range(count)]
+    yield [low + step * i for i in range(count)]
+    yield [WIDE * step * i for i in range(count)]
     yield [low + i * max(1, (high - low) // max(count, 1)) for i in range(count)]
     yield list(range(high - count, high))
     yield list(range(high - 1, high - 1 - count, -1))
-    yield [allowed.least] * count
+    for value in described.usual:
+        yield [value] * count
     yield [high - 1] * count
-    if not allowed.bounded:
-        yield [-1] * count
-        yield [WIDE * (i + 1) for i in range(count)]
+    if not described.bounded:
+        yield [-step] * count
+        yield [WIDE * step * (i + 1) for i in range(count)]
     random = Random(count)
     for _ in range(DRAWN if low < high else 0):
-        drawn = [random.randrange(low, high) for _ in range(count)]
-        if high - low >= count and (allowed.distinct or random.random() < 0.5):
+        drawn = [random.randrange(low, high) // step * step for _ in range(count)]
+        if high - low >= count and (described.distinct or random.random() < 0.5):
             drawn = random.sample(range(low, high), count)
-        yield sorted(drawn) if allowed.rising else drawn
+        yield sorted(drawn) if described.rising else drawn

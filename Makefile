@@ -11,7 +11,7 @@ JOBS ?= 2
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format bench fuzz mutants soak dist clean
+.PHONY: help check test lint format bench fuzz mutants seeds soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ fuzz: ## feed the decoder 100,000 mutated files
 mutants: ## break every proved corpus kernel in every way known: is it refuted, and never proved?  PER_KIND, SEED, JOBS
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m tests.soundness.mutants.campaign --per-kind $(PER_KIND) --seed $(SEED) --jobs $(JOBS)
+
+seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes hours
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.seeds
 
 soak: ## generated kernels, changed kernels, random programs and broken files for MINUTES; SEED chooses
 	@tools/environment.sh $(VENV) test

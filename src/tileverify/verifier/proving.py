@@ -40,11 +40,12 @@ SEARCH_TOTAL = 3_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

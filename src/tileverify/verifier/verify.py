@@ -50,7 +50,8 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
+    options, started = options or VerifyOptions(), time.monotonic()
+    session = Session(options.seed)
     contract = build_contract(launch)
     outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
     if outcome.verdict is not Verdict.PROVED:
@@ -102,7 +103,7 @@ class _Verification(NarrowProof):
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self._aside(Session())
+        self._modeller = self._aside(Session(self.options.seed))
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()

@@ -54,7 +54,7 @@ class _Silent:
 
 def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Term]:
     """The variables over whole launches that an obligation, or the contract, may mention."""
-    preparer = Preparer(contract, _Silent())
+    preparer = Preparer(summary, contract, _Silent())
     sites = [preparer.site(site) for site in summary.sites]
     promises = [preparer.promise(item) for item in summary.promises]
     spoken = [condition for each in every_obligation(sites, promises, contract) for condition in each.conditions]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import SpecError
+from ..frontend.sources.data_facts import print_data_fact
 from ..frontend.sources.expressions import constant_value
 from ..frontend.sources.launch import (
     Apply,
@@ -40,11 +41,18 @@ INDEX_MAX = {32: 2**31 - 1, 64: 2**63 - 1}
 
 @dataclass(frozen=True, slots=True)
 class DataTerm:
-    """A `DataFact` with its bounds as terms."""
+    """A `DataFact` with its numbers as terms."""
 
     fact: DataFact
     low: Term | None = None
     high: Term | None = None
+    amount: Term | None = None
+    unless: tuple[Term, ...] = ()
+
+    def map(self, change: Callable[[Term], Term]) -> DataTerm:
+        """The fact with every number changed."""
+        low, high, amount = (None if part is None else change(part) for part in (self.low, self.high, self.amount))
+        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +136,9 @@ class _Builder:
                 self._same_array(requirement)
             else:
                 self.facts.append(self._condition(requirement))
-        data = tuple(
-            DataTerm(
-                fact,
-                None if fact.low is None else self._term(fact.low),
-                None if fact.high is None else self._term(fact.high),
-            )
-            for fact in launch.data
-        )
+        data = tuple(map(self._data_term, launch.data))
         substitute = {variable: value for variable, value in self.values.items() if variable is not value}
+        data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
         facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
         sizes = [size for array in self.arrays.values() for size in array.shape]
         return Contract(
@@ -252,6 +254,12 @@ class _Builder:
         if name not in self.arrays:
             raise SpecError(f"`{name}` is no array of this launch", file=self.launch.where or None)
         return self.arrays[name]
+
+    def _data_term(self, fact: DataFact) -> DataTerm:
+        low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
+        if fact.kind == "multiples" and amount is not None:
+            self.facts.append(t.le(t.ONE, amount))
+        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))
 
     # ------------------------------------------------------------------------------------ expressions
     def _parameter(self, name: str) -> Term:
@@ -431,4 +439,4 @@ def _contract_text(launch: LaunchSpec) -> Iterator[str]:
     yield from launch.requires_text
     for group in (*launch.alias, *launch.overlap):
         yield f"{' and '.join(sorted(group))} may overlap"
-    yield from (fact.text or f"{fact.kind}({fact.array})" for fact in launch.data)
+    yield from (fact.text or print_data_fact(fact) for fact in launch.data)

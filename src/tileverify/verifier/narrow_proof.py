@@ -12,7 +12,7 @@ from ..frontend.symbolic.terms import Kind, Term
 from .clause_search import search
 from .clauses import Clause, launch_clause, launch_only
 from .contract import list_length
-from .data import loaded_values
+from .data import data_facts, loaded_values
 from .narrowing import offers
 from .obligations import reached
 from .prepare import contract_values
@@ -78,6 +78,7 @@ class NarrowProof(Proving):
         # A flag that keeps the kernel from an access is a clause like any other; a loop without iterations is not.
         access = conjuncts(reached(opened.obligation, self._by_number, self.contract))
         work = [*(part for part in access if not launch_only(part)), *self._two_blocks()]
+        work += data_facts(work, self.contract, self._origins)
         groups: Iterator[list[Term]] = offers(
             opened.obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()
         )

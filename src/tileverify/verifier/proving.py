@@ -21,7 +21,7 @@ from .determinism import deterministic
 from .implied import without_implied
 from .obligations import Obligation, every_obligation
 from .plain import plain
-from .prepare import Preparer, launch_facts, stable_origins
+from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import simplify
 from .smt import Answer, Decider, Limits, Session
@@ -40,11 +40,12 @@ SEARCH_TOTAL = 3_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ class Proving:
         self._cache.clear()
 
     def _prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = preparer or Preparer(self.contract, self._decider, loop_values=self.summary.loop_values)
+        preparer = preparer or Preparer(self.summary, self.contract, self._decider)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
-        self._origins = stable_origins(self.summary, preparer)
+        self._origins = preparer.origins
         self._protocols = Protocols(self._sites, self.contract, self._decider)
 
     def _obligations(self) -> Iterator[Obligation]:

@@ -8,7 +8,7 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
@@ -19,7 +19,7 @@ from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
@@ -30,11 +30,9 @@ from .proving import Open, Outcome, VerifyOptions
 from .smt import Answer, Session
 from .wide_proof import WIDE_LIMITS, WideProof
 from .widening import levels
-from .witness import Found, Search, describe
+from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
-
-_RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
@@ -52,7 +50,8 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
+    options, started = options or VerifyOptions(), time.monotonic()
+    session = Session(options.seed)
     contract = build_contract(launch)
     outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
     if outcome.verdict is not Verdict.PROVED:
@@ -104,7 +103,7 @@ class _Verification(NarrowProof):
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self._aside(Session())
+        self._modeller = self._aside(Session(self.options.seed))
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
@@ -153,11 +152,13 @@ class _Verification(NarrowProof):
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
+        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         data = tuple(ordinary_data(opened.conditions, self._origins))
-        race = opened.obligation.code in _RACES
+        race = opened.obligation.code in RACES
+        varied: Iterable[str] = ()
         if data and not (race and self._decidable_with_far_data(opened)):
-            return None
+            data, varied = (), loaded_values(opened.conditions)
         if race and computed_addresses(
             self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
         ):
@@ -165,8 +166,9 @@ class _Verification(NarrowProof):
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._modeller
-        )
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            self._modeller, frozenset(varied),
+        )  # fmt: skip
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found

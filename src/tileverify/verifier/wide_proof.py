@@ -51,9 +51,9 @@ class WideProof(Proving):
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
         self._prepare(
             Preparer(
+                self.summary,
                 self.contract,
                 Limited(self._decider, FIT_LIMITS),
-                loop_values=self.summary.loop_values,
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
@@ -74,7 +74,7 @@ class WideProof(Proving):
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.contract, self._decider, keep_wraps=True)
+        plain = Preparer(self.summary, self.contract, self._decider, keep_wraps=True)
         sites = [plain.site(site) for site in self.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.summary.promises]
         for each in asked:

@@ -13,12 +13,11 @@ from tileverify.frontend.sources.expressions import (
     evaluate,
     free_names,
     parse_condition,
-    parse_data_fact,
     parse_size,
     print_expression,
     substitute,
 )
-from tileverify.frontend.sources.launch import Apply, DataFact, Expression, Name, Number, SameArray
+from tileverify.frontend.sources.launch import Apply, Expression, Name, Number, SameArray
 
 
 def sizes(depth: int = 4) -> st.SearchStrategy[Expression]:
@@ -84,12 +83,6 @@ def test_reads_conditions(text: str, expected: Expression | SameArray) -> None:
     assert parse_condition(text) == expected
 
 
-def test_reads_data_facts() -> None:
-    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
-    fact = parse_data_fact("range(idx, 0, N - 1)")
-    assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -143,23 +136,6 @@ def test_refuses_other_sizes(text: str, problem: str) -> None:
 def test_refuses_other_conditions(text: str, problem: str) -> None:
     with pytest.raises(SpecError) as caught:
         parse_condition(text)
-    assert problem in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("idx", "expected injective(a)"),
-        ("sorted(idx)", "there is no fact 'sorted'"),
-        ("range(idx)", "'range' takes 3 argument(s), 1 given"),
-        ("injective(idx, 3)", "'injective' takes 1 argument(s), 2 given"),
-        ("injective(3)", "the name of an array argument is needed here"),
-        ("range(idx, 0, M > 1)", "a condition stands where"),
-    ],
-)
-def test_refuses_other_data_facts(text: str, problem: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        parse_data_fact(text)
     assert problem in caught.value.message
 
 

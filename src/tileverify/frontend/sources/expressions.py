@@ -18,14 +18,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeGuard
 
 from ...errors import SpecError
-from .launch import Apply, DataFact, Expression, Name, Number, SameArray
+from .launch import Apply, Expression, Name, Number, SameArray
 
 GRID_NAMES = ("grid.x", "grid.y", "grid.z")
 RELATIONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"and", "or", "not"})
-DATA_FACTS = {"injective": 1, "permutation": 1, "nondecreasing": 1, "range": 3}
-"""Facts about the contents of an array, and how many arguments each takes."""
-
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -49,13 +46,13 @@ _MAX_EXPONENT = 4096
 
 def parse_size(text: str) -> Expression:
     """The integer expression ``text``; :class:`SpecError` says what is wrong and at which column."""
-    parser = _Parser(text)
+    parser = ExpressionParser(text)
     return parser.size(parser.tree())
 
 
 def parse_value(text: str) -> Expression:
     """What a bool scalar can be tied to: a condition, or an integer expression."""
-    parser = _Parser(text)
+    parser = ExpressionParser(text)
     tree = parser.tree()
     is_condition = isinstance(tree, ast.Compare | ast.BoolOp) or (
         isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
@@ -65,31 +62,13 @@ def parse_value(text: str) -> Expression:
 
 def parse_condition(text: str) -> Expression | SameArray:
     """A fact for ``requires``: a condition, or ``x is out``."""
-    parser = _Parser(text)
+    parser = ExpressionParser(text)
     tree = parser.tree()
     if isinstance(tree, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in tree.ops):
         if len(tree.ops) != 1 or not isinstance(tree.ops[0], ast.Is):
             raise parser.error(tree, "only 'x is out' with two array names can say that arrays are the same")
         return SameArray(parser.array(tree.left), parser.array(tree.comparators[0]))
     return parser.condition(tree)
-
-
-def parse_data_fact(text: str) -> DataFact:
-    """A fact for ``data``, such as ``injective(idx)`` or ``range(idx, 0, N)``."""
-    parser = _Parser(text)
-    tree = parser.tree()
-    kinds = "injective(a), permutation(a), nondecreasing(a) or range(a, low, high)"
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise parser.error(tree, f"expected {kinds}")
-    kind = tree.func.id
-    if kind not in DATA_FACTS:
-        raise parser.error(tree, f"there is no fact '{kind}'; expected {kinds}")
-    if tree.keywords or len(tree.args) != DATA_FACTS[kind]:
-        raise parser.error(tree, f"'{kind}' takes {DATA_FACTS[kind]} argument(s), {len(tree.args)} given")
-    array = parser.array(tree.args[0])
-    if kind != "range":
-        return DataFact(kind, array, text=text)
-    return DataFact(kind, array, parser.size(tree.args[1]), parser.size(tree.args[2]), text=text)
 
 
 def is_condition(expression: Expression) -> bool:
@@ -106,7 +85,7 @@ def flags(condition: Expression) -> Iterator[str]:
             yield from flags(argument)
 
 
-class _Parser:
+class ExpressionParser:
     """Reads one text; every error carries the text and a column (1-based)."""
 
     def __init__(self, text: str) -> None:

@@ -11,6 +11,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -312,12 +313,14 @@ def unknown_is_a_proof(patch: Patch) -> None:
 def clauses_unproved(patch: Patch) -> None:
     """A clause is believed to close an obligation, and the obligation is dropped."""
 
-    def add_clauses(self: Any, left: list[Any], propose: Any) -> list[Any]:
-        for opened in left:
-            self.clauses += [] if opened.obligation.blocked else propose(opened.obligation, opened.conditions)
-        return [] if self.clauses else left
+    narrow = verify._Verification._narrowed
 
-    patch.setattr(verify._Verification, "_add_clauses", add_clauses)
+    def narrowed(self: Any, opened: Any) -> bool:
+        known = len(self.clauses)
+        return narrow(self, opened) or len(self.clauses) > known
+
+    patch.setattr(verify._Verification, "_question", lambda self, opened: nullcontext(bool))
+    patch.setattr(verify._Verification, "_narrowed", narrowed)
 
 
 @sabotage

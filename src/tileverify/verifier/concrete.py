@@ -141,12 +141,17 @@ class _Builder:
         if not segments_keep(arrays, self._facts):
             raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
-        scalars = {name: self._read(variable) for name, variable in _scalar_variables(self.launch)}
+        scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}
         x, y, z = map(self._read, GRID)
         return ConcreteLaunch((x, y, z), arrays, scalars, lists)
 
     def _read(self, term: Term) -> int:
         return self.number(self._values.get(term, term))
+
+    def _scalar(self, scalar: ScalarArgument) -> int:
+        """As the launch spec names it: an unsigned one is not negative."""
+        value = self._read(scalar_variable(scalar.name, scalar.dtype))
+        return value % (1 << INT_BITS[scalar.dtype]) if scalar.dtype[0] == "u" else value
 
     def _array(self, name: str) -> ConcreteArray:
         array = self.contract.arrays[name]
@@ -237,14 +242,14 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[: len(shape)])
 
 
-def _scalar_variables(launch: LaunchSpec) -> Iterator[tuple[str, Term]]:
+def _integer_scalars(launch: LaunchSpec) -> Iterator[ScalarArgument]:
     stack = list(launch.arguments)
     while stack:
         argument = stack.pop()
         if isinstance(argument, TupleArgument):
             stack.extend(argument.items)
         elif isinstance(argument, ScalarArgument) and argument.dtype in INT_BITS:
-            yield argument.name, scalar_variable(argument.name, argument.dtype)
+            yield argument
 
 
 # --------------------------------------------------------------------------------------------- the claim

@@ -13,26 +13,20 @@ from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import GRID, AccessSummary
+from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
-from .clause_search import search
-from .clauses import (
-    launch_clause,
-    spoken,
-)
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
 from .loop_exits import left_behind
 from .meeting import place_terms
-from .narrowing import offers
-from .obligations import Obligation, reached, within_index_spaces
-from .plain import plain
-from .prepare import contract_values, launch_facts
+from .narrow_proof import NarrowProof
+from .obligations import Obligation, within_index_spaces
+from .prepare import launch_facts
 from .protocols import watched
-from .proving import CLAUSE_LIMITS, Open, Outcome, Proving, VerifyOptions
+from .proving import Open, Outcome, VerifyOptions
 from .smt import Answer, Session
 from .wide_proof import WIDE_LIMITS, WideProof
 from .widening import levels
@@ -72,11 +66,10 @@ def verify(
 
 
 @dataclass
-class _Verification(Proving):
+class _Verification(NarrowProof):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
-    _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
@@ -105,83 +98,6 @@ class _Verification(Proving):
             else:
                 left.append(opened)
         return left
-
-    # ----------------------------------------------------------------------------------------- clauses
-    def _narrow(self, left: list[Open]) -> list[Open]:
-        """What is open although clauses about launch-known quantities were looked for that close it.
-
-        Sound because each obligation is proved again under the clauses that are adopted.
-        """
-        self._finder = self._aside(self.session)
-        still: list[Open] = []
-        for opened in left:
-            if self._narrowed(opened):
-                self.proved.add(opened.obligation.code)
-            else:
-                still.append(opened)
-        if not self.clauses:
-            return still
-        # A clause that came later may close what came before.
-        again = [(opened, self._decide_one(opened.obligation)) for opened in still]
-        self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
-        self._drop_implied({})
-        return [reopened for _, reopened in again if reopened is not None]
-
-    def _narrowed(self, opened: Open) -> bool:
-        obligation = opened.obligation
-        if obligation.blocked is not None:
-            return False
-        if self.clauses and self._decide_one(obligation) is None:
-            return True
-        work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
-        work += data_facts(work, self.contract, self._origins)
-        chosen = self._own_clause(opened)
-        if not chosen:
-            groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())
-            with self._question(opened) as closes:
-                chosen = search(
-                    groups,
-                    admitted=lambda offered, group: self._admitted(work, offered, group),
-                    closes=closes,
-                    accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
-                    stop=self._exhausted,
-                )
-        self._adopt(clause for term in chosen for clause in spoken(plain(term, self._implies)))
-        return bool(chosen) and self._decide_one(obligation) is None
-
-    def _own_clause(self, opened: Open) -> list[Term]:
-        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        clauses = launch_clause(opened.obligation, opened.conditions)
-        return [clause.condition for clause in clauses if self._possible([clause.condition, *self._two_blocks()])]
-
-    def _admitted(self, work: Sequence[Term], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
-        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its ``work``: all
-        together, or else each that can."""
-        if not group or self._possible([*work, *offered, *group]):
-            return list(group)
-        kept: list[Term] = []
-        for term in group if len(group) > 1 else ():
-            if self._possible([*work, *offered, *kept, term]):
-                kept.append(term)
-        return kept
-
-    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        found = self._finder.decide([*given, t.not_(conclusion)], limits=CLAUSE_LIMITS)
-        return found.answer is Answer.UNSATISFIABLE
-
-    def _possible(self, conditions: Sequence[Term]) -> bool:
-        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
-
-    def _two_blocks(self) -> tuple[Term, ...]:
-        """More than one block: a contract that excludes every such launch would be vacuous.
-
-        Nothing where the user's own contract has no such launch.
-        """
-        if self._several is None:
-            values = contract_values(self.contract)
-            two = t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID))
-            self._several = (two,) if self._possible([two]) else ()
-        return self._several
 
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:

@@ -128,6 +128,10 @@ def test_a_damaged_record_is_none(folder: Path) -> None:
         "class A:\n    x = input",
         "class A:\n    x = input()",
         "x = [open(n) for n in ()]",
+        "x = sorted(['/dev/null'], key=open)",
+        "import functools\nx = functools.reduce(lambda a, b: open('/dev/null').read(), '12')",
+        "def f(x):\n    return open(x)\n\nx = max(['/dev/null'], key=f)",
+        "import numpy as np\nx = max(['/dev/null'], key=np.fromfile)",
     ],
 )
 def test_a_file_that_may_depend_on_anything_else_is_not_kept(tmp_path: Path, extra: str) -> None:

@@ -8,6 +8,7 @@ imported.  Whoever is not sure says no.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -63,6 +64,7 @@ def _collect(path: Path, sources: dict[Path, None]) -> bool:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     callable_names = set(_BUILTINS)
+    foreign: set[str] = set()
     for node in ast.walk(tree):
         for name, bound in _imports(node):
             top = name.partition(".")[0]
@@ -79,7 +81,13 @@ def _collect(path: Path, sources: dict[Path, None]) -> bool:
                 sources.setdefault(beside[0], None)
                 if top in _PURE:
                     callable_names |= bound
-    return all(_root(call) in callable_names for call in _calls(tree.body))
+                    continue
+            foreign |= bound
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    runnable = (own | foreign | set(dir(builtins))) - callable_names
+    return all(
+        _root(each) in callable_names if called else _root(each) not in runnable for each, called in _uses(tree.body)
+    )
 
 
 def _imports(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
@@ -91,25 +99,27 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
         yield "" if node.level else node.module or "", {alias.asname or alias.name for alias in node.names}
 
 
-def _calls(statements: Iterable[ast.stmt]) -> Iterator[ast.expr]:
-    """What is called while the statements run: functions and lambdas that they only define are not."""
+def _uses(statements: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
+    """What is called while the statements run (True), and what is handed to a call, which may call it (False).
+
+    Functions that they only define are not called; a lambda counts as called, because it may be handed to something.
+    """
     left: list[ast.AST] = list(statements)
     while left:
         node = left.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             # A decorator is called, whether or not it is written as a call.
-            yield from (each for each in node.decorator_list if not isinstance(each, ast.Call))
+            yield from ((each, True) for each in node.decorator_list if not isinstance(each, ast.Call))
             left += [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
             continue
         if isinstance(node, ast.ClassDef):
-            yield from (each for each in node.decorator_list if not isinstance(each, ast.Call))
-        if isinstance(node, ast.Lambda):
-            continue
+            yield from ((each, True) for each in node.decorator_list if not isinstance(each, ast.Call))
         if isinstance(node, ast.If) and _is_main(node.test):
             left += node.orelse
             continue
         if isinstance(node, ast.Call):
-            yield node.func
+            yield node.func, True
+            yield from ((each, False) for each in (*node.args, *(keyword.value for keyword in node.keywords)))
         left += ast.iter_child_nodes(node)
 
 

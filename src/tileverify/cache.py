@@ -59,7 +59,7 @@ class ResultCache:
         key = _key(unit, options)
         try:
             entry = json.loads(self._path(key).read_text(encoding="utf-8"))
-            if entry["key"] != key or entry["digest"] != _digest(entry["result"]):
+            if entry["key"] != key or entry["digest"] != digest_of(entry["result"]):
                 return None
             result = result_from_json(entry["result"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -72,7 +72,7 @@ class ResultCache:
             return
         key = _key(unit, options)
         document = result_to_json(result)
-        entry = {"key": key, "digest": _digest(document), "result": document}
+        entry = {"key": key, "digest": digest_of(document), "result": document}
         path = self._path(key)
         with contextlib.suppress(OSError):
             if not path.parent.parent.exists():
@@ -100,10 +100,11 @@ def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:
         "parameters": _canonical(unit.parameters),
         "options": _canonical(options),
     }
-    return _digest(parts)
+    return digest_of(parts)
 
 
-def _digest(value: Any) -> str:
+def digest_of(value: Any) -> str:
+    """SHA-256 of a JSON value, in hexadecimal."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .atomic_file import write_whole
-from .cache import KEPT, generation
+from .cache import KEPT, digest_of, generation
 from .frontend.sources.discover import Answered, SourceFailure, discover_unless
 from .frontend.sources.fixed_inputs import fixed_inputs
 from .frontend.sources.launch import KernelUnit
@@ -64,7 +64,7 @@ class KnownFiles:
         """The results of an earlier run on exactly this file; ``None`` if there are none."""
         try:
             entry = json.loads(self._path(path).read_text(encoding="utf-8"))
-            if entry["digest"] != _digest([entry["inputs"], entry["results"]]):
+            if entry["digest"] != digest_of([entry["inputs"], entry["results"]]):
                 return None
             if any(_fingerprint(Path(name)) != known for name, known in entry["inputs"]):
                 return None
@@ -82,7 +82,7 @@ class KnownFiles:
             return
         known = [[str(each.absolute()), _fingerprint(each)] for each in inputs]
         documents = [result_to_json(result) for result in results]
-        entry = {"inputs": known, "results": documents, "digest": _digest([known, documents])}
+        entry = {"inputs": known, "results": documents, "digest": digest_of([known, documents])}
         file = self._path(path)
         with contextlib.suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class KnownFiles:
 
     def _path(self, path: Path) -> Path:
         # Reports name files as they were spelled, relative to the working folder.
-        key = _digest([str(path), str(Path.cwd()), list(self.target), dict(self.options), self._versions])
+        key = digest_of([str(path), str(Path.cwd()), list(self.target), dict(self.options), self._versions])
         return self.folder / generation(self.solver) / "files" / f"{key}.json"
 
 
@@ -117,7 +117,3 @@ def _fingerprint(path: Path) -> str | None:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return None
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from tests.command_line import CommandLine, command_line
 
-from tileverify import cli
 from tileverify.execution import run as run_module
 from tileverify.results import Verdict
 
@@ -84,12 +83,6 @@ args = { x = "i32[N]", out = "i32[N]" }
 """
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
@@ -102,19 +95,11 @@ def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.command(list(arguments), prog_name="tileverify")
-        out, err = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return run
+def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    return command_line(capfd)
 
 
-def test_a_run_ends_at_undefined_behaviour(tileverify: Callable[..., Ran]) -> None:
+def test_a_run_ends_at_undefined_behaviour(tileverify: CommandLine) -> None:
     ran = tileverify("run", "k.py::axpy", "--unproved", "--size", "N=16", "--save", "o.npz")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err == (
@@ -124,7 +109,7 @@ def test_a_run_ends_at_undefined_behaviour(tileverify: Callable[..., Ran]) -> No
     assert not Path("o.npz").exists()
 
 
-def test_a_run_may_keep_going(tileverify: Callable[..., Ran]) -> None:
+def test_a_run_may_keep_going(tileverify: CommandLine) -> None:
     ran = tileverify("run", "k.py::axpy", "--unproved", "--keep-going", "--size", "N=16", "--save", "o.npz")
     assert ran.code == 1
     assert "undefined behaviour: TV301 at k.py:7 in block (1, 0, 0): tile index 1 of 1 tiles" in ran.out
@@ -134,7 +119,7 @@ def test_a_run_may_keep_going(tileverify: Callable[..., Ran]) -> None:
 
 
 def test_a_proof_that_a_run_contradicts_is_to_be_reported(
-    tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+    tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No proof is wrong as far as anyone knows, so the verdict is forged here."""
     honest = run_module.check_unit
@@ -149,7 +134,7 @@ def test_a_proof_that_a_run_contradicts_is_to_be_reported(
     assert went_on.out.splitlines()[-1].startswith("this contradicts the proof")
 
 
-def test_prints_and_assertions(tileverify: Callable[..., Ran]) -> None:
+def test_prints_and_assertions(tileverify: CommandLine) -> None:
     np.save("x.npy", np.array([1, 2, 3, 4, 5, -6, 7, -8], np.float32))
     ran = tileverify("run", "k.py::prints", "--input", "x=x.npy")
     assert ran.code == 1, ran.err
@@ -172,14 +157,14 @@ def test_prints_and_assertions(tileverify: Callable[..., Ran]) -> None:
     assert "assertion" not in quiet.out
 
 
-def test_unspecified_lanes_are_printed_as_such(tileverify: Callable[..., Ran]) -> None:
+def test_unspecified_lanes_are_printed_as_such(tileverify: CommandLine) -> None:
     np.save("x.npy", np.arange(6, dtype=np.int32))
     ran = tileverify("run", "k.py::copies", "--input", "x=x.npy")
     assert ran.code == 0, ran.err  # the lanes that nothing stands for are clipped by the store, too
     assert ran.out.splitlines()[-1].endswith(": [4, 5, <unspecified>, <unspecified>]")
 
 
-def test_an_unspecified_value_must_not_be_stored(tileverify: Callable[..., Ran]) -> None:
+def test_an_unspecified_value_must_not_be_stored(tileverify: CommandLine) -> None:
     fine = tileverify("run", "k.py::totals", "--size", "N=8")
     assert fine.code == 0, fine.err
     ran = tileverify("run", "k.py::totals", "--size", "N=6")
@@ -198,7 +183,7 @@ def test_an_unspecified_value_must_not_be_stored(tileverify: Callable[..., Ran])
 
 
 @pytest.mark.parametrize("more", [(), ("--keep-going",)])
-def test_an_unspecified_value_must_not_branch(tileverify: Callable[..., Ran], more: Sequence[str]) -> None:
+def test_an_unspecified_value_must_not_branch(tileverify: CommandLine, more: Sequence[str]) -> None:
     ran = tileverify("run", "k.py::branches", "--size", "N=6", *more)
     assert ran.code == 1
     assert ran.out.splitlines() == [

@@ -7,15 +7,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import jsonschema
 import pytest
+from tests.command_line import CommandLine, command_line
 
-from tileverify import cli
 from tileverify.check import CheckOptions, check_unit
 from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
@@ -65,12 +63,6 @@ args = { xs = { list = "f32[5]", length = "L" }, out = "f32[N]" }
 """
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(autouse=True)
 def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
@@ -85,16 +77,8 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.command(list(arguments), prog_name="tileverify")
-        out, err = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return run
+def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    return command_line(capfd)
 
 
 def unit(path: str) -> KernelUnit:
@@ -110,7 +94,7 @@ def pytest_of(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
 
 
-def test_a_file_reproduces_the_fault_and_fails_without_it(tileverify: Callable[..., Ran]) -> None:
+def test_a_file_reproduces_the_fault_and_fails_without_it(tileverify: CommandLine) -> None:
     ran = tileverify("check", "racy.py", "fixed.py", "--playback", "made/here")
     assert ran.code == 1
     assert "1 reproduction in made/here" in ran.err
@@ -131,7 +115,7 @@ def test_a_file_reproduces_the_fault_and_fails_without_it(tileverify: Callable[.
     assert "1 failed, 1 skipped" in absent.stdout
 
 
-def test_a_file_says_what_both_sides_do(tileverify: Callable[..., Ran]) -> None:
+def test_a_file_says_what_both_sides_do(tileverify: CommandLine) -> None:
     tileverify("check", "racy.py", "--playback", "made")
     text = Path("made/test_racy_copy_0_TV101.py").read_text()
     head, body = text.split('"""\n\nimport pytest', 1)
@@ -140,7 +124,7 @@ def test_a_file_says_what_both_sides_do(tileverify: Callable[..., Ran]) -> None:
     assert "(seen.array, seen.element) == ('out', 'out[0:16]')" in body
 
 
-def test_a_launch_with_a_list(tileverify: Callable[..., Ran]) -> None:
+def test_a_launch_with_a_list(tileverify: CommandLine) -> None:
     ran = tileverify("check", "listed.py", "--playback", "made")
     assert ran.code == 1
     assert "element  xs[0][5:16]" in ran.out
@@ -151,7 +135,7 @@ def test_a_launch_with_a_list(tileverify: Callable[..., Ran]) -> None:
     assert "1 passed, 1 skipped" in found.stdout
 
 
-def test_a_saved_report_is_replayed(tileverify: Callable[..., Ran]) -> None:
+def test_a_saved_report_is_replayed(tileverify: CommandLine) -> None:
     tileverify("check", "racy.py", "fixed.py", "outside.py", "listed.py", "--format", "json", "--output", "report.json")
     report = json.loads(Path("report.json").read_text())
     shown = [(each.file, each.kernel, each.launch, each.code, each.seen.element) for each in replay_report(report)]
@@ -172,7 +156,7 @@ def test_a_saved_report_is_replayed(tileverify: Callable[..., Ran]) -> None:
         list(replay_report(report))
 
 
-def test_what_is_printed_is_what_is_written(tileverify: Callable[..., Ran]) -> None:
+def test_what_is_printed_is_what_is_written(tileverify: CommandLine) -> None:
     tileverify("check", "racy.py", "--playback", "folder")
     printed = tileverify("check", "racy.py", "--playback", "print", "-q")  # from the cache this time
     assert printed.code == 1
@@ -181,7 +165,7 @@ def test_what_is_printed_is_what_is_written(tileverify: Callable[..., Ran]) -> N
     assert text.rstrip() == Path("folder/test_racy_copy_0_TV101.py").read_text().rstrip()
 
 
-def test_files_of_one_name_are_kept_apart(tileverify: Callable[..., Ran]) -> None:
+def test_files_of_one_name_are_kept_apart(tileverify: CommandLine) -> None:
     Path("sub").mkdir()
     for name in ("racy.py", "racy.tileverify.toml"):
         Path("sub", name).write_text(Path(name).read_text())
@@ -189,7 +173,7 @@ def test_files_of_one_name_are_kept_apart(tileverify: Callable[..., Ran]) -> Non
     assert sorted(os.listdir("made")) == ["test_racy_copy_0_TV101.py", "test_racy_copy_0_TV101_2.py"]
 
 
-def test_nothing_to_reproduce(tileverify: Callable[..., Ran]) -> None:
+def test_nothing_to_reproduce(tileverify: CommandLine) -> None:
     ran = tileverify("check", "fixed.py", "--playback", "made")
     assert ran.code == 0
     assert "no reproduction was written" in ran.err
@@ -203,14 +187,14 @@ def test_nothing_to_reproduce(tileverify: Callable[..., Ran]) -> None:
         (["--playback", "print", "--format", "json"], "give --output or a folder"),
     ],
 )
-def test_refused(tileverify: Callable[..., Ran], arguments: list[str], sentence: str) -> None:
+def test_refused(tileverify: CommandLine, arguments: list[str], sentence: str) -> None:
     ran = tileverify("check", "racy.py", *arguments)
     assert (ran.code, ran.out) == (2, "")
     assert sentence in ran.err
 
 
 @pytest.mark.parametrize("path", ["racy.py", "outside.py"])
-def test_a_witness_carries_its_launch_through_json(path: str, tileverify: Callable[..., Ran]) -> None:
+def test_a_witness_carries_its_launch_through_json(path: str, tileverify: CommandLine) -> None:
     result = check_unit(unit(path), CheckOptions(playback=True))
     assert len(result.playback) == len(result.findings) > 0
     document = json.loads(json.dumps(result_to_json(result)))

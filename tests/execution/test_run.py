@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.command_line import CommandLine, command_line
 
-from tileverify import cli
 from tileverify.execution import RunOptions, RunResult, run_target
 
 KERNELS = """\
@@ -91,12 +91,6 @@ args = { x = "f32[M, 16; strides=(ldx, 1)]", out = "f32[M, 16]" }
 """
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(autouse=True)
 def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
@@ -109,16 +103,8 @@ def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.command(list(arguments), prog_name="tileverify")
-        out, err = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return run
+def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
+    return command_line(capfd)
 
 
 def elements(result: RunResult, name: str) -> np.ndarray[Any, Any]:
@@ -135,7 +121,7 @@ def fused(a: float, x: np.ndarray[Any, Any], n: float) -> np.ndarray[Any, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ running
-def test_outputs_are_right(tileverify: Callable[..., Ran]) -> None:
+def test_outputs_are_right(tileverify: CommandLine) -> None:
     x = floats(40)
     np.save("x.npy", x)
     arguments = ("run", "k.py::axpy::any", "--input", "x=x.npy", "--arg", "a=2.5", "--arg", "n=-3", "--save", "o.npz")
@@ -153,14 +139,14 @@ def test_outputs_are_right(tileverify: Callable[..., Ran]) -> None:
     assert next(line for line in ran.out.splitlines() if line.startswith("x ")).split()[3] == "-"
 
 
-def test_a_folder_of_arrays_in_and_out(tileverify: Callable[..., Ran]) -> None:
+def test_a_folder_of_arrays_in_and_out(tileverify: CommandLine) -> None:
     Path("in").mkdir()
     np.save("in/x.npy", floats(32))
     assert tileverify("run", "k.py::axpy::any", "--inputs", "in", "--arg", "n=0", "--save", "made/new").code == 0
     np.testing.assert_array_equal(np.load("made/new/out.npy"), floats(32))
 
 
-def test_the_seed_decides_what_is_generated(tileverify: Callable[..., Ran]) -> None:
+def test_the_seed_decides_what_is_generated(tileverify: CommandLine) -> None:
     def table(*more: str) -> list[str]:
         ran = tileverify("run", "k.py::axpy::any", *more)
         assert ran.code == 0, ran.err
@@ -197,7 +183,7 @@ def test_generated_data_keeps_the_facts() -> None:
     np.testing.assert_array_equal(out[idx], x)
 
 
-def test_formats_that_numpy_lacks_are_raw_bits(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formats_that_numpy_lacks_are_raw_bits(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     bits = np.array([0x3F80, 0xC000] * 8, np.uint16)  # 1, -2
     np.savez("in.npz", x=bits)
@@ -231,7 +217,7 @@ def test_the_grid_of_a_spec_without_one() -> None:
 
 
 # --------------------------------------------------------------------------------------------- refusing
-def test_what_is_not_proved_is_refused(tileverify: Callable[..., Ran]) -> None:
+def test_what_is_not_proved_is_refused(tileverify: CommandLine) -> None:
     refuted = tileverify("run", "k.py::halves")
     assert (refuted.code, refuted.out) == (1, "")
     assert "refuted, not proved (TV101" in refuted.err
@@ -241,7 +227,7 @@ def test_what_is_not_proved_is_refused(tileverify: Callable[..., Ran]) -> None:
     assert len(undecided.err.splitlines()) == 1
 
 
-def test_unproved(tileverify: Callable[..., Ran]) -> None:
+def test_unproved(tileverify: CommandLine) -> None:
     ran = tileverify("run", "k.py::halves", "--unproved")
     assert ran.code == 0, ran.err
     assert "halves [0]: refuted" in ran.out
@@ -272,7 +258,7 @@ def test_unproved(tileverify: Callable[..., Ran]) -> None:
         (["k.py::axpy::any", "--save", "k.py"], "neither a .npz file nor a folder"),
     ],
 )
-def test_refused_in_one_sentence(tileverify: Callable[..., Ran], arguments: Sequence[str], sentence: str) -> None:
+def test_refused_in_one_sentence(tileverify: CommandLine, arguments: Sequence[str], sentence: str) -> None:
     ran = tileverify("run", *arguments)
     assert (ran.code, ran.out) == (2, ""), ran
     assert sentence in ran.err
@@ -293,7 +279,7 @@ def test_refused_in_one_sentence(tileverify: Callable[..., Ran], arguments: Sequ
     ],
 )
 def test_inputs_outside_the_contract(
-    tileverify: Callable[..., Ran], launch: str, arrays: dict[str, np.ndarray[Any, Any]], sentence: str
+    tileverify: CommandLine, launch: str, arrays: dict[str, np.ndarray[Any, Any]], sentence: str
 ) -> None:
     np.savez("in.npz", **arrays)  # type: ignore[arg-type]
     ran = tileverify("run", f"k.py::axpy::{launch}", "--inputs", "in.npz")
@@ -309,7 +295,7 @@ def test_inputs_outside_the_contract(
         ([-1, 1, 3, 2], "'permutation(idx)' does not hold, idx[0] = -1 is not in [0, 4)"),
     ],
 )
-def test_contents_that_break_a_fact(tileverify: Callable[..., Ran], idx: list[int], sentence: str) -> None:
+def test_contents_that_break_a_fact(tileverify: CommandLine, idx: list[int], sentence: str) -> None:
     np.save("idx.npy", np.array(idx, np.int32))
     ran = tileverify("run", "k.py::scatter::permutation", "--input", "idx=idx.npy")
     assert ran.code == 2
@@ -317,7 +303,7 @@ def test_contents_that_break_a_fact(tileverify: Callable[..., Ran], idx: list[in
 
 
 # --------------------------------------------------------------------------------------- optional packages
-def test_safetensors(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_safetensors(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("in.safetensors").write_bytes(struct.pack("<Q", 2) + b"{}")
     monkeypatch.setitem(sys.modules, "safetensors", None)
     without = tileverify("run", "k.py::axpy::free-grid", "--inputs", "in.safetensors")
@@ -338,7 +324,7 @@ def test_safetensors(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyP
     assert "but the spec says f32" in wrong.err
 
 
-def test_help_loads_nothing_heavy(tileverify: Callable[..., Ran]) -> None:
+def test_help_loads_nothing_heavy(tileverify: CommandLine) -> None:
     ran = tileverify("run", "--help")
     assert ran.code == 0
     assert "--unproved" in ran.out

@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Mapping
 from typing import Final
 
-MOST_BYTES: Final = 1 << 30
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 

@@ -6,7 +6,7 @@ gives and a grid that the spec gives are replaced by what they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -24,7 +24,6 @@ from ..frontend.sources.expressions import (
 )
 from ..frontend.sources.launch import (
     Apply,
-    Argument,
     ArrayArgument,
     Expression,
     LaunchSpec,
@@ -33,7 +32,7 @@ from ..frontend.sources.launch import (
     Number,
     SameArray,
     ScalarArgument,
-    TupleArgument,
+    flat,
 )
 from ..frontend.sources.layout import may_overlap_itself, members, strides_of
 
@@ -64,15 +63,6 @@ class Condition:
         """The broken condition with the values that break it, for people."""
         known = ", ".join(f"{name} = {values[name]}" for name in sorted(self.names))
         return f"'{self.text}' does not hold" + (f" for {known}" if known else "")
-
-
-def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
-    """Every argument that is no tuple, those inside tuples included, in order."""
-    for argument in arguments:
-        if isinstance(argument, TupleArgument):
-            yield from flat(argument.items)
-        else:
-            yield argument
 
 
 def scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:

@@ -8,7 +8,7 @@ Standing facts (``interface.md``): sizes are >= 0, what the ABI passes as int32 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ from ..frontend.sources.launch import (
     Number,
     SameArray,
     ScalarArgument,
-    TupleArgument,
+    flat,
 )
 from ..frontend.sources.layout import may_overlap_itself
 from ..frontend.symbolic import terms as t
@@ -403,24 +403,16 @@ def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -
 
 
 # ------------------------------------------------------------------------------------------- helpers
-def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
-    for argument in arguments:
-        if isinstance(argument, TupleArgument):
-            yield from _flat(argument.items)
-        else:
-            yield argument
-
-
 def _scalars(arguments: Sequence[Argument]) -> Iterator[ScalarArgument]:
-    return (a for a in _flat(arguments) if isinstance(a, ScalarArgument))
+    return (a for a in flat(arguments) if isinstance(a, ScalarArgument))
 
 
 def _lists(arguments: Sequence[Argument]) -> Iterator[ListArgument]:
-    return (a for a in _flat(arguments) if isinstance(a, ListArgument))
+    return (a for a in flat(arguments) if isinstance(a, ListArgument))
 
 
 def _constants(arguments: Sequence[Argument]) -> Iterator[ConstantArgument]:
-    return (a for a in _flat(arguments) if isinstance(a, ConstantArgument))
+    return (a for a in flat(arguments) if isinstance(a, ConstantArgument))
 
 
 def _free(expression: Expression) -> Iterator[str]:

@@ -25,7 +25,7 @@ from ...frontend.sources.launch import (
     Number,
     SameArray,
     ScalarArgument,
-    TupleArgument,
+    flat,
 )
 from ...frontend.sources.layout import may_overlap_itself
 from .arguments import ArrayValue, Grid, LaunchRefused, Value
@@ -124,7 +124,7 @@ def compile_guard(spec: LaunchSpec, clauses: Sequence[str], written: frozenset[s
 class _Compiler:
     def __init__(self, spec: LaunchSpec, clauses: Sequence[str], written: frozenset[str]) -> None:
         self.spec, self.written = spec, written
-        self.order = tuple(_flat(spec.arguments))
+        self.order = tuple(_passed(spec.arguments))
         self.clauses = [self._parsed(text) for text in clauses]
         self.locals: dict[str, str] = {}  # a name of the contract -> the local variable with its value
         self.parameters: list[str] = []
@@ -361,13 +361,12 @@ class _Compiler:
         raise AssertionError(expression)
 
 
-def _flat(arguments: Sequence[Argument]) -> Iterator[ArrayArgument | ScalarArgument]:
-    for argument in arguments:
-        if isinstance(argument, TupleArgument):
-            yield from _flat(argument.items)
-        elif isinstance(argument, ListArgument):
+def _passed(arguments: Sequence[Argument]) -> Iterator[ArrayArgument | ScalarArgument]:
+    """What a launch passes, tuples flattened; a constant is compiled in."""
+    for argument in flat(arguments):
+        if isinstance(argument, ListArgument):
             raise UsageError(f"a launch with the list `{argument.name}` cannot be guarded yet")
-        elif isinstance(argument, ArrayArgument | ScalarArgument):
+        if isinstance(argument, ArrayArgument | ScalarArgument):
             yield argument
 
 

@@ -7,7 +7,7 @@ kernel compiled for one spec: bytecode, entry symbol, and the meaning of every e
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -119,6 +119,15 @@ class ListArgument:
 
 
 Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleArgument | ListArgument
+
+
+def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
+    """Every argument that is no tuple, those inside tuples included, in order."""
+    for argument in arguments:
+        if isinstance(argument, TupleArgument):
+            yield from flat(argument.items)
+        else:
+            yield argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import EntryParameter, LaunchSpec
+from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID, AccessSummary
 from ..frontend.symbolic.terms import Term
@@ -24,11 +24,14 @@ from .clauses import (
     spoken,
 )
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, data_facts, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, ordinary_data
+from .fact_candidates import candidates
+from .fact_trial import FactTrial, Key, key_of, with_terms
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrowing import offers
 from .obligations import Obligation, reached, within_index_spaces
+from .observed import follow_from_observed
 from .plain import plain
 from .prepare import contract_values, launch_facts
 from .protocols import watched
@@ -59,16 +62,31 @@ def verify(
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
     options, started, session = options or VerifyOptions(), time.monotonic(), Session()
-    contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
+
+    def own(launch: LaunchSpec) -> _Verification:
+        contract = build_contract(launch)
+        return _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm)
+
+    first = own(launch)
+    outcome = first.run()
+    observed: tuple[DataFact, ...] = ()
+    if outcome.verdict is Verdict.UNDECIDED and launch.observed:
+        observed = first.offer(follow_from_observed(candidates(summary, launch), launch))
+        if observed:
+            launch = replace(launch, data=(*launch.data, *observed))
+            first = own(launch)
+            outcome = first.run()
+    if outcome.verdict is Verdict.UNDECIDED:
+        return first.with_suggestions(outcome, candidates(summary, launch))
     if outcome.verdict is not Verdict.PROVED:
         return outcome
+    outcome = replace(outcome, observed=tuple(fact.text for fact in observed))
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
         found = WideProof(summary, level.launch, wider, quick, session, _started=started).attempt(level)
         if found is not None:
-            return found
+            return replace(found, observed=outcome.observed)
     return outcome
 
 
@@ -77,6 +95,7 @@ class _Verification(Proving):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
+    _reasons: dict[Key, Finding] = field(default_factory=dict)
     _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
@@ -135,7 +154,7 @@ class _Verification(Proving):
         if self.clauses and self._decide_one(obligation) is None:
             return True
         work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
-        work += data_facts(work, self.contract, self._origins)
+        work += self._use.known(work, self._origins)
         chosen = self._own_clause(opened)
         if not chosen:
             groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())
@@ -189,12 +208,12 @@ class _Verification(Proving):
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
         self._modeller = self._aside(Session())
-        confirmed: dict[object, tuple[Obligation, Found]] = {}
-        reasons: dict[object, Finding] = {}
+        confirmed: dict[Key, tuple[Obligation, Found]] = {}
+        reasons = self._reasons
         shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation
-            key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
+            key = key_of(obligation)
             if key not in confirmed and len(confirmed) >= MAX_FINDINGS:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
@@ -211,6 +230,39 @@ class _Verification(Proving):
             shown.add(place)
             confirmed[key] = obligation, found
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def offer(self, groups: Iterable[Sequence[DataFact]]) -> tuple[DataFact, ...]:
+        """Those of the facts that close what this left open, if all of it."""
+        trial = self._trial(groups)
+        facts = trial.run(self._reasons.keys())
+        return facts if trial.needed.keys() == self._reasons.keys() else ()
+
+    def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
+        """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
+        trial = self._trial(groups)
+        facts = trial.run(self._reasons.keys())
+        if not facts:
+            return outcome
+        whole = facts if trial.needed.keys() == self._reasons.keys() else ()
+        told = {
+            key: messages.with_facts(finding, trial.needed[key], whole) if trial.needed.get(key) else finding
+            for key, finding in self._reasons.items()
+        }
+        findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
+        return replace(outcome, findings=findings)
+
+    def _trial(self, groups: Iterable[Sequence[DataFact]]) -> FactTrial:
+        offered = with_terms(groups, self.launch)
+        return FactTrial(
+            self.summary,
+            self.launch,
+            self.contract,
+            self.options,
+            Session(),
+            clauses=self.clauses,
+            offered=offered,
+            _started=self._started,
+        )
 
     def _known_reason(self, opened: Open) -> messages.Reason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""

@@ -60,6 +60,18 @@ def drawn_launches(
     More than one block, and up to ``most_blocks``, where the contract allows that; ``None`` takes any grid.
     ``scalars`` are further values for signed scalars.
     """
+    found = drawn_variants(
+        spec, count, seed, 1, sizes=sizes, scalars=scalars, most_blocks=most_blocks, tries=tries, admits=admits
+    )
+    return [launch for (launch,) in found]
+
+
+def drawn_variants(
+    spec: LaunchSpec, count: int, seed: int, variants: int, *, sizes: Sequence[int] = SIZES,
+    scalars: Sequence[int] = (), most_blocks: int | None = 64, tries: int = 4000,
+    admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+) -> list[tuple[ConcreteLaunch, ...]]:  # fmt: skip
+    """The same launches, each with ``variants`` contents of its index arrays."""
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
@@ -71,7 +83,10 @@ def drawn_launches(
     drawn = list(found.values())
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
-    return [_launch(spec, values, grid, source) for values, grid in source.sample(drawn, min(count, len(drawn)))]
+    chosen = source.sample(drawn, min(count, len(drawn)))
+    return [
+        tuple(_launch(spec, values, grid, source, variant) for variant in range(variants)) for values, grid in chosen
+    ]
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -242,11 +257,13 @@ def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> 
     return tuple(evaluate(expression, values) for expression in expressions)
 
 
-def _launch(spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random) -> ConcreteLaunch:
+def _launch(
+    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
+) -> ConcreteLaunch:
     places = _allocations(spec)
     described, filled = {array.name: array for array in spec.arrays()}, {}
     for name in starts_last(spec):
-        filled[name] = _array(described[name], spec, values, source, places.get(name), filled)
+        filled[name] = _array(described[name], spec, values, source, places.get(name), filled, variant)
     arrays = {name: filled[name] for name in described}
     lists = {}
     for argument in spec.arguments:
@@ -282,6 +299,7 @@ def _array(
     source: random.Random,
     place: tuple[str, int] | None,
     filled: Mapping[str, ConcreteArray],
+    variant: int = 0,
 ) -> ConcreteArray:
     shape, strides = _layout(array, values)
     contents: Mapping[int, int] = {}
@@ -292,7 +310,7 @@ def _array(
             made = rich_contents(array.name, array.dtype, shape, spec, known_values, source.randrange(1 << 30), known)
             contents = dict(enumerate(map(int, made)))
         else:
-            contents = _contents(array, spec, values, source, _product(shape))
+            contents = _contents(array, spec, values, source, _product(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 
@@ -305,9 +323,13 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _contents(
-    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int
-) -> dict[int, int]:
-    """Values of an index array that make its facts true; where none says so, they are distinct half of the time."""
+    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int,
+    variant: int = 0,
+) -> dict[int, int]:  # fmt: skip
+    """Values of an index array that make its facts true; where none says so, they are distinct half of the time.
+
+    ``variant``: 0 draws them, 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all.
+    """
     if not 0 < count <= LARGEST_CONTENTS:
         return {}
     low, high, distinct = -2, count, False
@@ -323,6 +345,9 @@ def _contents(
             low, high = evaluate(fact.low, values), evaluate(fact.high, values)
     distinct |= source.random() < 0.5 and high - low >= count
     drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
+    if step is not None:
+        drawn = [min(low + step * i, high - 1) for i in range(count)]
     if any(fact.array == array.name and fact.kind == "nondecreasing" for fact in spec.data):
         drawn.sort()
     return dict(enumerate(drawn))

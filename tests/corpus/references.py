@@ -110,6 +110,13 @@ def _sliding_maximum(a: Arrays, _: Values) -> Arrays:
     return {"out": np.array([a["x"][start : start + 128].max() for start in range(0, len(a["x"]), 64)])}
 
 
+def _last_tiles(a: Arrays, _: Values) -> Arrays:
+    """Tiles of 128, the last one filled up with zeros."""
+    lists = [a[f"xs[{row}]"] for row in range(len(a["out"]))]
+    last = [np.pad(x[(len(x) - 1) // 128 * 128 :], (0, -len(x) % 128)) for x in lists]
+    return {"out": np.array(last)}
+
+
 def _smooth(a: Arrays, _: Values) -> Arrays:
     padded = np.pad(a["x"], 1)
     return {"out": (padded[:-2] + padded[1:-1] + padded[2:]) / 3}
@@ -541,6 +548,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "histogram": _histogram,
     "large_copy": _copy,
     "largest": lambda a, v: {"out": np.maximum(a["out"], a["x"].max())},
+    "last_tiles": _last_tiles,
+    "last_tiles_by_truncated_size": _last_tiles,
     "layer_norm": _layer_norm,
     "load_at_remainder": _load_at_remainder,
     "look_back": _look_back,
@@ -633,6 +642,7 @@ REFERENCES: Final[dict[str, Reference]] = {
 """By kernel name: launches of one kernel compute the same."""
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
+    "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
@@ -683,6 +693,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "integers/floor_of_negative.py::rotate[any-distance]": Numbers({"N": 512, "distance": 5}),
     "integers/floor_of_negative.py::shift_and_back[any-size]": Numbers({"N": 700}),
     "integers/largest_of_wrapped.py::store_at_largest[up-to-two-blocks]": Numbers({"N": 100}),
+    "integers/list_sizes.py::last_tiles[within-31-bits]": Numbers({"L": 3}),
+    "integers/list_sizes.py::last_tiles_by_truncated_size[within-31-bits]": Numbers({"L": 3}),
     "integers/narrow_block_number.py::fill_by_unsigned_byte[up-to-256-tiles]": Numbers({"N": 4000}),
     "integers/narrow_block_number.py::fill_by_signed_byte[up-to-128-tiles]": Numbers({"N": 2000}),
     "integers/position_check.py::write_if_below_unsigned[any-position]": Numbers({"M": 4, "N": 256, "position": 2}),

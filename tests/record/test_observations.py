@@ -33,12 +33,6 @@ def test_facts_hold_of_all_contents_of_a_launch() -> None:
     assert not any("segments(a" in fact for fact in observed(a=[[0, 2], [0, 2]], n=[[2, 2], [3, 2]]))
 
 
-def test_zeros_say_nothing() -> None:
-    assert observed(a=[[0, 0, 0]]) == []
-    assert observed(a=[[0, 1]], b=[[0, 0]])[0] == "range(a, 0, 2)"
-    assert observed(a=[[0, 1], [0, 0]]) == []
-
-
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
     kinds = set()
@@ -79,5 +73,50 @@ def test_a_recording_notes_what_its_arrays_held(run: Run) -> None:
 def test_strided_and_empty_arrays_are_read_as_they_are_seen(run: Run) -> None:
     recorded = run(GATHER.format(factors="(1,)", step=2, tile=8))
     assert recorded.specialisations[0]["launches"][0]["observed"][0] == "range(idx, 0, 63)"
-    zeros = run(GATHER.format(factors="(0,)", step=1, tile=16))
-    assert zeros.specialisations[0]["launches"][0]["observed"] == []
+
+
+LATER = """
+    @ct.kernel
+    def other(idx, n, tile: ct.Constant[int]):
+        ct.store(idx, (ct.bid(0),), ct.load(idx, (ct.bid(0),), (tile,)) + n)
+    idx = np.full(64, {value}, dtype=np.int32)
+    if {first}:
+        ct.launch(STREAM, (4,), other, (idx, 1, 16))
+    ct.launch(STREAM, (4,), pick, (np.zeros(200, np.float32), idx, np.zeros(64, np.float32), 16))
+"""
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_equal_numbers_that_a_kernel_should_have_changed_say_nothing(run: Run, first: bool) -> None:
+    recorded = run(GATHER.format(factors="()", step=1, tile=16) + LATER.format(value=7, first=first))
+    (launch,) = (e["launches"][0] for e in recorded.specialisations if e["source"]["name"] == "pick")
+    assert ("range(idx, 7, 8)" in launch.get("observed", [])) is not first
+
+
+TORCH = """
+    import torch
+    @ct.kernel
+    def pick(x, idx, y, tile: ct.Constant[int]):
+        at = ct.load(idx, (ct.bid(0),), (tile,))
+        ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
+    idx = torch.{made}
+    x, y = (torch.zeros(n, device="cuda") for n in (200, 64))
+    ct.launch(torch.cuda.current_stream(), (4,), pick, (x, idx, y, 16))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        ("empty(64, device='cuda', dtype=torch.int32)", []),
+        ("empty(128, device='cuda', dtype=torch.int32)[64:]", []),
+        ("zeros(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 1)"]),
+        ("empty(64, device='cuda', dtype=torch.int32).fill_(5)", ["range(idx, 5, 6)"]),
+        ("arange(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 64)"]),
+    ],
+)
+def test_memory_that_nobody_filled_says_nothing(run: Run, made: str, facts: list[str]) -> None:
+    pytest.importorskip("torch")
+    recorded = run(TORCH.format(made=made))
+    (launch,) = recorded.specialisations[0]["launches"]
+    assert launch.get("observed", [])[:1] == facts

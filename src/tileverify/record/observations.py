@@ -18,14 +18,10 @@ Array = NDArray[Any]
 
 
 def observed_facts(contents: Mapping[str, Sequence[Array]]) -> list[str]:
-    """Facts as launch specs write them, on arrays by name, each with what it held in several launches.
-
-    An array that was all zeros once says nothing: where kernels do not run, that is memory that none has filled.
-    """
-    known = {name: found for name, found in contents.items() if all(each.any() for each in found)}
-    facts = [fact for name, found in known.items() for fact in _facts(name, found)]
-    for starts, lengths in permutations(known, 2):
-        pairs = list(zip(known[starts], known[lengths], strict=True))
+    """Facts as launch specs write them, on arrays by name, each with what it held in several launches."""
+    facts = [fact for name, found in contents.items() for fact in _facts(name, found)]
+    for starts, lengths in permutations(contents, 2):
+        pairs = list(zip(contents[starts], contents[lengths], strict=True))
         if all(s.ndim == n.ndim == 1 and 0 <= len(s) - len(n) <= 1 < len(s) for s, n in pairs):
             bounds = [_segments(s, n) for s, n in pairs]
             found_bounds = [each for each in bounds if each is not None]

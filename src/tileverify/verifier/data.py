@@ -258,7 +258,8 @@ def computed_addresses(
 ) -> bool:
     """Whether an address depends on values that the block computes from data.
 
-    When loops end does not count, nor do ``known`` functions; ``loop_values`` are what they are made of.
+    When loops end does not count, nor what a load gives outside its array, nor do ``known`` functions; ``loop_values``
+    are what they are made of.
     """
     by_function = {value.function: value for value in loop_values}
     left, seen = list(terms), set()
@@ -272,6 +273,7 @@ def computed_addresses(
                 elif (
                     leaf.function.scope is not Scope.LAUNCH
                     and not leaf.function.name.startswith(_OF_LOOPS)
+                    and not leaf.function.name.endswith(_OUTSIDE)
                     and leaf.function.name not in known
                 ):
                     return True
@@ -280,3 +282,6 @@ def computed_addresses(
 
 _OF_LOOPS = ("trips", "last", "overflow")
 """Functions that say when loops end."""
+
+_OUTSIDE = ".outside"
+"""What a load gives where the array has no element; the replay knows."""

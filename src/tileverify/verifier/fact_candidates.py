@@ -26,6 +26,9 @@ from .numbers import numbers_of, scalars_of
 MOST_BOUNDS: Final = 24
 """Upper ends of a range that are tried for one array."""
 
+MOST_STARTS: Final = 8
+"""Numbers of whole tiles that every value may exceed."""
+
 _ONE, _ZERO = Number(1), Number(0)
 
 
@@ -33,17 +36,23 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
     """Groups of facts on the arrays whose contents steer accesses of the kernel; empty if there are none."""
     uses = _uses(summary, launch)
     numbers = numbers_of(launch)
+    least = [(fact.array, evaluate(fact.low, {})) for fact in launch.observed if fact.kind == "range" and fact.low]
     ranges: list[DataFact] = []
     orders: list[DataFact] = []
     rows: list[DataFact] = []
+    multiples: list[DataFact] = []
     values: list[DataFact] = []
     others: list[DataFact] = []
     for name, use in uses.items():
-        ranges += _ranges(name, _sorted(use.ends, numbers), use)
-        others += _ranges(name, _sorted([end for end in use.others if end not in use.ends], numbers), use)
+        ends = _sorted(use.ends, numbers)
+        ranges += _ranges(name, ends, use)
+        more = _sorted([end for end in use.others if end not in use.ends], numbers)
+        others += _ranges(name, more, use)
+        starts = _starts(use, max((number for array, number in least if array == name), default=1))
+        others += [DataFact("range", name, Number(start), end) for start in starts for end in (*ends[:2], *more[:2])]
         if len(use.places) > 1:
             orders.append(DataFact("nondecreasing", name))
-        orders += [DataFact("multiples", name, amount=Number(tile)) for tile in sorted(use.tiles)]
+        multiples += [DataFact("multiples", name, amount=Number(tile)) for tile in sorted(use.tiles)]
         sizes = _sorted(use.sizes, numbers)
         if sum(all(i.kind is Kind.CONST for i in place) for place in use.places) > 1:
             orders += [DataFact("shares", name, amount=size) for size in sizes]
@@ -56,8 +65,14 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
         if uses[first].rank == uses[second].rank == 1 and uses[first].places & uses[second].places:
             sizes = _sorted(uses[first].sizes, numbers)
             rows += [DataFact("segments", first, _ZERO, size, other=second) for size in sizes]
-    groups = [ranges, orders, rows, values, others]
+    groups = [ranges, orders, rows, multiples, values, others]
     return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups if group]
+
+
+def _starts(use: _Use, most: int) -> list[int]:
+    """Where a range may begin but at 0, up to ``most``: at 1, and where whole tiles are full."""
+    full = {tile * count + 1 for tile in use.tiles for count in range(1, MOST_STARTS) if tile * count < most}
+    return sorted({1, *full})
 
 
 def _ranges(name: str, ends: Sequence[Expression], use: _Use) -> Iterator[DataFact]:
@@ -160,7 +175,6 @@ def _note(use: _Use, name: str, axis: _Axis, *, counted: bool) -> None:
             use.tiles |= {count.numerator} - {1}
             use.goes_to(_times(axis.size, count))
     if counted and any(leaf.symbol.scope is Scope.ITERATION for leaf in axis.index.free if leaf.kind is Kind.VAR):
-        use.sizes[axis.size] = None
         use.goes_to(axis.size)
     use.others |= dict.fromkeys([Apply("+", (axis.size, _ONE)), axis.size])
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ..frontend.sources.launch import DataFact, LaunchSpec
 from ..frontend.symbolic.terms import Term
-from .clause_search import fewest
 from .contract import DataTerm, build_contract
-from .data import instances
+from .data import data_facts
 from .obligations import Obligation, reached
 from .prepare import Preparer, launch_facts
 from .proving import Proving
-from .smt import Answer
+from .smt import Answer, Limits
+
+TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
+"""For one set of facts: what does not help soon is not what is missing."""
+
+TRIAL_TOTAL: Final = 12_000_000
+"""Resource units after which no further facts are looked for."""
+
+LEAST_EFFORT: Final = 40_000
+MORE_EFFORT: Final = 3
+"""Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
 
 Key: TypeAlias = tuple[str, tuple[int, ...]]
 
@@ -67,31 +77,48 @@ class FactTrial(Proving):
 
     def _closed(self, obligation: Obligation, key: Key) -> bool:
         """Whether facts close the obligation; those that it needs are noted."""
-        before, self._use.taken = self._use.taken, []
-        opened = self._decide_one(obligation)
-        self._use.taken = before
-        few: list[DataTerm] = []
-        if opened is not None:
-            if obligation.blocked is not None or self._out_of_time():
-                return False
-            conditions, twins = opened.conditions, obligation.twins
-
-            def closes(more: Sequence[Term]) -> bool:
-                return self._decider.decide([*conditions, *more], twins=twins).answer is Answer.UNSATISFIABLE
-
-            def suffice(facts: Sequence[DataTerm]) -> bool:
-                return closes([*instances(conditions, facts, self.contract, self._origins)])
-
-            known = self._use.known(conditions, self._origins)
-            if not (self._use.taken and suffice(self._use.taken)):
-                if not self._use.take_up(conditions, self._origins, lambda more: closes([*known, *more])):
-                    return False
-                if not self._still_reached(obligation):
-                    self._use.taken = before
-                    return False
-            few = fewest(self._use.taken, suffice) if len(self._use.taken) > 1 else self._use.taken
+        if obligation.blocked is not None:
+            return False
+        conditions = (*obligation.conditions, *data_facts(obligation.conditions, self.contract, self._origins))
+        before = self._use.taken
+        few: list[DataTerm] | None = None
+        if self._decider.spent < TRIAL_TOTAL:
+            with self._with_effort(TRIAL_LIMITS):
+                few = self._use.take_up(conditions, self._origins, self._closing(conditions, obligation))
+        if few is None and self._decide_one(obligation) is None:
+            few = []
+        if few is None or (few and not self._still_reached(obligation)):
+            self._use.taken = before
+            return False
         self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
         return True
+
+    def _closing(self, conditions: Sequence[Term], obligation: Obligation) -> Callable[[Sequence[Term]], bool]:
+        """Whether more facts close the obligation.  Once some do, what takes much longer counts as a no."""
+        done = False
+
+        def closes(more: Sequence[Term]) -> bool:
+            nonlocal done
+            if self._out_of_time():
+                return False
+            start = self._decider.spent
+            answer = self._decider.decide([*conditions, *more], twins=obligation.twins).answer
+            closed = answer is Answer.UNSATISFIABLE
+            if closed and not done:
+                done = True
+                spent = max(LEAST_EFFORT, MORE_EFFORT * (self._decider.spent - start))
+                self._decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
+            return closed
+
+        return closes
+
+    @contextmanager
+    def _with_effort(self, limits: Limits) -> Iterator[None]:
+        usual, self._decider.limits = self._decider.limits, limits
+        try:
+            yield
+        finally:
+            self._decider.limits = usual
 
     def _still_reached(self, obligation: Obligation) -> bool:
         """The facts leave contents with which the kernel gets there; otherwise they would say nothing."""

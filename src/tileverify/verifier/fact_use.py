@@ -35,33 +35,34 @@ class FactUse:
 
     def take_up(
         self, conditions: Sequence[Term], origins: Mapping[str, Origin], closes: Callable[[Sequence[Term]], bool]
-    ) -> bool:
-        """Take up as few facts as make ``closes`` accept their instances for ``conditions``; whether that worked.
+    ) -> list[DataTerm] | None:
+        """As few facts as make ``closes`` accept their instances for ``conditions``, taken up; ``None`` if none do.
 
-        A range that was taken up for an array is not looked for again, unless nothing else helps.
+        Those that were taken up before come first, and ranges of arrays that have one only where nothing else helps.
         """
         ranged = {data.fact.array for data in self.taken if data.fact.kind == "range"}
 
         def settled(data: DataTerm) -> bool:
             return data.fact.kind == "range" and data.fact.array in ranged
 
-        later = [[data for data in group if settled(data)] for group in self.offered]
         now = [[data for data in group if not settled(data)] for group in self.offered]
+        later = [[data for data in group if settled(data)] for group in self.offered]
         said: dict[DataTerm, tuple[Term, ...]] = {}
 
         def closed(facts: Sequence[DataTerm]) -> bool:
             return closes([term for fact in facts for term in said[fact]])
 
         tried: list[DataTerm] = []
-        for group in (*now, *later):
-            fresh = [fact for fact in group if fact not in self.taken]
+        for group in (self.taken, *now, *later) if self.offered else ():
+            fresh = [fact for fact in group if fact not in said]
             said |= {fact: tuple(instances(conditions, (fact,), self.contract, origins)) for fact in fresh}
             fresh = [fact for fact in fresh if said[fact]]
             tried += fresh
             if fresh and closed(tried):
-                self.taken = [*self.taken, *fewest(tried, closed)]
-                return True
-        return False
+                few = fewest(tried, closed)
+                self.taken = [*self.taken, *(fact for fact in few if fact not in self.taken)]
+                return few
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,6 @@ class Informed:
             return asked(more).answer is Answer.UNSATISFIABLE
 
         result = asked(())
-        if result.answer is Answer.UNSATISFIABLE or not self.use.take_up(wanted, self.origins, closes):
-            return result
-        return asked(())
+        if result.answer is not Answer.UNSATISFIABLE and self.use.take_up(wanted, self.origins, closes):
+            return asked(())
+        return result

@@ -7,21 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import LaunchSpec, Number
+from ..frontend.sources.expressions import constant_value
+from ..frontend.sources.launch import LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
 from .clause_search import Closes
-from .clauses import (
-    Clause,
-    fixed,
-)
+from .clauses import Clause, fixed, spoken
 from .contract import Contract
 from .determinism import deterministic
 from .fact_use import FactUse, Groups
 from .implied import without_implied
 from .obligations import Obligation, every_obligation
+from .plain import plain
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import simplify
@@ -31,6 +30,9 @@ from .widening import free_text
 CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=0, rounds=12, total=200_000)
 """For the search of clauses: what does not help soon is not the natural one."""
 
+WORDING_LIMITS = Limits(linear=20_000, nonlinear=0, rounds=6, total=30_000)
+"""For the wording of clauses: whether a part follows from the rest."""
+
 SEARCH_TOTAL = 3_000_000
 """Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
 
@@ -38,11 +40,12 @@ SEARCH_TOTAL = 3_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,19 @@ class Proving:
         finally:
             selection.close()
 
+    def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
+        """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
+        cannot be said."""
+        for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
+            clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
+            if all(clauses) and (wording is chosen or closes(wording)):
+                return [clause for each in clauses for clause in each]
+        return []
+
+    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
+        found = self._finder.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
+        return found.answer is Answer.UNSATISFIABLE
+
     def _exhausted(self) -> bool:
         return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
 
@@ -210,7 +226,7 @@ class Proving:
         if not self.contract.literal_sizes or not self.contract.arrays:
             return "any"
         grid = self.launch.grid
-        return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
+        return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"
 
 
 def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:

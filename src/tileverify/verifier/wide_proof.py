@@ -45,6 +45,7 @@ class WideProof(Proving):
             return None
         self.holds_for = level.holds_for
         self._assume(launch_facts(self.contract))
+        self._finder = self._aside(self.session)
         level = level.aligned(self.summary.origins.values())
         if not self.options.deny_requires:
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
@@ -99,7 +100,8 @@ class WideProof(Proving):
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
             )
-        self._adopt(clause for term in chosen for clause in spoken(term))
+            found = self._worded(chosen, closes, multiply=False)
+        self._adopt(found)
         return bool(chosen) and self._decide_one(opened.obligation) is None
 
     def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:

@@ -73,6 +73,8 @@ def test_reads_sizes(text: str, expected: Expression) -> None:
         ("M >= 1", Apply(">=", (Name("M"), Number(1)))),
         ("0 <= M < 8", Apply("and", (Apply("<=", (Number(0), Name("M"))), Apply("<", (Name("M"), Number(8)))))),
         ("not M == N", Apply("not", (Apply("==", (Name("M"), Name("N"))),))),
+        ("flag", Name("flag")),
+        ("not flag or pair[0]", Apply("or", (Apply("not", (Name("flag"),)), Name("pair[0]")))),
         ("x is out", SameArray("x", "out")),
         ("pair[0] is params.out", SameArray("pair[0]", "params.out")),
     ],
@@ -121,12 +123,13 @@ def test_refuses_other_sizes(text: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("M", "a fact is a condition such as 'M >= 1', not a number"),
+        ("3", "a fact is a condition such as 'M >= 1', not a number"),
         ("M + 1", "a fact is a condition"),
         ("M in N", "only == != < <= > >= compare sizes"),
         ("x is not out", "only 'x is out'"),
         ("x is 3", "the name of an array argument is needed here"),
-        ("M >= 1 and N", "a fact is a condition"),
+        ("M >= 1 and 3", "a fact is a condition"),
+        ("not M + 1", "a fact is a condition"),
         ("(M >= 1) >= 1", "a condition stands where an integer is needed"),
     ],
 )

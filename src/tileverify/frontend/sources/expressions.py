@@ -2,10 +2,11 @@
 
 Grammar (``interface.md``, "Launch specs")::
 
-    condition  = size relation size {relation size} | not condition | condition and|or condition
+    condition  = size relation size {relation size} | not condition | condition and|or condition | name
     size       = integer | name | grid.x | a.shape[0] | a.strides[0] | -size | size (+ - * // % **) size
                | cdiv(size, size) | min(size, ...) | max(size, ...)
 
+A name that stands as a condition must be that of a bool; who knows the names sees to it (`flags`).
 The text is read with Python's own parser and everything outside the grammar is refused.  Integers are
 mathematical; ``//`` and ``%`` round towards minus infinity, ``cdiv`` towards plus infinity.
 """
@@ -49,6 +50,16 @@ def parse_size(text: str) -> Expression:
     return parser.size(parser.tree())
 
 
+def parse_value(text: str) -> Expression:
+    """What a bool scalar can be tied to: a condition, or an integer expression."""
+    parser = ExpressionParser(text)
+    tree = parser.tree()
+    is_condition = isinstance(tree, ast.Compare | ast.BoolOp) or (
+        isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
+    )
+    return parser.condition(tree) if is_condition else parser.size(tree)
+
+
 def parse_condition(text: str) -> Expression | SameArray:
     """A fact for ``requires``: a condition, or ``x is out``."""
     parser = ExpressionParser(text)
@@ -63,6 +74,15 @@ def parse_condition(text: str) -> Expression | SameArray:
 def is_condition(expression: Expression) -> bool:
     """Whether the value is true or false rather than an integer."""
     return isinstance(expression, Apply) and (expression.op in RELATIONS or expression.op in CONNECTIVES)
+
+
+def flags(condition: Expression) -> Iterator[str]:
+    """The names that stand as conditions: ``use_bias`` in ``not use_bias or N > 3``."""
+    if isinstance(condition, Name):
+        yield condition.name
+    elif isinstance(condition, Apply) and condition.op in CONNECTIVES:
+        for argument in condition.args:
+            yield from flags(argument)
 
 
 class ExpressionParser:
@@ -121,6 +141,8 @@ class ExpressionParser:
                 return Apply(word, tuple(self.condition(value) for value in values))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Apply("not", (self.condition(operand),))
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                return self.size(node)
         self.size(node)
         raise self.error(node, "a fact is a condition such as 'M >= 1', not a number")
 

@@ -13,7 +13,6 @@ from .element_types import ELEMENT_TYPES
 from .expressions import (
     constant_value,
     free_names,
-    is_condition,
     parse_condition,
     parse_size,
     substitute,
@@ -169,9 +168,9 @@ class _Builder:
         if isinstance(fact, SameArray):
             self._check_same(fact)
             return fact
-        self.scope.check(fact)
+        self.scope.check_condition(fact)
         fact = substitute(fact, self.scope.constants)
-        if is_condition(fact) and constant_value(fact) == 0:
+        if constant_value(fact) == 0:
             raise SpecError(f"'{text}' never holds, so there is no launch to verify")
         return fact
 

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from .arguments import conflicts, describe, describe_constraint
-from .contents import integer_contents
+from .contents import Contents
 from .journal import Journal
 
 MAX_GRID_AXIS = 2**24 - 1
@@ -63,8 +63,8 @@ class Recorder:
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._on_device = on_device
-        self._contents: set[Any] = set()
+        self._contents = Contents(on_device=on_device)
+        self._noted: set[Any] = set()
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
         """Record one launch.
@@ -95,9 +95,11 @@ class Recorder:
         specialisation = self._known.get(identity)
         if specialisation is None:
             specialisation = self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
+        described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
+        names = list(inspect.signature(function).parameters)
+        contents = self._contents.of_launch(function, names, arguments, described)
         if specialisation.key is None:
             return
-        described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
         fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
         if fingerprint not in specialisation.seen:
             if len(specialisation.seen) >= self._limits.launches:
@@ -111,20 +113,15 @@ class Recorder:
                 how=how,
                 test=os.environ.get("PYTEST_CURRENT_TEST", ""),
             )
-        self._record_contents(kernel, arguments, described, specialisation.key, specialisation.seen[fingerprint])
+        self._record_contents(contents, specialisation.key, specialisation.seen[fingerprint])
 
-    def _record_contents(
-        self, kernel: Any, arguments: tuple[Any, ...], described: list[dict[str, Any]], key: int, number: int
-    ) -> None:
+    def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:
         """Note what the integer arrays of launch ``number`` of a specialisation hold, once for each content."""
-        names = list(inspect.signature(kernel._annotated_function.pyfunc).parameters)
-        found = {
-            name: self._journal.store(content, "contents")
-            for name, content in integer_contents(names, arguments, described, on_device=self._on_device)
-        }
-        if found and (key, number, tuple(found.items())) not in self._contents:
-            self._contents.add((key, number, tuple(found.items())))
-            self._journal.write("contents", key=key, number=number, arrays=found)
+        stored = {name: self._journal.store(content, "contents") for name, content in contents.items()}
+        noted = (key, number, tuple(stored.items()))
+        if noted not in self._noted:
+            self._noted.add(noted)
+            self._journal.write("contents", key=key, number=number, arrays=stored)
 
     def _specialise(self, kernel: Any, signature: Any, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc

@@ -162,6 +162,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         deterministic=outcome.deterministic,
         requires=outcome.requires,
         assumes=outcome.assumes,
+        observed=outcome.observed,
         findings=outcome.findings,
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,

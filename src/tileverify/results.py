@@ -171,6 +171,7 @@ class KernelResult:
     deterministic: bool | None = None
     requires: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()  # those of `assumes` that nobody stated: a recording saw that they held
     findings: tuple[Finding, ...] = ()
     obligations: ObligationCount = ObligationCount()
     proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code

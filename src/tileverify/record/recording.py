@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import UsageError
+from .observations import Array, observed_facts
 from .overlap import overlaps
 from .spec import NotExpressible, launch_table
 
@@ -45,12 +48,27 @@ class Recording:
 
     def read_journals(self, folder: Path, launches: int) -> None:
         """Add what the processes of a run wrote down; at most ``launches`` launches a specialisation."""
+        held: dict[int, tuple[dict[str, Any], list[dict[str, Array]]]] = {}  # launches by identity, with contents
         for journal in sorted(folder.glob("*.jsonl")):
             stems: dict[int, str] = {}
+            numbered: dict[int, list[dict[str, Any]]] = {}
             for event in _events(journal):
-                self._add_event(event, stems, folder, launches)
+                if event["event"] == "contents":
+                    launch = numbered[event["key"]][event["number"]]
+                    parameters = self.specialisations[stems[event["key"]]]["parameters"]
+                    held[id(launch)][1].append(_contents(parameters, launch, event["arrays"], folder))
+                elif (added := self._add_event(event, stems, folder, launches)) is not None:
+                    key, launch = added
+                    numbered.setdefault(key, []).append(launch)
+                    held.setdefault(id(launch), (launch, []))
+        for launch, contents in held.values():
+            if contents:
+                _observe(launch, contents)
 
-    def _add_event(self, event: dict[str, Any], stems: dict[int, str], folder: Path, launches: int) -> None:
+    def _add_event(
+        self, event: dict[str, Any], stems: dict[int, str], folder: Path, launches: int
+    ) -> tuple[int, dict[str, Any]] | None:
+        """The key of its specialisation and the launch that stands for it, if the event is one."""
         kind = event.pop("event")
         if kind == "cuda_tile":
             self.imported_cuda_tile = True
@@ -67,8 +85,10 @@ class Recording:
             self.specialisations.setdefault(stem, _entry(stem, event))
         elif kind == "launch":
             self.observed += 1
-            entry = self.specialisations[stems[event.pop("key")]]
-            _add_launch(entry, _launch(entry["parameters"], event), launches)
+            key = event.pop("key")
+            entry = self.specialisations[stems[key]]
+            return key, _add_launch(entry, _launch(entry["parameters"], event), launches)
+        return None
 
     def read_folder(self, folder: Path, launches: int) -> None:
         """Add an earlier recording."""
@@ -185,10 +205,37 @@ def _relocatable(argument: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _add_launch(entry: dict[str, Any], launch: dict[str, Any], limit: int) -> None:
+def _contents(
+    parameters: Sequence[str], launch: Mapping[str, Any], arrays: Mapping[str, str], folder: Path
+) -> dict[str, Array]:
+    """What integer arrays of the launch held, by parameter."""
+    found = {}
+    for parameter, argument in zip(parameters, launch["arguments"], strict=True):
+        if parameter in arrays:
+            content = (folder / f"{arrays[parameter]}.contents").read_bytes()
+            dtype = np.dtype(f"{argument['dtype'][0]}{argument['bits'] // 8}")
+            found[parameter] = np.frombuffer(content, dtype).reshape(argument["shape"])
+    return found
+
+
+def _observe(launch: dict[str, Any], contents: Sequence[dict[str, Array]]) -> None:
+    """Note what held of all the contents with which the launch was made."""
+    named = {name: [each[name] for each in contents] for name in contents[0] if all(name in each for each in contents)}
+    facts = observed_facts(named)
+    known = launch.get("observed")
+    launch["observed"] = facts if known is None else [fact for fact in known if fact in facts]
+
+
+def _add_launch(entry: dict[str, Any], launch: dict[str, Any], limit: int) -> dict[str, Any]:
+    """The recorded launch that stands for this one: an equal one, if there is one."""
+
     def essence(launch: dict[str, Any]) -> tuple[Any, ...]:
         return launch["grid"], launch["arguments"], launch["overlaps"]
 
     known = entry["launches"]
-    if len(known) < limit and all(essence(launch) != essence(other) for other in known):
+    for other in known:
+        if essence(launch) == essence(other):
+            return other  # type: ignore[no-any-return]
+    if len(known) < limit:
         known.append(launch)
+    return launch

@@ -37,6 +37,8 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
     if launch["overlaps"]:
         groups = ", ".join(_strings([pair["first"], pair["second"]]) for pair in launch["overlaps"])
         lines.append(f"overlap = [{groups}]")
+    if launch.get("observed"):
+        lines.append(f"observed = {_strings(launch['observed'])}")
     if launch.get("test"):
         lines.insert(0, f"# recorded in {' '.join(launch['test'].split())}")
     return "\n".join([*lines, "", "[launch.args]", *arguments, ""])

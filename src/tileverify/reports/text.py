@@ -120,13 +120,17 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
     if result.verdict is not Verdict.ERROR:
         yield from _clauses("contract", result.contract)
         yield from _clauses("requires", result.requires, "yellow")
-        yield from _clauses("assumes", result.assumes, "yellow")
+        yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
         yield from _clauses("checked", (", ".join(result.proved_codes),) if result.proved_codes else ())
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
+
+
+def _assumed(fact: str, result: KernelResult) -> str:
+    return f"{fact}   (observed in a recording)" if fact in result.observed else fact
 
 
 def _clauses(label: str, clauses: Iterable[str], style: str = "") -> Iterator[Text]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Term
+
+T = TypeVar("T")
 
 Closes: TypeAlias = Callable[[Sequence[Term]], bool]
 
@@ -47,13 +49,13 @@ def _joined(chosen: Sequence[Term]) -> list[Term]:
     return list(found)
 
 
-def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool]) -> list[Term]:
+def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> list[T]:
     """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
 
     Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
     """
 
-    def explain(background: list[Term], fresh: bool, rest: Sequence[Term]) -> list[Term]:
+    def explain(background: list[T], fresh: bool, rest: Sequence[T]) -> list[T]:
         if fresh and closes(background):
             return []
         if len(rest) == 1:

@@ -16,7 +16,6 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import LoopValue, Origin
 from ..frontend.symbolic.terms import Function, Kind, Scope, Term
 from .contract import INT_BITS, Contract, DataTerm
-from .smt import Decides, Result
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -33,28 +32,21 @@ def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
 
 def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[str, Origin]) -> Iterator[Term]:
     """Instances of the contract's data facts for the values in ``conditions``."""
-    if not contract.data:
-        return
-    found = loaded_values(conditions)
-    for data in contract.data:
+    return instances(conditions, contract.data, contract, origins)
+
+
+def instances(
+    conditions: Iterable[Term], facts: Iterable[DataTerm], contract: Contract, origins: Mapping[str, Origin]
+) -> Iterator[Term]:
+    """Instances of ``facts`` for the values in ``conditions``."""
+    wanted = tuple(facts)
+    found = loaded_values(conditions) if wanted else {}
+    for data in wanted:
         for names in _spellings(data, contract):
             loaded = [_Loaded.of(name, found, contract, origins) for name in names]
             arrays = [array for array in loaded if array is not None]
             if len(arrays) == len(names):
                 yield from _INSTANCES[data.fact.kind](data, *arrays)
-
-
-@dataclass(frozen=True, slots=True)
-class Informed:
-    """Whoever answers questions, told what the contract says of the index data that a question mentions."""
-
-    decider: Decides
-    contract: Contract
-    origins: Mapping[str, Origin]
-
-    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        wanted = tuple(conditions)
-        return self.decider.decide((*wanted, *data_facts(wanted, self.contract, self.origins)), twins=twins)
 
 
 def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..frontend.bytecode.model import Location
+from ..frontend.sources.launch import DataFact
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..frontend.symbolic.terms import Term
@@ -112,6 +115,17 @@ def undecided(
         hints=reason.hints,
         obligation=obligation.code,
     )
+
+
+def with_facts(finding: Finding, facts: Sequence[DataFact], whole: Sequence[DataFact]) -> Finding:
+    """The finding with the facts on index data under which it was proved; ``whole`` would prove the whole kernel."""
+    alone = ", ".join(f"`{fact.text}`" for fact in facts)
+    texts = json.dumps([fact.text for fact in whole or facts])
+    effect = "proves the kernel" if whole else "decides this"
+    hint = Hint(
+        "declare-facts", "maybe", f"if it holds of the data, data = {texts} in the launch spec {effect} (verified)"
+    )
+    return replace(finding, message=f"{finding.message}; it holds under {alone}", hints=(hint,))
 
 
 def _question(obligation: Obligation) -> str:

@@ -31,7 +31,7 @@ from ..frontend.symbolic.summary import (
 from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
-from .data import Informed, data_facts
+from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
 from .meeting import Prepared, place_terms
@@ -43,7 +43,8 @@ class Preparer:
     """Applies one contract to the sites and promises of ``summary``.
 
     ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
-    of the contract.  ``informed``: the decider, with the facts on index data that a question needs.
+    of the contract.  ``informed``: the decider, with the facts on index data that a question needs; those of the
+    contract unless ``use`` has others.
     ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
     changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
@@ -53,8 +54,9 @@ class Preparer:
     decider: Decides
     keep_wraps: bool = False
     narrow: Callable[[Term, Term, Term], bool] | None = None
+    use: FactUse | None = None
     origins: Mapping[str, Origin] = field(init=False)
-    informed: Decides = field(init=False)
+    informed: Informed = field(init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
     _wrapped: dict[Term, bool] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Preparer:
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
-        self.informed = Informed(self.decider, self.contract, self.origins)
+        self.informed = Informed(self.decider, self.use or FactUse(self.contract), self.origins)
         self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
@@ -187,7 +189,7 @@ class Preparer:
         if self.narrow is None or wrapped.kind is not Kind.WRAP:
             return False
         question = (_outside(wrapped), guard)
-        known = data_facts(question, self.contract, self.origins)
+        known = self.informed.use.known(question, self.origins)
         self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(_outside(wrapped), *known), guard)
         return self._fits[wrapped, guard]
 

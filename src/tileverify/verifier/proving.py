@@ -16,8 +16,8 @@ from ..results import Finding, ObligationCount, Verdict
 from .clause_search import Closes
 from .clauses import Clause, fixed, spoken
 from .contract import Contract
-from .data import data_facts
 from .determinism import deterministic
+from .fact_use import FactUse, Groups
 from .implied import without_implied
 from .obligations import Obligation, every_obligation
 from .plain import plain
@@ -57,6 +57,7 @@ class Outcome:
     deterministic: bool | None = None
     requires: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()  # those of `assumes` that come from a recording
     findings: tuple[Finding, ...] = ()
     obligations: ObligationCount = field(default_factory=ObligationCount)
     proved_codes: tuple[str, ...] = ()
@@ -90,6 +91,7 @@ class Proving:
     structural: int = 0
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
+    offered: Groups = ()  # facts on data that may be taken up
     _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
     _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     _started: float = field(default_factory=time.monotonic)
@@ -97,12 +99,13 @@ class Proving:
     def _assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self._started + limit
+        self._use = FactUse(self.contract, self.offered)
         self._decider = self._finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
         self._cache.clear()
 
     def _prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = preparer or Preparer(self.summary, self.contract, self._decider)
+        preparer = preparer or Preparer(self.summary, self.contract, self._decider, use=self._use)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
@@ -120,7 +123,7 @@ class Proving:
             self.structural += 1
             return None
         conditions = simple.conditions
-        conditions = (*conditions, *data_facts(conditions, self.contract, self._origins))
+        conditions = (*conditions, *self._use.known(conditions, self._origins))
         if self._out_of_time():
             late = ("TV903", "the time limit for this kernel was reached")
             return Open(_blocked(obligation, late), conditions, unknown=True)

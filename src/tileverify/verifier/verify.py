@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import EntryParameter, LaunchSpec
+from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
@@ -20,19 +20,26 @@ from . import messages
 from .claim import Confirm
 from .contract import build_contract
 from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
+from .fact_candidates import candidates
+from .fact_choice import FactChoice
+from .fact_trial import FactTrial, Key, key_of, with_terms
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
 from .obligations import Obligation, within_index_spaces
+from .observed import follow_from_observed
 from .prepare import launch_facts
 from .protocols import watched
 from .proving import Open, Outcome, VerifyOptions
-from .smt import Answer, Session
+from .smt import Answer, Limits, Session
 from .wide_proof import WIDE_LIMITS, WideProof
 from .widening import levels
 from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
+
+FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000)
+"""For a proof without the facts that a recording offers."""
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
@@ -52,16 +59,31 @@ def verify(
     """
     options, started = options or VerifyOptions(), time.monotonic()
     session = Session(options.seed)
-    contract = build_contract(launch)
-    outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
+
+    def own(launch: LaunchSpec, limits: Limits) -> _Verification:
+        contract, chosen = build_contract(launch), replace(options, limits=limits)
+        return _Verification(summary, launch, contract, chosen, session, _started=started, confirm=confirm)
+
+    # What a recording saw is at hand: then the first look, without it, need not be thorough.
+    first = own(launch, FIRST_LOOK if launch.observed else options.limits)
+    outcome = first.run()
+    observed: tuple[DataFact, ...] = ()
+    if outcome.verdict is Verdict.UNDECIDED and launch.observed:
+        observed = first.choose(follow_from_observed(candidates(summary, launch), launch))
+        launch = replace(launch, data=(*launch.data, *observed))
+        first = own(launch, options.limits)
+        outcome = first.run()
+    if outcome.verdict is Verdict.UNDECIDED:
+        return first.with_suggestions(outcome, candidates(summary, launch))
     if outcome.verdict is not Verdict.PROVED:
         return outcome
+    outcome = replace(outcome, observed=tuple(fact.text for fact in observed))
     quick = replace(options, limits=WIDE_LIMITS)
     for level in levels(launch, parameters):
         wider = build_contract(level.launch)
         found = WideProof(summary, level.launch, wider, quick, session, _started=started).attempt(level)
         if found is not None:
-            return found
+            return replace(found, observed=outcome.observed)
     return outcome
 
 
@@ -70,6 +92,7 @@ class _Verification(NarrowProof):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
+    _reasons: dict[Key, Finding] = field(default_factory=dict)
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
@@ -104,12 +127,12 @@ class _Verification(NarrowProof):
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
         self._modeller = self._aside(Session(self.options.seed))
-        confirmed: dict[object, tuple[Obligation, Found]] = {}
-        reasons: dict[object, Finding] = {}
+        confirmed: dict[Key, tuple[Obligation, Found]] = {}
+        reasons = self._reasons
         shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation
-            key = (obligation.code, *(s.offset for s in (obligation.first, obligation.second, obligation.promise) if s))
+            key = key_of(obligation)
             if key not in confirmed and len(confirmed) >= MAX_FINDINGS:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
@@ -126,6 +149,42 @@ class _Verification(NarrowProof):
             shown.add(place)
             confirmed[key] = obligation, found
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
+        """As few of the facts, which hold together, as close what this left open; none if that stays open."""
+        choice = FactChoice(
+            self.summary,
+            self.launch,
+            self.contract,
+            self.options,
+            Session(self.options.seed),
+            clauses=self.clauses,
+            _started=self._started,
+        )
+        return choice.choose(groups, self._reasons.keys())
+
+    def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
+        """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
+        trial = FactTrial(
+            self.summary,
+            self.launch,
+            self.contract,
+            self.options,
+            Session(self.options.seed),
+            clauses=self.clauses,
+            offered=with_terms(groups, self.launch),
+            _started=self._started,
+        )
+        facts = trial.run(self._reasons.keys())
+        if not facts:
+            return outcome
+        whole = facts if trial.needed.keys() == self._reasons.keys() else ()
+        told = {
+            key: messages.with_facts(finding, trial.needed[key], whole) if trial.needed.get(key) else finding
+            for key, finding in self._reasons.items()
+        }
+        findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
+        return replace(outcome, findings=findings)
 
     def _known_reason(self, opened: Open) -> messages.Reason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""

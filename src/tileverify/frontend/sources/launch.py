@@ -132,7 +132,9 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One ``[[launch]]``.  ``grid`` is ``None`` for any grid; missing axes are already filled with 1.
+    """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
+    vouches for them, but a proof that needs one may assume it and say so.  ``grid`` is ``None`` for any grid; missing
+    axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
     and launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up
@@ -145,6 +147,7 @@ class LaunchSpec:
     grid: tuple[Expression, Expression, Expression] | None = None
     requires: tuple[Expression | SameArray, ...] = ()
     data: tuple[DataFact, ...] = ()
+    observed: tuple[DataFact, ...] = ()
     alias: tuple[frozenset[str], ...] = ()
     overlap: tuple[frozenset[str], ...] = ()
     where: str = ""

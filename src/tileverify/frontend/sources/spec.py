@@ -57,7 +57,8 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         arguments=tuple(scope.resolved(argument) for argument in arguments),
         grid=grid,
         requires=requires,
-        data=builder.data(),
+        data=builder.facts("data"),
+        observed=builder.facts("observed"),
         alias=alias,
         overlap=overlap,
         where=f"{raw.file}: {raw.label}",
@@ -182,13 +183,14 @@ class _Builder:
             if left is not None and right is not None and left != right:
                 raise SpecError(f"'{fact.first}' and '{fact.second}' differ in size {dim}: {left} and {right}")
 
-    def data(self) -> tuple[DataFact, ...]:
+    def facts(self, key: str) -> tuple[DataFact, ...]:
+        """The facts of ``data`` or ``observed``."""
         facts = []
-        for number, text in enumerate(self._texts("data")):
+        for number, text in enumerate(self._texts(key)):
             try:
                 facts.append(self._data_fact(text))
             except SpecError as error:
-                raise self.at(f"data[{number}]", error) from None
+                raise self.at(f"{key}[{number}]", error) from None
         return tuple(facts)
 
     def _data_fact(self, text: str) -> DataFact:

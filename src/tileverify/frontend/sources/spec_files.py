@@ -17,7 +17,7 @@ from ...errors import SpecError, UsageError
 from .descriptions import suggestion
 
 SPEC_SUFFIX = ".tileverify.toml"
-FIELDS = ("kernel", "name", "grid", "requires", "data", "alias", "overlap", "args")
+FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "overlap", "args")
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def install() -> None:
     version = environment["TILEVERIFY_RECORD_BYTECODE_VERSION"] or None
     after = AfterImport()
     architecture = f"sm_{major}{minor}"
-    recorder = Recorder(journal, limits, None if runs else architecture, version)
+    recorder = Recorder(journal, limits, None if runs else architecture, version, on_device=runs)
     hooks = LaunchHooks(recorder, runs=runs, configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]))
     multiprocessors, name = _DEVICES.get((major, minor), (120, f"NVIDIA GPU {architecture}"))
 

@@ -31,10 +31,10 @@ class Journal:
         self._file.write(json.dumps({"event": event, **fields}) + "\n")
         self._file.flush()
 
-    def store(self, content: bytes) -> str:
-        """Keep bytecode; returns the SHA-256 that names it (``<sha256>.tileirbc``)."""
+    def store(self, content: bytes, suffix: str = "tileirbc") -> str:
+        """Keep bytecode, or what an array holds; returns the SHA-256 that names it (``<sha256>.<suffix>``)."""
         digest = hashlib.sha256(content).hexdigest()
-        target = self._folder / f"{digest}.tileirbc"
+        target = self._folder / f"{digest}.{suffix}"
         if not target.exists():
             handle, name = tempfile.mkstemp(prefix=f"{digest}-", suffix=".partial", dir=self._folder)
             with os.fdopen(handle, "wb") as file:

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from .arguments import conflicts, describe, describe_constraint
+from .contents import Contents
 from .journal import Journal
 
 MAX_GRID_AXIS = 2**24 - 1
@@ -28,7 +29,7 @@ class _Specialisation:
     """What is known of one (kernel, JIT signature); ``key`` is ``None`` when it is not recorded."""
 
     key: int | None
-    seen: set[Any] = field(default_factory=set)
+    seen: dict[Any, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,19 @@ class Limits:
 
 
 class Recorder:
-    """One per process.  ``architecture`` is what bytecode is made for, e.g. ``sm_100``; ``None`` asks the GPU."""
+    """One per process.  ``architecture`` is what bytecode is made for, e.g. ``sm_100``; ``None`` asks the GPU.
+
+    ``on_device``: arrays lie in a GPU's memory.
+    """
 
     def __init__(
-        self, journal: Journal, limits: Limits, architecture: str | None, bytecode_version: str | None
+        self,
+        journal: Journal,
+        limits: Limits,
+        architecture: str | None,
+        bytecode_version: str | None,
+        *,
+        on_device: bool,
     ) -> None:
         self._journal = journal
         self._limits = limits
@@ -53,6 +63,8 @@ class Recorder:
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
+        self._contents = Contents(on_device=on_device)
+        self._noted: set[Any] = set()
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
         """Record one launch.
@@ -83,21 +95,33 @@ class Recorder:
         specialisation = self._known.get(identity)
         if specialisation is None:
             specialisation = self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
-        if specialisation.key is None or len(specialisation.seen) >= self._limits.launches:
-            return
         described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
-        fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
-        if fingerprint in specialisation.seen:
+        names = list(inspect.signature(function).parameters)
+        contents = self._contents.of_launch(function, names, arguments, described)
+        if specialisation.key is None:
             return
-        specialisation.seen.add(fingerprint)
-        self._journal.write(
-            "launch",
-            key=specialisation.key,
-            grid=grid,
-            arguments=described,
-            how=how,
-            test=os.environ.get("PYTEST_CURRENT_TEST", ""),
-        )
+        fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
+        if fingerprint not in specialisation.seen:
+            if len(specialisation.seen) >= self._limits.launches:
+                return
+            specialisation.seen[fingerprint] = len(specialisation.seen)
+            self._journal.write(
+                "launch",
+                key=specialisation.key,
+                grid=grid,
+                arguments=described,
+                how=how,
+                test=os.environ.get("PYTEST_CURRENT_TEST", ""),
+            )
+        self._record_contents(contents, specialisation.key, specialisation.seen[fingerprint])
+
+    def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:
+        """Note what the integer arrays of launch ``number`` of a specialisation hold, once for each content."""
+        stored = {name: self._journal.store(content, "contents") for name, content in contents.items()}
+        noted = (key, number, tuple(stored.items()))
+        if noted not in self._noted:
+            self._noted.add(noted)
+            self._journal.write("contents", key=key, number=number, arrays=stored)
 
     def _specialise(self, kernel: Any, signature: Any, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc

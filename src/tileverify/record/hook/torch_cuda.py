@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
-from . import dlpack
+from . import dlpack, unfilled
 from .torch_runtime import install_runtime
 
 _CPU = torch.device("cpu")
@@ -54,7 +54,17 @@ def _to(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _zeroed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     made = func(*args, **kwargs)
-    return made if made.device.type == "meta" else made.detach().zero_().requires_grad_(made.requires_grad)
+    if made.device.type == "meta":
+        return made
+    unfilled.note_empty(made.data_ptr(), made.untyped_storage().nbytes())
+    return made.detach().zero_().requires_grad_(made.requires_grad)
+
+
+def _filled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    made = func(*args, **kwargs)
+    if made.device.type == "cpu":
+        unfilled.note_filled(made.data_ptr(), made.numel() * made.element_size())
+    return made
 
 
 def _tensors(values: Any) -> list[torch.Tensor]:
@@ -110,6 +120,10 @@ def _handlers() -> dict[Any, Handler]:
         table[getattr(torch, name)] = _zeroed
     for name in ("new_empty", "new_empty_strided"):
         table[getattr(tensor, name)] = _zeroed
+    for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like"):
+        table[getattr(torch, name)] = _filled
+    for name in ("new_zeros", "new_ones", "new_full", "zero_", "fill_"):
+        table[getattr(tensor, name)] = _filled
     for owner, names in (
         (torch, ("matmul", "mm", "bmm", "baddbmm", "addmm", "einsum")),
         (tensor, ("matmul", "mm", "bmm", "baddbmm", "addmm", "__matmul__", "__rmatmul__")),

@@ -1,0 +1,122 @@
+"""Facts that recorded contents show: strong, true of every content, and silent about memory that nothing filled."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tileverify.frontend.sources.data_facts import arrays_of, parse_data_fact
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.record.observations import Array, observed_facts
+
+from ..facts import keeps
+from .conftest import Run
+
+
+def observed(**contents: list[list[int]] | list[list[list[int]]]) -> list[str]:
+    return observed_facts({name: [np.array(each) for each in found] for name, found in contents.items()})
+
+
+def test_facts_are_as_strong_as_the_contents() -> None:
+    assert observed(a=[[0, 2, 5]]) == ["range(a, 0, 6)", "injective(a)", "nondecreasing(a)", "shares(a, 7)"]
+    assert observed(a=[[8, 0, 24]]) == ["range(a, 0, 25)", "injective(a)", "multiples(a, 8)", "shares(a, 32)"]
+    assert observed(a=[[3, -1, 2, -1]])[:2] == ["range(a, 2, 4, unless=-1)", "injective(a, unless=-1)"]
+    assert observed(a=[[5, 1, 9, 9, 0]])[1:3] == ["injective(a, unless=9)", "injective(a, 0, 9)"]
+    assert "disjoint_rows(a)" in observed(a=[[[1, 1], [2, 3]]])
+    assert "segments(a, n, 1, 7)" in observed(a=[[1, 4, 4]], n=[[3, 0, 3]])
+
+
+def test_facts_hold_of_all_contents_of_a_launch() -> None:
+    assert observed(a=[[0, 1, 2], [4, 3, 2]]) == ["range(a, 0, 5)", "injective(a)", "shares(a, 9)"]
+    assert not any("segments(a" in fact for fact in observed(a=[[0, 2], [0, 2]], n=[[2, 2], [3, 2]]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
+    kinds = set()
+    for values in product(range(-1, 4), repeat=int(np.prod(shape))):
+        a: Array = np.array(values).reshape(shape)
+        for other in ([2, 1, 1], [0, 2, 1], [1, -1, 0]):
+            arrays = {"a": a, "n": np.array(other)}
+            for text in observed_facts({name: [each] for name, each in arrays.items()}):
+                fact = parse_data_fact(text)
+                assert set(arrays_of(fact)) <= arrays.keys()
+                assert keeps(fact, arrays, lambda e: evaluate(e, {})), (text, arrays)
+                kinds.add(fact.kind)
+    assert kinds >= {"range", "injective", "nondecreasing", "multiples", "shares"}
+
+
+GATHER = """
+    @ct.kernel
+    def pick(x, idx, y, tile: ct.Constant[int]):
+        at = ct.load(idx, (ct.bid(0),), (tile,))
+        ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
+    for factor in {factors}:
+        idx = (np.arange(64, dtype=np.int32) * factor)[::{step}]
+        ct.launch(STREAM, (4,), pick, (np.zeros(200, np.float32), idx, np.zeros(64, np.float32), {tile}))
+"""
+
+
+def test_a_recording_notes_what_its_arrays_held(run: Run) -> None:
+    recorded = run(GATHER.format(factors="(1, 3)", step=1, tile=16))
+    (entry,) = recorded.specialisations
+    (launch,) = entry["launches"]
+    facts = ["range(idx, 0, 190)", "injective(idx)", "nondecreasing(idx)", "shares(idx, 6048)"]
+    assert launch["observed"] == facts
+    spec = (recorded.folder / entry["spec"]).read_text()
+    assert 'observed = ["range(idx, 0, 190)",' in spec
+    assert not list(recorded.folder.rglob("*.contents"))
+
+
+def test_strided_and_empty_arrays_are_read_as_they_are_seen(run: Run) -> None:
+    recorded = run(GATHER.format(factors="(1,)", step=2, tile=8))
+    assert recorded.specialisations[0]["launches"][0]["observed"][0] == "range(idx, 0, 63)"
+
+
+LATER = """
+    @ct.kernel
+    def other(idx, n, tile: ct.Constant[int]):
+        ct.store(idx, (ct.bid(0),), ct.load(idx, (ct.bid(0),), (tile,)) + n)
+    idx = np.full(64, {value}, dtype=np.int32)
+    if {first}:
+        ct.launch(STREAM, (4,), other, (idx, 1, 16))
+    ct.launch(STREAM, (4,), pick, (np.zeros(200, np.float32), idx, np.zeros(64, np.float32), 16))
+"""
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_equal_numbers_that_a_kernel_should_have_changed_say_nothing(run: Run, first: bool) -> None:
+    recorded = run(GATHER.format(factors="()", step=1, tile=16) + LATER.format(value=7, first=first))
+    (launch,) = (e["launches"][0] for e in recorded.specialisations if e["source"]["name"] == "pick")
+    assert ("range(idx, 7, 8)" in launch.get("observed", [])) is not first
+
+
+TORCH = """
+    import torch
+    @ct.kernel
+    def pick(x, idx, y, tile: ct.Constant[int]):
+        at = ct.load(idx, (ct.bid(0),), (tile,))
+        ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
+    idx = torch.{made}
+    x, y = (torch.zeros(n, device="cuda") for n in (200, 64))
+    ct.launch(torch.cuda.current_stream(), (4,), pick, (x, idx, y, 16))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "facts"),
+    [
+        ("empty(64, device='cuda', dtype=torch.int32)", []),
+        ("empty(128, device='cuda', dtype=torch.int32)[64:]", []),
+        ("zeros(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 1)"]),
+        ("empty(64, device='cuda', dtype=torch.int32).fill_(5)", ["range(idx, 5, 6)"]),
+        ("arange(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 64)"]),
+    ],
+)
+def test_memory_that_nobody_filled_says_nothing(run: Run, made: str, facts: list[str]) -> None:
+    pytest.importorskip("torch")
+    recorded = run(TORCH.format(made=made))
+    (launch,) = recorded.specialisations[0]["launches"]
+    assert launch.get("observed", [])[:1] == facts

@@ -19,12 +19,10 @@ from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .clause_search import search
-from .clauses import (
-    launch_clause,
-    spoken,
-)
+from .clauses import Clause, launch_clause, spoken
 from .contract import build_contract
 from .data import WIDE_SPACING, computed_addresses, ordinary_data
+from .implied import related
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrowing import offers
@@ -114,25 +112,28 @@ class _Verification(Proving):
         Sound because each obligation is proved again under the clauses that are adopted.
         """
         self._finder = self._aside(self.session)
-        still: list[Open] = []
+        still: list[tuple[Open, int]] = []
         for opened in left:
             if self._narrowed(opened):
                 self.proved.add(opened.obligation.code)
             else:
-                still.append(opened)
-        if not self.clauses:
-            return still
+                still.append((opened, len(self.clauses)))
         # A clause that came later may close what came before.
-        again = [(opened, self._decide_one(opened.obligation)) for opened in still]
+        again = [(opened, self._reconsidered(opened, self.clauses[seen:])) for opened, seen in still]
         self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
-        self._drop_implied({})
+        if self.clauses:
+            self._drop_implied({})
         return [reopened for _, reopened in again if reopened is not None]
+
+    def _reconsidered(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
+        """What is open, decided again if one of ``clauses``, adopted since, may have to do with it."""
+        return self._decide_one(opened.obligation) if related(clauses, opened.conditions, self._facts) else opened
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return False
-        if self.clauses and self._decide_one(obligation) is None:
+        if self._reconsidered(opened, self.clauses) is None:
             return True
         work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
         chosen = self._own_clause(opened)

@@ -7,15 +7,17 @@ from typing import TypeAlias
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Term
+from .smt import Answer
 
-Closes: TypeAlias = Callable[[Sequence[Term]], bool]
+Asks: TypeAlias = Callable[[Sequence[Term]], Answer]
+"""Whether the question can hold under some clauses; they close it if it cannot."""
 
 
 def search(
     groups: Iterable[Sequence[Term]],
     *,
     admitted: Callable[[Sequence[Term], Sequence[Term]], list[Term]],
-    closes: Closes,
+    asks: Asks,
     accepted: Callable[[Sequence[Term]], bool],
     stop: Callable[[], bool],
 ) -> list[Term]:
@@ -24,18 +26,30 @@ def search(
     ``admitted(offered, group)``: those of a group that leave launches beside what is offered already.
     ``accepted``: whether a choice is an answer; one that is not is not offered again.  None if there is no answer.
     """
+
+    def closes(clauses: Sequence[Term]) -> bool:
+        return asks(clauses) is Answer.UNSATISFIABLE
+
     offered: list[Term] = []
     for group in groups:
         fresh = admitted(offered, [term for term in group if term not in offered])
         offered += fresh
-        while fresh and not stop() and closes(offered):
-            chosen = fewest(offered, closes)
+        while fresh and not stop() and (closing := _closing(offered, fresh, asks)):
+            chosen = fewest(closing, closes)
             if accepted(chosen):
                 return _joined(chosen)
-            offered = [term for term in offered if term not in chosen]
+            offered, fresh = ([term for term in terms if term not in chosen] for terms in (offered, fresh))
         if stop():
             break
     return []
+
+
+def _closing(offered: Sequence[Term], fresh: Sequence[Term], asks: Asks) -> Sequence[Term]:
+    """What closes the question: all that is offered, or the new ones where all are too many for the solver."""
+    answer = asks(offered)
+    if answer is Answer.UNKNOWN and len(fresh) < len(offered):
+        return fresh if asks(fresh) is Answer.UNSATISFIABLE else ()
+    return offered if answer is Answer.UNSATISFIABLE else ()
 
 
 def _joined(chosen: Sequence[Term]) -> list[Term]:
@@ -48,7 +62,8 @@ def _joined(chosen: Sequence[Term]) -> list[Term]:
 
 
 def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool]) -> list[Term]:
-    """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
+    """A minimal set of candidates that ``closes``, given that all together do and none does not; earlier ones are
+    preferred.
 
     Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
     """
@@ -63,4 +78,4 @@ def fewest(candidates: Sequence[Term], closes: Callable[[Sequence[Term]], bool])
         needed = explain([*background, *first], True, second)
         return [*explain([*background, *needed], bool(needed), first), *needed]
 
-    return explain([], True, candidates)
+    return explain([], False, candidates)

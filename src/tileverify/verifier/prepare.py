@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import ListArgument
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.rendering import unsigned_reading
 from ..frontend.symbolic.summary import (
     BID,
     GRID,
@@ -130,34 +131,45 @@ class Preparer:
         return self._discharge(guard, (t.TRUE, guard))
 
     def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
-        """Drop the wraps of ``term`` that fit under one of ``guards``, innermost first."""
+        """Drop the wraps and unsigned readings of ``term`` that change nothing under one of ``guards``, innermost
+        first."""
         if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
-            return sub.args[0] if sub.kind is Kind.WRAP and self._fit(sub, guards) else None
+            reading = _reading(sub)
+            return reading[0] if reading is not None and self._fit(sub, reading, guards) else None
 
         return t.transform(term, drop)
 
     def _has_wrap(self, term: Term) -> bool:
         found = self._wrapped
         for sub in t.postorder(term, found):
-            found[sub] = sub.kind is Kind.WRAP or any(found[arg] for arg in sub.args)
+            found[sub] = any(found[arg] for arg in sub.args) or _reading(sub) is not None
         return found[term]
 
-    def _fit(self, wrapped: Term, guards: tuple[Term, ...]) -> bool:
-        inner, half = wrapped.args[0], t.const(1 << (wrapped.payload - 1))
-        outside = t.or_(t.lt(inner, t.neg(half)), t.le(half, inner))
+    def _fit(self, wrapped: Term, reading: tuple[Term, int, int], guards: tuple[Term, ...]) -> bool:
+        inner, low, high = reading
+        outside = t.or_(t.lt(inner, t.const(low)), t.lt(t.const(high), inner))
         for guard in dict.fromkeys(guards):
             key = (wrapped, guard)
             if key not in self._fits:
                 self._fits[key] = self.decider.decide([outside, guard]).answer is Answer.UNSATISFIABLE
             if self._fits[key]:
                 return True
-        if self.narrow is not None and self.narrow(wrapped, outside, guards[-1]):
+        if self.narrow is not None and wrapped.kind is Kind.WRAP and self.narrow(wrapped, outside, guards[-1]):
             self._fits[wrapped, guards[-1]] = True
             return True
         return False
+
+
+def _reading(term: Term) -> tuple[Term, int, int] | None:
+    """What ``term`` reads as a machine integer, and the least and largest value that it reads as it is."""
+    if term.kind is Kind.WRAP:
+        half = 1 << (term.payload - 1)
+        return term.args[0], -half, half - 1
+    unsigned = unsigned_reading(term)
+    return None if unsigned is None else (unsigned[1], 0, (1 << unsigned[0]) - 1)
 
 
 def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:

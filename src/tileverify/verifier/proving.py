@@ -12,7 +12,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
-from .clause_search import Closes
+from .clause_search import Asks
 from .clauses import (
     Clause,
     fixed,
@@ -28,10 +28,13 @@ from .simplify import simplify
 from .smt import Answer, Decider, Limits, Session
 from .widening import free_text
 
-CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=0, rounds=12, total=200_000)
+CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For the search of clauses: what does not help soon is not the natural one."""
 
-SEARCH_TOTAL = 3_000_000
+IMPLIED_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=4, total=60_000)
+"""For dropping clauses that follow from others: what does not show soon is printed."""
+
+SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
 
 
@@ -147,20 +150,19 @@ class Proving:
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
     @contextmanager
-    def _question(self, opened: Open) -> Iterator[Closes]:
+    def _question(self, opened: Open) -> Iterator[Asks]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
         twins = opened.obligation.twins
 
-        def closes(clauses: Sequence[Term]) -> bool:
-            question = [*opened.conditions, *clauses]
-            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
+        def asks(clauses: Sequence[Term]) -> Answer:
+            return self._decider.decide([*opened.conditions, *clauses], twins=twins, limits=CLAUSE_LIMITS).answer
 
         if twins:  # which of them are equal depends on the clauses
-            yield closes
+            yield asks
             return
         selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
         try:
-            yield selection.closes
+            yield selection.asks
         finally:
             selection.close()
 
@@ -175,7 +177,7 @@ class Proving:
     def _drop_implied(self, own: Mapping[Term, int]) -> None:
         """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
-        alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
+        alone = Decider(facts, IMPLIED_LIMITS, self._decider.deadline, session=self.session)
         self.clauses = without_implied(self.clauses, facts, alone, own)
 
     def _aside(self, session: Session) -> Decider:

@@ -139,11 +139,11 @@ class _Verification(Proving):
         chosen = self._own_clause(opened)
         if not chosen:
             groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())
-            with self._question(opened) as closes:
+            with self._question(opened) as asks:
                 chosen = search(
                     groups,
                     admitted=lambda offered, group: self._admitted(work, offered, group),
-                    closes=closes,
+                    asks=asks,
                     accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
                     stop=self._exhausted,
                 )

@@ -27,10 +27,10 @@ from .proving import SEARCH_TOTAL, Open, Outcome, Proving
 from .smt import Answer, Limited, Limits
 from .widening import Level, holds, mined
 
-FIT_LIMITS = Limits(linear=60_000, nonlinear=0, rounds=10, total=100_000)
+FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
 
-WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
+WIDE_LIMITS = Limits(linear=600_000, nonlinear=0, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
 
@@ -91,11 +91,11 @@ class WideProof(Proving):
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        with self._question(opened) as closes:
+        with self._question(opened) as asks:
             chosen = search(
                 [own, *mined(level, self._lane_counts(), opened.conditions)],
                 admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
-                closes=closes,
+                asks=asks,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
             )

@@ -15,7 +15,7 @@ class Selection:
 
     A clause c is asserted as ``switch -> c``, and the solver decides under the switches of those that count, so that
     nothing is translated twice and what was learned under one choice serves the next.  Linear integers only, and no
-    twins are merged: False means "not seen".
+    twins are merged.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class Selection:
         """Ends the question; the solver must not have been asked anything else before."""
         self._rung.pop()
 
-    def closes(self, clauses: Sequence[Term]) -> bool:
-        """Whether the conditions contradict these clauses (and the solver's facts) together."""
+    def asks(self, clauses: Sequence[Term]) -> Answer:
+        """Whether the conditions can hold under these clauses (and the solver's facts)."""
         self._rung.extend([t.or_(t.not_(self._switch(each)), *self._expanded([each])) for each in clauses])
         chosen = [self._switch(each) for each in clauses]
-        return self._rung.settle(self._limits, chosen)[0] is Answer.UNSATISFIABLE
+        return self._rung.settle(self._limits, chosen)[0]
 
     def _switch(self, clause: Term) -> Term:
         number = len(self._switches)

@@ -20,11 +20,13 @@ def search(
     asks: Asks,
     accepted: Callable[[Sequence[Term]], bool],
     stop: Callable[[], bool],
+    weaker: Callable[[Term], Iterable[Term]] = lambda clause: (),
 ) -> list[Term]:
     """The clauses of the first groups that close the question together, without those that it takes not.
 
     ``admitted(offered, group)``: those of a group that leave launches beside what is offered already.
     ``accepted``: whether a choice is an answer; one that is not is not offered again.  None if there is no answer.
+    ``weaker``: what may be said in place of a clause, the weakest first.
     """
 
     def closes(clauses: Sequence[Term]) -> bool:
@@ -35,7 +37,7 @@ def search(
         fresh = admitted(offered, [term for term in group if term not in offered])
         offered += fresh
         while fresh and not stop() and (closing := _closing(offered, fresh, asks)):
-            chosen = fewest(closing, closes)
+            chosen = _weakened(fewest(closing, closes), closes, weaker)
             if accepted(chosen):
                 return _joined(chosen)
             offered, fresh = ([term for term in terms if term not in chosen] for terms in (offered, fresh))
@@ -50,6 +52,15 @@ def _closing(offered: Sequence[Term], fresh: Sequence[Term], asks: Asks) -> Sequ
     if answer is Answer.UNKNOWN and len(fresh) < len(offered):
         return fresh if asks(fresh) is Answer.UNSATISFIABLE else ()
     return offered if answer is Answer.UNSATISFIABLE else ()
+
+
+def _weakened(
+    chosen: list[Term], closes: Callable[[Sequence[Term]], bool], weaker: Callable[[Term], Iterable[Term]]
+) -> list[Term]:
+    for place, clause in enumerate(chosen):
+        others = [*chosen[:place], *chosen[place + 1 :]]
+        chosen[place] = next((each for each in weaker(clause) if closes([*others, each])), clause)
+    return chosen
 
 
 def _joined(chosen: Sequence[Term]) -> list[Term]:

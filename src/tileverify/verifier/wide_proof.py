@@ -25,7 +25,7 @@ from .obligations import promise
 from .prepare import Preparer, launch_facts
 from .proving import SEARCH_TOTAL, Open, Outcome, Proving
 from .smt import Answer, Limited, Limits
-from .widening import Level, holds, mined
+from .widening import Level, holds, mined, weaker
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
@@ -98,6 +98,7 @@ class WideProof(Proving):
                 asks=asks,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
+                weaker=lambda clause: weaker(clause, self._lane_counts()),
             )
         self._adopt(clause for term in chosen for clause in spoken(term))
         return bool(chosen) and self._decide_one(opened.obligation) is None

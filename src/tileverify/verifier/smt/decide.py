@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import lcm
 from typing import Final
 
 import z3
 
 from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import Term
+from ...frontend.symbolic.terms import ZERO, Kind, Term
 from ..arithmetic import expand
+from ..evaluate import evaluate
 from ..examples import Examples
-from .answers import Answer, Limits, Merge, Proof, Result
+from .answers import Answer, Limits, Merge, Model, Proof, Result
 from .lemmas import Lemma
 from .rung import Rung
 from .selection import Selection
@@ -47,10 +49,14 @@ class Decider:
     _rung: Rung | None = field(default=None, init=False)
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
+    _multiples: dict[Term, Term] = field(default_factory=dict, init=False)
+    _memo: dict[Term, Term] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._spent_before = self.session.spent
         self._examples = Examples(self.facts)
+        if not self.explain:
+            self._multiples = multiples(self.facts)
 
     @property
     def spent(self) -> int:
@@ -88,7 +94,7 @@ class Decider:
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
         answer = exact.check(limits.nonlinear)
-        found = exact.model() if model and answer is Answer.SATISFIABLE else None
+        found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
         return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
 
     def _explained(
@@ -102,6 +108,9 @@ class Decider:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
+        found = {} if self.explain else multiples(self.facts)
+        if found != self._multiples:
+            self._multiples, self._memo, self._rung = found, {}, None
         if self._rung is not None:
             self._rung.add(self._expanded(facts))
 
@@ -109,7 +118,14 @@ class Decider:
         return Rung(self._expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
 
     def _expanded(self, terms: Iterable[Term]) -> list[Term]:
-        return [expand(term, self.session.expanded) for term in terms]
+        return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
+
+    def _model(self, rung: Rung) -> Model:
+        model = rung.model()
+        for variable, multiple in self._multiples.items():
+            counts = {count: model.variables.get(count, count.low or 0) for count in multiple.free}
+            model.variables[variable] = evaluate(multiple, counts)
+        return model
 
     def _merge(
         self, rung: Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
@@ -119,7 +135,7 @@ class Decider:
         The equality itself stays among the conditions, so the question does not change.
         """
         replaced: dict[Term, Term] = {}
-        pending = list(enumerate(twins))
+        pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self._expanded, twins))]
         while pending:
             rung.push(wanted)
             try:
@@ -162,11 +178,37 @@ class Decider:
         try:
             answer, lemmas = rung.settle(replace(limits, rounds=rounds))
             if answer is Answer.SATISFIABLE:
-                return Result(answer, LINEAR, rung.model() if model else None, lemmas), ()
+                return Result(answer, LINEAR, self._model(rung) if model else None, lemmas), ()
             known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
             return Result(answer, LINEAR, lemmas=lemmas), known
         finally:
             rung.pop()
+
+
+def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
+    """``x`` as ``c * n`` where the facts say that c divides it: a variable more, and nothing left of the division.
+
+    x % c = 0  iff  x = c*n for some n, which lies between the bounds of x divided by c.
+    """
+    factors: dict[Term, int] = {}
+    for fact in facts:
+        for part in fact.args if fact.kind is Kind.AND else (fact,):
+            if part.kind is Kind.EQ and ZERO in part.args:
+                rest = part.args[0] if part.args[1] is ZERO else part.args[1]
+                if rest.kind is Kind.MOD and rest.args[0].kind is Kind.VAR and rest.args[1].kind is Kind.CONST:
+                    variable, divisor = rest.args[0], rest.args[1].value
+                    factors[variable] = lcm(factors.get(variable, 1), divisor)
+    found = {}
+    for variable, factor in factors.items():
+        low, high = variable.low, variable.high
+        count = t.var(
+            f"{variable.symbol.name} / {factor}",
+            variable.symbol.scope,
+            None if low is None else -(-low // factor),
+            None if high is None else high // factor,
+        )
+        found[variable] = t.scale(factor, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

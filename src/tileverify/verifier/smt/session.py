@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import z3
@@ -41,9 +40,9 @@ class Session:
         solver.set("random_seed", 0)
         return solver
 
-    def check(self, solver: z3.Solver, assuming: Sequence[z3.ExprRef]) -> z3.CheckSatResult:
+    def check(self, solver: z3.Solver) -> z3.CheckSatResult:
         """``solver.check``; ``spent`` is then what all solvers of this session used up to now, in resource units."""
-        outcome = solver.check(*assuming)
+        outcome = solver.check()
         statistics = solver.statistics()
         for place in reversed(range(len(statistics))):  # the counter stands near the end
             key, value = statistics[place]

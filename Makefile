@@ -6,11 +6,12 @@ TEST_EXTRAS ?= test
 PYTEST_ARGS ?=
 RECORDED ?= out/tilegym
 MINUTES ?= 10
-MUTANTS ?= 3000
+PER_KIND ?= 1
+JOBS ?= 2
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format bench fuzz mutants soak dist clean
+.PHONY: help check test lint format bench fuzz mutants seeds soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,9 +51,13 @@ fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest -m fuzz --fuzz-inputs 100000
 
-mutants: ## change kernels, prove the changed ones and hunt for faults in what was proved; MUTANTS and SEED choose
+mutants: ## break every proved corpus kernel in every way known: is it refuted, and never proved?  PER_KIND, SEED, JOBS
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/python -m tests.soundness.mutation --count $(MUTANTS) --seed $(SEED) --again
+	@$(BIN)/python -m tests.soundness.mutants.campaign --per-kind $(PER_KIND) --seed $(SEED) --jobs $(JOBS)
+
+seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes hours
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.seeds
 
 soak: ## generated kernels, changed kernels, random programs and broken files for MINUTES; SEED chooses
 	@tools/environment.sh $(VENV) test

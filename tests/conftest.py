@@ -7,9 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.command_line import CommandLine, command_line
 
 TESTS = Path(__file__).parent
+
+# A verdict on the code, not on how busy the machine is.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,7 +27,7 @@ from .frontend.sources.launch import KernelUnit
 from .reports.json_report import result_from_json, result_to_json
 from .results import KernelResult, Verdict
 
-_KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
+KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
 _STALE_AFTER_S: Final = 30 * 24 * 3600
 
 
@@ -64,11 +64,11 @@ class ResultCache:
             result = result_from_json(entry["result"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return dataclasses.replace(result, cached=True) if result.verdict in _KEPT else None
+        return dataclasses.replace(result, cached=True) if result.verdict in KEPT else None
 
     def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
         """Keep ``result`` if it is a verdict that another run would reach as well."""
-        if result.verdict not in _KEPT:
+        if result.verdict not in KEPT:
             return
         key = _key(unit, options)
         document = result_to_json(result)
@@ -81,7 +81,7 @@ class ResultCache:
             write_whole(path, json.dumps(entry))
 
     def _path(self, key: str) -> Path:
-        return self.folder / _generation(self.solver) / key[:2] / f"{key}.json"
+        return self.folder / generation(self.solver) / key[:2] / f"{key}.json"
 
     def _remove_stale(self) -> None:
         """Runs once a generation: folders of provers that nobody has used for a month."""
@@ -129,7 +129,7 @@ def _canonical(value: Any) -> Any:
 
 
 @cache
-def _generation(solver: str) -> str:
+def generation(solver: str) -> str:
     """Names the prover: a digest of the package's source and of the solver's version."""
     digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}".encode())
     root = Path(__file__).parent

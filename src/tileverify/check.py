@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .frontend.sources.discover import SourceFailure
     from .frontend.sources.launch import KernelUnit
     from .frontend.symbolic.summary import AccessSummary
+    from .known_files import KnownFiles
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -69,11 +70,27 @@ def check_paths(
     """
     from .frontend.sources.discover import discover
 
+    known = None if spec is not None else _known_files(targets, options)
+    found = discover(targets, spec_file=spec) if known is None else known.unknown(targets)
     results = []
-    for result in _check_all(discover(targets, spec_file=spec), options):
+    for result in _check_all(found, options):
         progress(result)
         results.append(result)
+    if known is not None:
+        known.learn(results)
     return Report(results=tuple(results), tool_version=__version__, solver=solver_version())
+
+
+def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
+    """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
+    if options.cache is None or options.playback or options.certificate:
+        return None
+    from .known_files import KnownFiles, target_of
+
+    target = target_of(targets)
+    if target is None:
+        return None
+    return KnownFiles(options.cache, solver_version(), {"deny_requires": options.deny_requires}, target)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
@@ -187,7 +204,9 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
 
 
 # ------------------------------------------------------------------------------------------ many kernels
-def _check_all(found: Iterator[KernelUnit | SourceFailure], options: CheckOptions) -> Iterator[KernelResult]:
+def _check_all(
+    found: Iterator[KernelUnit | SourceFailure | KernelResult], options: CheckOptions
+) -> Iterator[KernelResult]:
     from .frontend.sources.discover import SourceFailure
 
     work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)

@@ -17,10 +17,10 @@ from tileverify.frontend.sources.launch import Apply, KernelUnit, Number
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.terms import Term
 from tileverify.results import Verdict
-from tileverify.verifier import derivation, verify
+from tileverify.verifier import derivation, proving
 from tileverify.verifier.arithmetic import expand
 from tileverify.verifier.smt import Answer as SolverAnswer
-from tileverify.verifier.smt import Decider, Proof, Result, decide
+from tileverify.verifier.smt import Decider, Proof, Result, rung
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]
 
@@ -64,7 +64,7 @@ def test_a_solver_that_contradicts_everything(target: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("target", RACY)
 def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
-    for module in (verify, derivation):
+    for module in (proving, derivation):
         monkeypatch.setattr(module, "simplify", lambda conditions, facts=frozenset(): None)
     assert len(believed(target)) > before
     assert count_rejected(target) == len(believed(target)) - before
@@ -79,8 +79,8 @@ def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     one_more = replace(unit, launch=replace(unit.launch, grid=(Apply("+", (x, Number(1))), y, z)))
     assert check_unit(one_more).verdict is Verdict.REFUTED
 
-    honest = decide.quotient_lemma
-    monkeypatch.setattr(decide, "quotient_lemma", lambda quotient: replace(honest(quotient), formula=t.FALSE))
+    honest = rung.quotient_lemma
+    monkeypatch.setattr(rung, "quotient_lemma", lambda quotient: replace(honest(quotient), formula=t.FALSE))
     result = check_unit(one_more, CheckOptions(certificate=True))
     assert result.verdict is Verdict.PROVED
     assert result.certificate is not None

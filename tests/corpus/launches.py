@@ -34,6 +34,8 @@ from tileverify.frontend.sources.launch import (
 )
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
+from .fact_contents import has_rich_facts, rich_contents, starts_last
+
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
@@ -58,6 +60,18 @@ def drawn_launches(
     More than one block, and up to ``most_blocks``, where the contract allows that; ``None`` takes any grid.
     ``scalars`` are further values for signed scalars.
     """
+    found = drawn_variants(
+        spec, count, seed, 1, sizes=sizes, scalars=scalars, most_blocks=most_blocks, tries=tries, admits=admits
+    )
+    return [launch for (launch,) in found]
+
+
+def drawn_variants(
+    spec: LaunchSpec, count: int, seed: int, variants: int, *, sizes: Sequence[int] = SIZES,
+    scalars: Sequence[int] = (), most_blocks: int | None = 64, tries: int = 4000,
+    admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+) -> list[tuple[ConcreteLaunch, ...]]:  # fmt: skip
+    """The same launches, each with ``variants`` contents of its index arrays."""
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
@@ -69,7 +83,10 @@ def drawn_launches(
     drawn = list(found.values())
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
-    return [_launch(spec, values, grid, source) for values, grid in source.sample(drawn, min(count, len(drawn)))]
+    chosen = source.sample(drawn, min(count, len(drawn)))
+    return [
+        tuple(_launch(spec, values, grid, source, variant) for variant in range(variants)) for values, grid in chosen
+    ]
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -193,8 +210,12 @@ def _grid(
         known = {**values, **_layouts(spec, values), **dict(zip(("grid.x", "grid.y", "grid.z"), grid, strict=True))}
         if not all(evaluate(clause, known) for clause in spec.requires if not isinstance(clause, SameArray)):
             return None
-        ranges = [(fact.low, fact.high) for fact in spec.data if fact.low is not None and fact.high is not None]
-        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges) or not admits(known):
+        ranges = [(fact.low, fact.high) for fact in spec.data if fact.kind == "range" and not fact.unless]
+        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges if low and high):
+            return None
+        if any(fact.amount and evaluate(fact.amount, known) < (fact.kind == "multiples") for fact in spec.data):
+            return None
+        if not admits(known):
             return None
     except Undefined:
         return None
@@ -236,14 +257,20 @@ def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> 
     return tuple(evaluate(expression, values) for expression in expressions)
 
 
-def _launch(spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random) -> ConcreteLaunch:
+def _launch(
+    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
+) -> ConcreteLaunch:
     places = _allocations(spec)
-    arrays = {array.name: _array(array, spec, values, source, places.get(array.name)) for array in spec.arrays()}
+    described, filled = {array.name: array for array in spec.arrays()}, {}
+    for name in starts_last(spec):
+        filled[name] = _array(described[name], spec, values, source, places.get(name), filled, variant)
+    arrays = {name: filled[name] for name in described}
     lists = {}
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
             count = min(evaluate(argument.length, values), 5)
-            lists[argument.name] = tuple(_array(argument.element, spec, values, source, None) for _ in range(count))
+            items = (_array(argument.element, spec, values, source, None, {}) for _ in range(count))
+            lists[argument.name] = tuple(items)
     scalars = {
         scalar.name: values[scalar.name] if scalar.value is None else evaluate(scalar.value, values)
         for scalar in _scalars(spec)
@@ -271,9 +298,19 @@ def _array(
     values: Mapping[str, int],
     source: random.Random,
     place: tuple[str, int] | None,
+    filled: Mapping[str, ConcreteArray],
+    variant: int = 0,
 ) -> ConcreteArray:
     shape, strides = _layout(array, values)
-    contents = _contents(array, spec, values, source, _product(shape)) if array.dtype[0] in "iu" else {}
+    contents: Mapping[int, int] = {}
+    if array.dtype[0] in "iu":
+        if has_rich_facts(array.name, spec):
+            known = {name: np.array(list(other.contents.values()), np.int64) for name, other in filled.items()}
+            known_values = {**values, **_layouts(spec, values)}
+            made = rich_contents(array.name, array.dtype, shape, spec, known_values, source.randrange(1 << 30), known)
+            contents = dict(enumerate(map(int, made)))
+        else:
+            contents = _contents(array, spec, values, source, _product(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 
@@ -286,9 +323,13 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def _contents(
-    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int
-) -> dict[int, int]:
-    """Values of an index array that make its facts true; where none says so, they are distinct half of the time."""
+    array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int,
+    variant: int = 0,
+) -> dict[int, int]:  # fmt: skip
+    """Values of an index array that make its facts true; where none says so, they are distinct half of the time.
+
+    ``variant``: 0 draws them, 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all.
+    """
     if not 0 < count <= LARGEST_CONTENTS:
         return {}
     low, high, distinct = -2, count, False
@@ -304,6 +345,9 @@ def _contents(
             low, high = evaluate(fact.low, values), evaluate(fact.high, values)
     distinct |= source.random() < 0.5 and high - low >= count
     drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
+    if step is not None:
+        drawn = [min(low + step * i, high - 1) for i in range(count)]
     if any(fact.array == array.name and fact.kind == "nondecreasing" for fact in spec.data):
         drawn.sort()
     return dict(enumerate(drawn))

@@ -31,6 +31,8 @@ from tileverify.frontend.sources.launch import (
 )
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
+from .fact_contents import has_rich_facts, rich_contents, starts_last
+
 Array = NDArray[Any]
 
 STORAGE: Final = {
@@ -91,11 +93,18 @@ def problem(unit: KernelUnit, numbers_: Numbers) -> Problem:
     grid = numbers_.grid or _triple(spec.grid, sizes)
     launch = ConcreteLaunch(grid, arrays, scalars, lists, floats)
     contents, dtypes = {}, {}
-    for name, array in named_arrays(launch):
+    named = dict(named_arrays(launch))
+    plain = starts_last(spec)
+    for name in (*plain, *(name for name in named if name not in plain)):
+        array = named[name]
         place = array.allocation or name
         if place not in contents:
             facts = [fact for fact in spec.data if fact.array == name]
-            contents[place] = _contents(array, facts, sizes, source)
+            if has_rich_facts(name, spec):
+                seed = int(source.integers(1 << 30))
+                contents[place] = rich_contents(name, array.dtype, array.shape, spec, sizes, seed, contents)
+            else:
+                contents[place] = _contents(array, facts, sizes, source)
             dtypes[place] = array.dtype
     return Problem(unit, launch, contents, dtypes, numbers_.blocks)
 

@@ -110,6 +110,13 @@ def _sliding_maximum(a: Arrays, _: Values) -> Arrays:
     return {"out": np.array([a["x"][start : start + 128].max() for start in range(0, len(a["x"]), 64)])}
 
 
+def _last_tiles(a: Arrays, _: Values) -> Arrays:
+    """Tiles of 128, the last one filled up with zeros."""
+    lists = [a[f"xs[{row}]"] for row in range(len(a["out"]))]
+    last = [np.pad(x[(len(x) - 1) // 128 * 128 :], (0, -len(x) % 128)) for x in lists]
+    return {"out": np.array(last)}
+
+
 def _smooth(a: Arrays, _: Values) -> Arrays:
     padded = np.pad(a["x"], 1)
     return {"out": (padded[:-2] + padded[1:-1] + padded[2:]) / 3}
@@ -293,6 +300,56 @@ def _fill_segments(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _fill_sequences(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    for b, (start, length) in enumerate(zip(a["starts"], a["lengths"], strict=False)):
+        out[start : start + length] = b
+    return {"out": out}
+
+
+def _fill_shares(a: Arrays, _: Values) -> Arrays:
+    out, counts = a["out"].copy(), a["counts"]
+    for e, count in enumerate(counts):
+        start = counts[: min(e, 3)].sum()
+        out[start : start + count] = e
+    return {"out": out}
+
+
+def _write_tokens(a: Arrays, _: Values) -> Arrays:
+    out, tokens = a["out"].copy(), a["tokens"]
+    known = (tokens >= 0) & (tokens < len(out))
+    out[tokens[known]] = np.flatnonzero(known)
+    return {"out": out}
+
+
+def _write_tokens_of_two(a: Arrays, v: Values) -> Arrays:
+    return _write_tokens({**a, "tokens": a["tokens"] // 2}, v)
+
+
+def _write_named_tokens(a: Arrays, v: Values) -> Arrays:
+    return _write_tokens({**a, "tokens": np.where(a["tokens"] == -1, -1, a["tokens"] + 1)}, v)
+
+
+def _pick_labelled(a: Arrays, v: Values) -> Arrays:
+    labels = a["labels"]
+    kept = labels != v["ignored"]
+    return {"out": np.where(kept, a["x"][np.arange(len(labels)), np.where(kept, labels, 0)], 0)}
+
+
+def _clear_pages(a: Arrays, _: Values) -> Arrays:
+    pages = a["pages"].copy()
+    for b, row in enumerate(a["table"]):
+        pages[row[row >= 0]] = b
+    return {"pages": pages}
+
+
+def _write_far_apart(a: Arrays, _: Values) -> Arrays:
+    out, places = a["out"].copy(), a["places"].astype(np.int64) * 8192
+    known = places < len(out)
+    out[places[known]] = np.flatnonzero(known)
+    return {"out": out}
+
+
 def _append_to_page(a: Arrays, v: Values) -> Arrays:
     pages = a["pages"].copy()
     pages[a["table"], v["slot"]] = a["new"]
@@ -353,6 +410,37 @@ def _sum_by_last(a: Arrays, _: Values) -> Arrays:
     return {"parts": parts, "counter": np.array([len(parts)]), "out": parts.sum(dtype=np.int32)}
 
 
+def _sum_rows_by_last(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(len(a["x"]), -1, 64).sum(axis=2, dtype=np.int32)
+    return {"parts": parts, "counters": np.full(len(parts), parts.shape[1]), "out": parts.sum(axis=1, dtype=np.int32)}
+
+
+def _hand_over_in_two_steps(a: Arrays, _: Values) -> Arrays:
+    first, second = a["x"][:32], a["x"][32:]
+    out = np.resize(first + second, len(a["out"]))
+    return {"first": first, "second": second, "flag": np.array([2]), "out": out}
+
+
+def _look_back_by_status(a: Arrays, _: Values) -> Arrays:
+    sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32)
+    return {"aggregates": sums, "prefixes": sums.cumsum(dtype=np.int32), "status": np.full_like(sums, 2)}
+
+
+def _served(a: Arrays, _: Values) -> Arrays:
+    blocks = np.array([len(a["x"]) // 32])
+    return {"total": a["total"] + a["x"].sum(), "tickets": blocks, "served": blocks}
+
+
+def _fill_by_two_counters(a: Arrays, _: Values) -> Arrays:
+    tiles = len(a["out"]) // 64
+    return {"out": np.arange(len(a["out"])) // 128, "queue": np.full(2, tiles // 2)}
+
+
+def _add_rows_in_turn(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].shape[1] // 32
+    return {"totals": a["totals"] + a["x"].sum(axis=1), "turns": np.full(len(a["x"]), parts)}
+
+
 def _look_back(a: Arrays, _: Values) -> Arrays:
     sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32).cumsum(dtype=np.int32)
     return {"sums": sums, "ready": np.ones_like(sums)}
@@ -391,6 +479,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "add_one": lambda a, v: {"out": a["x"] + 1},
     "add_optional_bias": _add_optional_bias,
     "add_pair": lambda a, v: {"out": a["pair[0]"] + a["pair[1]"]},
+    "add_rows_in_turn": _add_rows_in_turn,
+    "add_rows_locked": lambda a, v: {"totals": a["totals"] + a["x"].sum()},
+    "add_served": _served,
     "add_rows": lambda a, v: {"out": a["out"] + a["x"].sum(axis=0, dtype=np.int32)},
     "append": _append,
     "append_at": _append_at,
@@ -400,6 +491,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "batched_matmul": _product,
     "bytes_side_by_side": lambda a, v: {"words": np.full_like(a["words"], 0x07070707)},
     "clear_even_halves": _clear_even_halves,
+    "clear_pages": _clear_pages,
     "constant_step": _copy,
     "copy_2d": _copy,
     "copy_and_mark": lambda a, v: {"out": a["x"], "marks": 4 * np.arange(len(a["marks"]))},
@@ -423,6 +515,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_queue": _by_ticket(8),
     "fill_by_signed_byte": _block_numbers(16),
     "fill_by_ticket": _by_ticket(0),
+    "fill_by_two_counters": _fill_by_two_counters,
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
     "fill_first_of_list": lambda a, v: {"xs[0]": np.arange(512) // 64},
@@ -436,6 +529,10 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_rows": _fill_first_128_of_rows,
     "fill_rows_spilling": _fill_first_128_of_rows,
     "fill_segments": _fill_segments,
+    "fill_segments_by_whole_tiles": _fill_segments,
+    "fill_sequences": _fill_sequences,
+    "fill_sequences_by_slices": _fill_sequences,
+    "fill_shares": _fill_shares,
     "fill_symmetric": _fill_symmetric,
     "fill_then_clear_rest": _fill_then_clear_rest,
     "fill_then_double": lambda a, v: {"out": np.arange(len(a["out"])) // 128 * 2},
@@ -445,14 +542,18 @@ REFERENCES: Final[dict[str, Reference]] = {
     "gather_unchecked": lambda a, v: {"out": a["x"][a["places"]]},
     "gray_code": _to_tiles(lambda i, n, v: i ^ i >> 1),
     "hand_over": _hand_over,
+    "hand_over_in_two_steps": _hand_over_in_two_steps,
     "hand_over_across_system": _hand_over,
     "header_and_lines": _header_and_lines,
     "histogram": _histogram,
     "large_copy": _copy,
     "largest": lambda a, v: {"out": np.maximum(a["out"], a["x"].max())},
+    "last_tiles": _last_tiles,
+    "last_tiles_by_truncated_size": _last_tiles,
     "layer_norm": _layer_norm,
     "load_at_remainder": _load_at_remainder,
     "look_back": _look_back,
+    "look_back_by_status": _look_back_by_status,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "matmul": _product,
     "matmul_swizzled": _product,
@@ -471,6 +572,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "permute_heads": lambda a, v: {"dst": a["src"].swapaxes(1, 2)},
     "persistent_matmul": _product,
     "persistent_softmax": _softmax,
+    "pick_labelled": _pick_labelled,
     "powers": _to_tiles(lambda i, n, v: 1 << i),
     "publish_from_first": _own_number("out"),
     "refine": lambda a, v: {"out": np.arange(len(a["out"])) // 8 % 2},
@@ -513,6 +615,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_by_last": _sum_by_last,
+    "sum_rows_by_last": _sum_rows_by_last,
     "sum_past_and_append": _sum_past_and_append,
     "sum_prefixes": _sum_prefixes,
     "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
@@ -525,17 +628,23 @@ REFERENCES: Final[dict[str, Reference]] = {
     "word_by_address": _own_number("words"),
     "write_at": _write_at,
     "write_at_distance": _own_row(64, lambda v: abs(v["distance"])),
+    "write_far_apart": _write_far_apart,
     "write_groups": _write_groups,
     "write_if_below_unsigned": _own_row(64, lambda v: v["position"]),
     "write_if_end_inside": _own_row(1, lambda v: v["start"]),
     "write_if_start_inside": _own_row(1, lambda v: v["start"]),
+    "write_named_tokens": _write_named_tokens,
     "write_owned": _write_owned,
     "write_tile_of_groups": _write_tile_of_groups,
+    "write_tokens": _write_tokens,
+    "write_tokens_of_two": _write_tokens_of_two,
 }
 """By kernel name: launches of one kernel compute the same."""
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
+    "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
 """Proved launches (label ids) that nothing is computed for, each with the reason."""
 
@@ -551,19 +660,30 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
     "contract/fewer_blocks_than_tiles.py::negate_first_tiles[prefix]": Numbers({"N": 700}, grid=(3, 1, 1)),
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
+    "data/expert_shares.py::fill_shares[shares]": Numbers({"N": 150}),
+    "data/expert_shares.py::fill_shares[shares-and-a-fourth-expert]": Numbers({"N": 150}),
     "data/groups.py::write_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
     "data/groups.py::write_tile_of_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
+    "data/ignored_labels.py::pick_labelled[range-or-ignored]": Numbers({"M": 40, "N": 9, "ignored": -100}),
+    "data/own_pages.py::clear_pages[disjoint-rows]": Numbers({"B": 5, "P": 30}),
     "data/own_parts.py::scatter_in_parts[injective-and-range]": Numbers({"B": 4, "S": 40}),
     "data/owner_mask.py::write_owned[any-owners]": Numbers({"N": 150}),
+    "data/packed_sequences.py::fill_sequences[segments]": Numbers({"B": 6, "N": 70}),
+    "data/packed_sequences.py::fill_sequences_by_slices[segments]": Numbers({"B": 6, "N": 170}),
+    "data/padded_tokens.py::write_tokens[injective-below-rows]": Numbers({"P": 48, "N": 30}),
+    "data/padded_tokens.py::write_tokens_of_two[even-and-injective]": Numbers({"P": 48, "N": 60}),
+    "data/padded_tokens.py::write_named_tokens[injective-but-for-none]": Numbers({"P": 48, "N": 30}),
     "data/pages.py::append_to_page[injective-and-range]": Numbers({"B": 5, "P": 9, "slot": 7}),
     "data/pages.py::append_at_positions[injective-and-ranges]": Numbers({"B": 4, "P": 40}),
     "data/row_lengths.py::sum_prefixes[range]": Numbers({"M": 6, "N": 160}),
     "data/segments.py::fill_row_segments[nondecreasing-and-range]": Numbers({"E": 5, "M": 30}),
     "data/segments.py::fill_segments[nondecreasing]": Numbers({"E": 60, "N": 50}),
+    "data/segments.py::fill_segments_by_whole_tiles[whole-tiles]": Numbers({"E": 7, "N": 256}),
     "data/sorted_tokens.py::scale_by_expert[injective-and-range]": Numbers({"N": 24, "T": 22, "E": 3}),
     "data/two_levels.py::scatter_through_two[both-injective]": Numbers({"N": 50, "M": 48, "P": 45}),
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
+    "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
     "integers/bit_patterns.py::exchange[whole-pairs]": Numbers({"N": 512}),
     "integers/bit_patterns.py::gray_code[sixteen-tiles]": Numbers({}),
     "integers/bit_patterns.py::rotate_bits[sixteen-tiles]": Numbers({}),
@@ -573,6 +693,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "integers/floor_of_negative.py::rotate[any-distance]": Numbers({"N": 512, "distance": 5}),
     "integers/floor_of_negative.py::shift_and_back[any-size]": Numbers({"N": 700}),
     "integers/largest_of_wrapped.py::store_at_largest[up-to-two-blocks]": Numbers({"N": 100}),
+    "integers/list_sizes.py::last_tiles[within-31-bits]": Numbers({"L": 3}),
+    "integers/list_sizes.py::last_tiles_by_truncated_size[within-31-bits]": Numbers({"L": 3}),
     "integers/narrow_block_number.py::fill_by_unsigned_byte[up-to-256-tiles]": Numbers({"N": 4000}),
     "integers/narrow_block_number.py::fill_by_signed_byte[up-to-128-tiles]": Numbers({"N": 2000}),
     "integers/position_check.py::write_if_below_unsigned[any-position]": Numbers({"M": 4, "N": 256, "position": 2}),
@@ -605,6 +727,13 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_ticket[one-block-for-each-tile]": Numbers({"N": 700}),
     "protocols/tickets.py::fill_by_queue[eight-blocks]": Numbers({"N": 700}),
     "protocols/turns.py::add_in_turn[up-to-8-blocks]": Numbers({"N": 160}),
+    "protocols/turns.py::add_rows_in_turn[up-to-8-parts]": Numbers({"M": 3, "S": 4}),
+    "protocols/last_block.py::sum_rows_by_last[up-to-8-parts]": Numbers({"M": 3, "S": 5}),
+    "protocols/hand_over.py::hand_over_in_two_steps[one-consumer-or-more]": Numbers({"C": 4}),
+    "protocols/lock.py::add_rows_locked[two-to-eight-blocks]": Numbers({"N": 160, "M": 3}),
+    "protocols/look_back.py::look_back_by_status[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/ticket_lock.py::add_served[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/tickets.py::fill_by_two_counters[as-many-even-as-odd]": Numbers({"N": 640}),
     "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),

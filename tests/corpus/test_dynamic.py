@@ -41,12 +41,18 @@ RACES = frozenset({"TV101", "TV102", "TV103", "TV201", "TV202"})
 SAME_VALUES = "whichever store comes last, it writes the same value"
 ATOMIC_HERE = "the interpreter's atomics are atomic in any scope, and sums do not depend on the order"
 NO_LATE_LOAD = "no load happens later than it runs, so a store does not overtake a load of its own block"
+LANDED = "a block that waits lets its stores land first"
+NO_EARLY_LOAD = "no load is made before the branch that it stands behind"
 ONE_RESULT = {
     "racy/block_scope.py::total_in_block_scope": ATOMIC_HERE,
     "order/same_array_twice.py::relu_into": NO_LATE_LOAD,
     "racy/missing_grid_axis.py::double": SAME_VALUES,
     "racy/persistent_wrong_step.py::constant_step": SAME_VALUES,
     "racy/persistent_wrong_step.py::step_one_short": SAME_VALUES,
+    "protocols/grid_barrier.py::rotate_behind_relaxed_barrier": LANDED,
+    "protocols/last_block.py::sum_by_last_release_only": NO_EARLY_LOAD,
+    "protocols/look_back.py::look_back_by_status_relaxed": LANDED,
+    "protocols/tickets.py::fill_by_unrelated_counters": SAME_VALUES,
 }
 """Racy kernels (file and name) that leave one result in all schedules, and why."""
 

@@ -26,9 +26,10 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
 
-from .edits import finished, sites
-from .hunt import Fault, Hunter, NotUnderstood
-from .mutators import KINDS, MUTATORS
+from .faults import Fault
+from .hunt import Hunter, NotUnderstood
+from .mutants.edits import finished, sites
+from .mutants.mutators import KINDS, MUTATORS
 
 CHANGES = (1, 1, 1, 1, 1, 2, 2, 3)
 """How many changes a mutant gets, drawn from these."""

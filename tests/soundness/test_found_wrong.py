@@ -138,7 +138,10 @@ def test_a_size_passed_as_an_unsigned_byte_reaches_255(tmp_path: Path) -> None:
 kernel = "mark_if_large"
 grid = [2]
 args = { x = "f32[N]", out = "i32[1]", n = "u8 = N" }"""
-    assert checked(tmp_path, ABOVE_127, spec).verdict is Verdict.REFUTED
+    narrowed = checked(tmp_path, ABOVE_127, spec)
+    assert "N <= 127" in narrowed.requires
+    large = spec.replace("grid", 'requires = ["N > 200"]\ngrid')
+    assert checked(tmp_path, ABOVE_127, large).verdict is Verdict.REFUTED
 
 
 def test_lanes_of_a_carried_tile_have_values_of_their_own(tmp_path: Path) -> None:

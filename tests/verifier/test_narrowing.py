@@ -93,6 +93,12 @@ def sum_from_second(x, out, TILE: C):
 
 
 @ct.kernel
+def write_at(out, position, TILE: C):
+    place = ct.astype(position, ct.int32)
+    ct.store(out, index=(ct.bid(0), place), tile=ct.full((1, TILE), 1, dtype=out.dtype))
+
+
+@ct.kernel
 def write_before(out, position, TILE: C):
     if position < ct.cdiv(out.shape[1], TILE):
         ct.store(out, index=(ct.bid(0), position), tile=ct.full((1, TILE), 1, dtype=out.dtype))
@@ -163,6 +169,47 @@ PROVED = [
         {"position >= 0"},
     ),
 ]
+
+
+FLAGGED = 'kernel = "add_bias"\ngrid = ["cdiv(N, 128)"]\n'
+BIAS = 'args = {{ x = "f32[N]", bias = "f32[{}]", out = "f32[N]", use = "{}", TILE = 128 }}'
+
+
+@pytest.mark.parametrize(
+    ("spec", "verdict", "clauses"),
+    [
+        (FLAGGED + BIAS.format("B", "bool"), Verdict.PROVED, {"cdiv(N, 128) <= cdiv(B, 128) or not use"}),
+        (FLAGGED + 'requires = ["not use"]\n' + BIAS.format("0", "bool"), Verdict.PROVED, set()),
+        (FLAGGED + 'requires = ["not use or B == N"]\n' + BIAS.format("B", "bool"), Verdict.PROVED, set()),
+        (FLAGGED + BIAS.format("B", "bool = B == N"), Verdict.PROVED, set()),
+        (FLAGGED + BIAS.format("B", "bool = B >= N and N > 4"), Verdict.PROVED, set()),
+        (FLAGGED + 'requires = ["use"]\n' + BIAS.format("0", "bool"), Verdict.REFUTED, set()),
+        (FLAGGED + 'requires = ["use", "B + 128 <= N"]\n' + BIAS.format("B", "bool"), Verdict.REFUTED, set()),
+        (FLAGGED + 'requires = ["N == B + 128"]\n' + BIAS.format("B", "bool"), Verdict.PROVED, {"not use"}),
+        (FLAGGED + 'requires = ["use and not use"]\n' + BIAS.format("N", "bool"), Verdict.ERROR, set()),
+        (FLAGGED + 'requires = ["not N"]\n' + BIAS.format("N", "bool"), Verdict.ERROR, set()),
+    ],
+)
+def test_conditions_on_flags(tmp_path: Path, spec: str, verdict: Verdict, clauses: set[str]) -> None:
+    result = checked(tmp_path, spec.replace("use != 0", "use"))
+    assert (result.verdict, set(result.requires)) == (verdict, clauses), result.findings
+
+
+@pytest.mark.parametrize(
+    ("dtype", "clause"),
+    [
+        ("u32", "position < cdiv(N, 64)"),
+        ("u8", "position < cdiv(N, 64)"),
+        ("i32", "position >= 0 and position < cdiv(N, 64)"),
+        ("i8", "position >= 0 and position < cdiv(N, 64)"),
+    ],
+)
+def test_a_clause_names_an_unsigned_scalar_as_the_spec_does(tmp_path: Path, dtype: str, clause: str) -> None:
+    spec = 'kernel = "write_at"\ngrid = ["M"]\nargs = { out = "f32[M, N]", position = "DTYPE", TILE = 64 }'
+    result = checked(tmp_path, spec.replace("DTYPE", dtype))
+    assert (result.verdict, result.requires) == (Verdict.PROVED, (clause,))
+    again = checked(tmp_path, f'{spec.replace("DTYPE", dtype)}\nrequires = ["{clause}"]')
+    assert (again.verdict, again.requires) == (Verdict.PROVED, ())
 
 
 @pytest.mark.parametrize(("spec", "clauses"), PROVED)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import SpecError
+from ..frontend.sources.data_facts import parse_data_fact, print_data_fact
 from ..frontend.sources.descriptions import parse_description, print_array
-from ..frontend.sources.expressions import parse_condition, parse_data_fact, parse_size, print_expression
+from ..frontend.sources.expressions import parse_condition, parse_size, print_expression
 from ..frontend.sources.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
-    DataFact,
     LaunchSpec,
     ListArgument,
     ScalarArgument,
@@ -30,7 +30,7 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "arguments": [_argument_to_json(argument) for argument in launch.arguments],
         "grid": None if launch.grid is None else [print_expression(axis) for axis in launch.grid],
         "requires": [print_expression(fact) for fact in launch.requires],
-        "data": [_data_text(fact) for fact in launch.data],
+        "data": [print_data_fact(fact) for fact in launch.data],
         "alias": [sorted(group) for group in launch.alias],
         "overlap": [sorted(group) for group in launch.overlap],
     }
@@ -70,11 +70,6 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         alias=launch.alias,
         overlap=launch.overlap,
     )
-
-
-def _data_text(fact: DataFact) -> str:
-    bounds = [print_expression(bound) for bound in (fact.low, fact.high) if bound is not None]
-    return f"{fact.kind}({', '.join([fact.array, *bounds])})"
 
 
 def _argument_to_json(argument: Argument) -> Json:

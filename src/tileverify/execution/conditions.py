@@ -208,7 +208,7 @@ class Contract:
                 yield self.condition(Apply("==", (one, other)), f"{clause.first} is {clause.second}")
 
     def _added(self, clauses: Sequence[str]) -> Iterator[Condition]:
-        """Clauses of the proof, whose names of unsigned scalars mean the signed reading: they must hold in both."""
+        """Clauses of the proof."""
         known = {*self.sizes, *self.scalars, *GRID_NAMES}
         for text in clauses:
             try:
@@ -222,17 +222,6 @@ class Contract:
                 unknown = ", ".join(sorted(plain.names - known))
                 raise UsageError(f"the proof holds under '{text}', but nothing gives {unknown} a value")
             yield plain
-            unsigned = [s for s in scalars(self.spec) if s.dtype[0] == "u" and s.name in free_names(expression)]
-            if unsigned:
-                signed = {s.name: _signed(s.value or Name(s.name), ELEMENT_TYPES[s.dtype].bits) for s in unsigned}
-                yield self.condition(substitute(expression, signed), text)
-
-
-def _signed(value: Expression, bits: int) -> Expression:
-    """The signed reading of the bits of an unsigned ``value``."""
-    half = Number(1 << (bits - 1))
-    shifted = Apply("%", (Apply("+", (value, half)), Number(1 << bits)))
-    return Apply("-", (shifted, half))
 
 
 def apart(shape: Sequence[int], strides: Sequence[int]) -> bool:

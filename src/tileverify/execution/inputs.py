@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
@@ -13,13 +13,14 @@ from ..backend.interpreter.arguments import extent_bytes
 from ..errors import UsageError
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.expressions import GRID_NAMES
-from ..frontend.sources.launch import Apply, ArrayArgument, LaunchSpec, Name, Number
+from ..frontend.sources.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ..frontend.sources.layout import strides_of
 from ..verifier.claim import Block, ConcreteArray, ConcreteLaunch
 from .choose import choose
 from .conditions import Condition, Contract, lists, scalars
-from .data import check_facts, generated
+from .data import generated
 from .elements import Array, storage_type, stored
+from .fact_checks import check_facts
 
 FLOAT: Final = 1.0
 """A float scalar that was not given."""
@@ -115,8 +116,10 @@ class _Maker:
 
     # ------------------------------------------------------------------------------------------- arrays
     def _ordered(self) -> list[ArrayArgument]:
-        """Arrays that were given come first, so that those that are the same array take their contents."""
-        return sorted(self.spec.arrays(), key=lambda array: array.name not in self.given.arrays)
+        """Arrays that were given come first, so that those that are the same array take their contents; the starts of
+        segments come last, because they follow from the lengths."""
+        starts = {fact.array for fact in self.spec.data if fact.other is not None}
+        return sorted(self.spec.arrays(), key=lambda array: (array.name not in self.given.arrays, array.name in starts))
 
     def _array(self, array: ArrayArgument) -> ConcreteArray:
         shape, strides = (
@@ -135,9 +138,9 @@ class _Maker:
         if contents is not None:
             contents = stored(contents, placed.dtype, f"the input {name}")
         elif known is None:
-            facts = [fact for fact in self.spec.data if self.shared.get(fact.array, fact.array) == placed.allocation]
-            value = lambda expression: self.contract.value(expression, self.values)  # noqa: E731
-            contents = generated(name, placed.dtype, placed.shape, facts, value, self.given.seed)
+            contents = generated(
+                name, placed.dtype, placed.shape, self._facts_about(name), self._value, self.given.seed, self.logical
+            )
             self.generated.append(name)
         if known is None:
             width = storage_type(placed.dtype).itemsize
@@ -148,6 +151,20 @@ class _Maker:
         self.logical[name] = view(known, placed.shape, placed.strides).copy()
         if contents is not None and contents.tobytes() != self.logical[name].tobytes():
             raise UsageError(self._clash(name, placed))
+
+    def _facts_about(self, name: str) -> list[DataFact]:
+        """The facts, those about another name of the same array under this one."""
+
+        def renamed(array: str) -> str:
+            return name if self.shared.get(array, array) == self.shared.get(name, name) else array
+
+        return [
+            replace(fact, array=renamed(fact.array), other=None if fact.other is None else renamed(fact.other))
+            for fact in self.spec.data
+        ]
+
+    def _value(self, expression: Expression) -> int:
+        return self.contract.value(expression, self.values)
 
     def _clash(self, name: str, placed: ConcreteArray) -> str:
         others = [other for other in self.logical if other != name and self.shared.get(other) == placed.allocation]
@@ -174,7 +191,7 @@ class _Maker:
             yield placed
 
     def _check_facts(self) -> None:
-        check_facts(self.logical, self.spec.data, lambda expression: self.contract.value(expression, self.values))
+        check_facts(self.logical, self.spec.data, self._value)
 
 
 def _shape_conditions(

@@ -7,17 +7,15 @@ from typing import TypeAlias
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Term
-from .smt import Answer
 
-Asks: TypeAlias = Callable[[Sequence[Term]], Answer]
-"""Whether the question can hold under some clauses; they close it if it cannot."""
+Closes: TypeAlias = Callable[[Sequence[Term]], bool]
 
 
 def search(
     groups: Iterable[Sequence[Term]],
     *,
     admitted: Callable[[Sequence[Term], Sequence[Term]], list[Term]],
-    asks: Asks,
+    closes: Closes,
     accepted: Callable[[Sequence[Term]], bool],
     stop: Callable[[], bool],
     weaker: Callable[[Term], Iterable[Term]] = lambda clause: (),
@@ -28,35 +26,21 @@ def search(
     ``accepted``: whether a choice is an answer; one that is not is not offered again.  None if there is no answer.
     ``weaker``: what may be said in place of a clause, the weakest first.
     """
-
-    def closes(clauses: Sequence[Term]) -> bool:
-        return asks(clauses) is Answer.UNSATISFIABLE
-
     offered: list[Term] = []
     for group in groups:
         fresh = admitted(offered, [term for term in group if term not in offered])
         offered += fresh
-        while fresh and not stop() and (closing := _closing(offered, fresh, asks)):
-            chosen = _weakened(fewest(closing, closes), closes, weaker)
+        while fresh and not stop() and closes(offered):
+            chosen = _weakened(fewest(offered, closes), closes, weaker)
             if accepted(chosen):
                 return _joined(chosen)
-            offered, fresh = ([term for term in terms if term not in chosen] for terms in (offered, fresh))
+            offered = [term for term in offered if term not in chosen]
         if stop():
             break
     return []
 
 
-def _closing(offered: Sequence[Term], fresh: Sequence[Term], asks: Asks) -> Sequence[Term]:
-    """What closes the question: all that is offered, or the new ones where all are too many for the solver."""
-    answer = asks(offered)
-    if answer is Answer.UNKNOWN and len(fresh) < len(offered):
-        return fresh if asks(fresh) is Answer.UNSATISFIABLE else ()
-    return offered if answer is Answer.UNSATISFIABLE else ()
-
-
-def _weakened(
-    chosen: list[Term], closes: Callable[[Sequence[Term]], bool], weaker: Callable[[Term], Iterable[Term]]
-) -> list[Term]:
+def _weakened(chosen: list[Term], closes: Closes, weaker: Callable[[Term], Iterable[Term]]) -> list[Term]:
     for place, clause in enumerate(chosen):
         others = [*chosen[:place], *chosen[place + 1 :]]
         chosen[place] = next((each for each in weaker(clause) if closes([*others, each])), clause)

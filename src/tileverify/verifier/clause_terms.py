@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final
 
 from ..errors import SpecError
-from ..frontend.sources.expressions import RELATIONS, parse_condition
+from ..frontend.sources.expressions import RELATIONS, parse_condition, print_expression
 from ..frontend.sources.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID, AccessSummary
@@ -24,7 +24,9 @@ def clause_terms(texts: Sequence[str], summary: AccessSummary, launch: LaunchSpe
         return ()
     contract = build_contract(launch)
     names: dict[str, Term | None] = {}
+    own = {leaf.symbol.name: leaf for leaf in contract.variables}  # of the spec, whose language this is
     for leaf in _launch_variables(summary, contract):
+        leaf = own.get(leaf.symbol.name, leaf)
         meaning = contract.values.get(leaf, leaf)
         if names.setdefault(leaf.symbol.name, meaning) is not meaning:
             names[leaf.symbol.name] = None  # two variables of one name: the text does not say which
@@ -52,7 +54,7 @@ class _Silent:
 
 def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Term]:
     """The variables over whole launches that an obligation, or the contract, may mention."""
-    preparer = Preparer(contract, _Silent())
+    preparer = Preparer(summary, contract, _Silent())
     sites = [preparer.site(site) for site in summary.sites]
     promises = [preparer.promise(item) for item in summary.promises]
     spoken = [condition for each in every_obligation(sites, promises, contract) for condition in each.conditions]
@@ -96,7 +98,7 @@ def _condition(expression: Expression, names: Mapping[str, Term | None]) -> Term
             return _RELATIONS[op](_number(a, names), _number(b, names))
         case Name(name) if (known := _known(name, names)).sort is Sort.BOOL:
             return known
-    return t.ne(_number(expression, names), t.ZERO)
+    raise SpecError(f"'{print_expression(expression)}' is a number, and no condition")
 
 
 def _number(expression: Expression, names: Mapping[str, Term | None]) -> Term:

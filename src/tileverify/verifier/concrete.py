@@ -16,10 +16,12 @@ from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
 from .contract import INT_BITS, Contract, array_layout, described_word, list_length, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
+from .kept_facts import NumberedFact
 from .meeting import overlap_distance
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Model
+from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
 """Elements of an array whose addresses are compared one by one."""
@@ -92,12 +94,31 @@ def meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return len(set(places)) < len(places)
 
 
+def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[int]) -> dict[int, int]:
+    """The elements of an array that a question mentions, by storage index."""
+    return {
+        sum(int(i) * s for i, s in zip(arguments, strides, strict=True)): int(value)
+        for (function, arguments), value in model.applications.items()
+        if function.array == name
+        and function.name == name
+        and len(arguments) == len(strides)
+        and all(0 <= int(i) < size for i, size in zip(arguments, shape, strict=True))
+    }
+
+
+def numbered_facts(number: Numbers, contract: Contract) -> list[NumberedFact]:
+    """The contract's data facts with the numbers that a model gives them."""
+    values = contract_values(contract)
+    return [NumberedFact.of(data, lambda term: number(t.substitute(term, values))) for data in contract.data]
+
+
 def concrete_launch(
     model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]
 ) -> ConcreteLaunch:
     """The launch that the model describes.
 
-    :raises NoLaunch: its lists cannot be built, or an array would overlap itself, which the contract excludes.
+    :raises NoLaunch: its lists cannot be built, an array would overlap itself, which the contract excludes, or no
+    contents of an index array keep the contract's facts.
     """
     return _Builder(Numbers(model), contract, launch, origins).build()
 
@@ -109,37 +130,41 @@ class _Builder:
     launch: LaunchSpec
     origins: Mapping[str, Origin]
     _values: dict[Term, Term] = field(init=False)
+    _facts: list[NumberedFact] = field(init=False)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
+        self._facts = numbered_facts(self.number, self.contract)
 
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
+        if not segments_keep(arrays, self._facts):
+            raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
-        scalars = {name: self._read(variable) for name, variable in _scalar_variables(self.launch)}
+        scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}
         x, y, z = map(self._read, GRID)
         return ConcreteLaunch((x, y, z), arrays, scalars, lists)
 
     def _read(self, term: Term) -> int:
         return self.number(self._values.get(term, term))
 
+    def _scalar(self, scalar: ScalarArgument) -> int:
+        """As the launch spec names it: an unsigned one is not negative."""
+        value = self._read(scalar_variable(scalar.name, scalar.dtype))
+        return value % (1 << INT_BITS[scalar.dtype]) if scalar.dtype[0] == "u" else value
+
     def _array(self, name: str) -> ConcreteArray:
         array = self.contract.arrays[name]
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
         if name in self.contract.injective and meets_itself(shape, strides):
             raise NoLaunch(f"two elements of {name} would share an address")
-        contents = {
-            sum(int(i) * s for i, s in zip(arguments, strides, strict=True)): int(value)
-            for (function, arguments), value in self.number.model.applications.items()
-            if function.array == name and function.name == name and len(arguments) == len(strides)
-        }
+        known = mentioned(self.number.model, name, shape, strides)
         allocation, offset = self._allocation(name)
-        return ConcreteArray(array.dtype, shape, strides, contents, self._fill(name), allocation, offset)
-
-    def _fill(self, name: str) -> int:
-        """What elements hold that the model does not mention: the least that the contract's range allows."""
-        lows = (data.low for data in self.contract.data if data.fact.kind == "range" and data.fact.array == name)
-        return next((self.number(low) for low in lows if low is not None), 0)
+        found = ConcreteArray(array.dtype, shape, strides, known, 0, allocation, offset)
+        try:
+            return completed(found, [fact for fact in self._facts if fact.array == name])
+        except NoContents as failure:
+            raise NoLaunch(f"{name}: {failure}") from failure
 
     def _allocation(self, name: str) -> tuple[str, int]:
         """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""
@@ -217,14 +242,14 @@ def _contiguous(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides[: len(shape)])
 
 
-def _scalar_variables(launch: LaunchSpec) -> Iterator[tuple[str, Term]]:
+def _integer_scalars(launch: LaunchSpec) -> Iterator[ScalarArgument]:
     stack = list(launch.arguments)
     while stack:
         argument = stack.pop()
         if isinstance(argument, TupleArgument):
             stack.extend(argument.items)
         elif isinstance(argument, ScalarArgument) and argument.dtype in INT_BITS:
-            yield argument.name, scalar_variable(argument.name, argument.dtype)
+            yield argument
 
 
 # --------------------------------------------------------------------------------------------- the claim

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..errors import SpecError
+from ..frontend.sources.data_facts import print_data_fact
+from ..frontend.sources.expressions import constant_value
 from ..frontend.sources.launch import (
     Apply,
     Argument,
@@ -39,11 +41,18 @@ INDEX_MAX = {32: 2**31 - 1, 64: 2**63 - 1}
 
 @dataclass(frozen=True, slots=True)
 class DataTerm:
-    """A `DataFact` with its bounds as terms."""
+    """A `DataFact` with its numbers as terms."""
 
     fact: DataFact
     low: Term | None = None
     high: Term | None = None
+    amount: Term | None = None
+    unless: tuple[Term, ...] = ()
+
+    def map(self, change: Callable[[Term], Term]) -> DataTerm:
+        """The fact with every number changed."""
+        low, high, amount = (None if part is None else change(part) for part in (self.low, self.high, self.amount))
+        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,11 @@ def scalar_variable(name: str, dtype: str) -> Term:
     return t.var(name, Scope.LAUNCH, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def unsigned_variable(name: str, bits: int) -> Term:
+    """An unsigned runtime scalar as its spec names it."""
+    return t.var(name, Scope.LAUNCH, 0, (1 << bits) - 1)
+
+
 def build_contract(launch: LaunchSpec) -> Contract:
     """Join a launch spec to the variables of a summary.
 
@@ -122,15 +136,9 @@ class _Builder:
                 self._same_array(requirement)
             else:
                 self.facts.append(self._condition(requirement))
-        data = tuple(
-            DataTerm(
-                fact,
-                None if fact.low is None else self._term(fact.low),
-                None if fact.high is None else self._term(fact.high),
-            )
-            for fact in launch.data
-        )
+        data = tuple(map(self._data_term, launch.data))
         substitute = {variable: value for variable, value in self.values.items() if variable is not value}
+        data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
         facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
         sizes = [size for array in self.arrays.values() for size in array.shape]
         return Contract(
@@ -143,7 +151,7 @@ class _Builder:
             variables=tuple(self.names.values()),
             text=tuple(_contract_text(launch)),
             grid_given=launch.grid is not None,
-            literal_sizes=all(isinstance(size, Number) for size in sizes),
+            literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
             lists={listed.name: listed for listed in _lists(launch.arguments)},
         )
@@ -202,19 +210,27 @@ class _Builder:
         if scalar.dtype not in INT_BITS:
             return
         variable = scalar_variable(scalar.name, scalar.dtype)
-        if scalar.value is None:
+        bits = INT_BITS[scalar.dtype]
+        if scalar.dtype[0] == "u":
+            self._bind_unsigned(scalar, variable, bits)
+        elif scalar.value is None:
             self.names.setdefault(scalar.name, variable)
         elif variable.sort is t.Sort.BOOL:
             self.values[variable] = t.ne(self._term(scalar.value), t.ZERO)
         else:
-            bits = INT_BITS[scalar.dtype]
-            if scalar.dtype[0] == "u":
-                # The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap.
-                value = self._term(scalar.value)
-                self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
-                self.values[variable] = t.wrap(bits, value)
-            else:
-                self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+            self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+    def _bind_unsigned(self, scalar: ScalarArgument, variable: Term, bits: int) -> None:
+        """The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap."""
+        named = unsigned_variable(scalar.name, bits)
+        if scalar.value is None:
+            value = self.names.setdefault(scalar.name, named)
+        else:
+            value = self.values[named] = self._term(scalar.value)
+            self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
+        self.values[variable] = t.wrap(bits, value)
+        # and back: what the bytecode makes of the signed reading, once that is put in
+        self.values[t.unsigned(bits, t.wrap(bits, value))] = value
 
     def _define(self, variable: Term, value: Term, low: int, high: int) -> None:
         """``variable = value``, with the standing fact that the value lies in the variable's range."""
@@ -239,6 +255,12 @@ class _Builder:
             raise SpecError(f"`{name}` is no array of this launch", file=self.launch.where or None)
         return self.arrays[name]
 
+    def _data_term(self, fact: DataFact) -> DataTerm:
+        low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
+        if fact.kind == "multiples" and amount is not None:
+            self.facts.append(t.le(t.ONE, amount))
+        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))
+
     # ------------------------------------------------------------------------------------ expressions
     def _parameter(self, name: str) -> Term:
         array = self.arrays.get(name.rsplit(".", 1)[0])
@@ -255,10 +277,10 @@ class _Builder:
             return self.names[name]
         scalar = self.scalars.get(name)
         if scalar is not None and scalar.dtype in INT_BITS:
+            if scalar.dtype[0] == "u":
+                return unsigned_variable(scalar.name, INT_BITS[scalar.dtype])
             variable = scalar_variable(scalar.name, scalar.dtype)
-            if variable.sort is t.Sort.BOOL:
-                return t.ite(variable, t.ONE, t.ZERO)
-            return t.unsigned(INT_BITS[scalar.dtype], variable) if scalar.dtype[0] == "u" else variable
+            return t.ite(variable, t.ONE, t.ZERO) if variable.sort is t.Sort.BOOL else variable
         constants = {c.name: c.value for c in _constants(self.launch.arguments)}
         if isinstance(constants.get(name), int):
             return t.const(constants[name])
@@ -360,8 +382,9 @@ def described_word(element: ArrayArgument, part: str, d: int) -> int | str | Non
     for an expression, of which nothing is known.
     """
     described = (element.shape if part == "shape" else element.strides or ())[d]
-    if isinstance(described, Number):
-        return described.value
+    number = constant_value(described)
+    if number is not None:
+        return number
     words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
     words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
     return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None
@@ -416,4 +439,4 @@ def _contract_text(launch: LaunchSpec) -> Iterator[str]:
     yield from launch.requires_text
     for group in (*launch.alias, *launch.overlap):
         yield f"{' and '.join(sorted(group))} may overlap"
-    yield from (fact.text or f"{fact.kind}({fact.array})" for fact in launch.data)
+    yield from (fact.text or print_data_fact(fact) for fact in launch.data)

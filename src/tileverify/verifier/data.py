@@ -1,23 +1,22 @@
 """Facts about index data, instantiated on the loaded values that a question mentions.
 
-    range(a, lo, hi)      lo <= a[i] < hi
-    injective(a)          a[i] = a[j]  ->  i = j
-    nondecreasing(a)      i <= j  ->  a[i] <= a[j]
-    permutation(a)        injective and 0 <= a[i] < size
-
-each for indices inside the array.
+`frontend.sources.data_facts` says what each fact means.  An instance speaks of indices inside the array only: what a
+load gives elsewhere is not the array's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
+from typing import Final
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import LoopValue, Origin
-from ..frontend.symbolic.terms import Kind, Scope, Term
-from .contract import INT_BITS, Contract
+from ..frontend.symbolic.terms import Function, Kind, Scope, Term
+from .contract import INT_BITS, Contract, DataTerm
+from .smt import Decides, Result
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -38,31 +37,211 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
         return
     found = loaded_values(conditions)
     for data in contract.data:
-        array = data.fact.array
-        origin = origins.get(array)
-        values = [
-            v for v in found.get(array, []) if origin and v.function.name == array and len(v.args) == len(origin.shape)
-        ]
+        for names in _spellings(data, contract):
+            loaded = [_Loaded.of(name, found, contract, origins) for name in names]
+            arrays = [array for array in loaded if array is not None]
+            if len(arrays) == len(names):
+                yield from _INSTANCES[data.fact.kind](data, *arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Informed:
+    """Whoever answers questions, told what the contract says of the index data that a question mentions."""
+
+    decider: Decides
+    contract: Contract
+    origins: Mapping[str, Origin]
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        wanted = tuple(conditions)
+        return self.decider.decide((*wanted, *data_facts(wanted, self.contract, self.origins)), twins=twins)
+
+
+def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
+    """The fact's arrays, and the other names of what is the same array."""
+
+    def names(array: str) -> list[str]:
+        return [array, *(other for other in contract.arrays if other != array and contract.is_same(other, array))]
+
+    if data.fact.other is None:
+        yield from ((name,) for name in names(data.fact.array))
+    else:
+        yield from ((first, second) for first in names(data.fact.array) for second in names(data.fact.other))
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """``values``: the elements of one array that a question mentions.
+
+    ``read``: an element as its type reads it (terms are the signed reading).  ``injective``: different indices mean
+    different elements; otherwise two of them may share one value without repeating it.
+    """
+
+    values: Sequence[Term]
+    shape: Sequence[Term]
+    read: Callable[[Term], Term]
+    injective: bool
+
+    @classmethod
+    def of(
+        cls, name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin]
+    ) -> _Loaded | None:
+        origin = origins.get(name)
         if origin is None:
-            continue
-        kind, read = data.fact.kind, _reading(contract.arrays[array].dtype)
-        if kind in ("range", "permutation"):
-            low = t.ZERO if data.low is None else data.low
-            high = t.product(origin.shape) if data.high is None else data.high
-            for v in values:
-                yield t.implies(_inside(v, origin), t.and_(t.le(low, read(v)), t.lt(read(v), high)))
-        for v, w in combinations(values, 2):
-            inside = t.and_(_inside(v, origin), _inside(w, origin))
-            if kind in ("injective", "permutation"):
-                if array not in contract.injective:
-                    continue  # two indices may mean one element, whose value is then no different
-                same = t.and_(*(t.eq(a, b) for a, b in zip(v.args, w.args, strict=True)))
-                yield t.implies(t.and_(inside, t.eq(v, w)), same)
-            elif kind == "nondecreasing" and len(v.args) == 1:
-                yield t.implies(t.and_(inside, t.le(v.args[0], w.args[0])), t.le(read(v), read(w)))
-                yield t.implies(t.and_(inside, t.le(w.args[0], v.args[0])), t.le(read(w), read(v)))
+            return None
+        rank = len(origin.shape)
+        values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == rank]
+        dtype = contract.arrays[name].dtype
+        read = partial(t.unsigned, INT_BITS[dtype]) if dtype.startswith("u") else _as_it_is
+        return cls(values, origin.shape, read, name in contract.injective)
+
+    @property
+    def size(self) -> Term:
+        return t.product(self.shape)
+
+    def inside(self, value: Term) -> Term:
+        """The index of ``value`` lies in the array."""
+        return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(value.args, self.shape, strict=True)))
+
+    def pairs(self) -> Iterator[tuple[Term, Term, Term]]:
+        """Two values, and that both lie in the array."""
+        for v, w in combinations(self.values, 2):
+            yield v, w, t.and_(self.inside(v), self.inside(w))
 
 
+def _as_it_is(value: Term) -> Term:
+    return value
+
+
+def _excused(data: DataTerm, value: Term) -> Term:
+    return t.or_(*(t.eq(value, x) for x in data.unless))
+
+
+def _meant(data: DataTerm, value: Term) -> Term:
+    """A restricted fact speaks of this value."""
+    meant = t.not_(_excused(data, value))
+    if data.low is not None and data.high is not None:
+        meant = t.and_(meant, t.le(data.low, value), t.lt(value, data.high))
+    return meant
+
+
+def _range(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """low <= a[i] < high, or a[i] is excused."""
+    assert data.low is not None
+    assert data.high is not None
+    for v in array.values:
+        value = array.read(v)
+        bounds = t.and_(t.le(data.low, value), t.lt(value, data.high))
+        yield t.implies(array.inside(v), t.or_(bounds, _excused(data, value)))
+
+
+def _injective(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """a[i] = a[j]  ->  i = j."""
+    for v, w, inside in array.pairs() if array.injective else ():
+        same = t.and_(*(t.eq(i, j) for i, j in zip(v.args, w.args, strict=True)))
+        yield t.implies(t.and_(inside, t.eq(v, w), _meant(data, array.read(v))), same)
+
+
+def _permutation(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """0 <= a[i] < size, and injective."""
+    for v in array.values:
+        yield t.implies(array.inside(v), t.and_(t.le(t.ZERO, array.read(v)), t.lt(array.read(v), array.size)))
+    yield from _injective(data, array)
+
+
+def _nondecreasing(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """i <= j  ->  a[..., i] <= a[..., j]."""
+    for v, w, inside in array.pairs():
+        row = t.and_(inside, *(t.eq(i, j) for i, j in zip(v.args[:-1], w.args[:-1], strict=True)))
+        for first, second in ((v, w), (w, v)):
+            rising = t.le(array.read(first), array.read(second))
+            yield t.implies(t.and_(row, t.le(first.args[-1], second.args[-1])), rising)
+
+
+def _multiples(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """a[i] % n = 0."""
+    assert data.amount is not None
+    for v in array.values:
+        yield t.implies(array.inside(v), t.eq(t.floormod(array.read(v), data.amount), t.ZERO))
+
+
+def _shares(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """0 <= a[i] <= n;  i != j  ->  a[i] + a[j] <= n;  a[0] + a[1] + ... <= n, also with another a[i]."""
+    assert data.amount is not None
+    for v in array.values:
+        value = array.read(v)
+        yield t.implies(array.inside(v), t.and_(t.le(t.ZERO, value), t.le(value, data.amount)))
+    if not array.injective:
+        return
+    for v, w, inside in array.pairs():
+        differ = t.or_(*(t.ne(i, j) for i, j in zip(v.args, w.args, strict=True)))
+        yield t.implies(t.and_(inside, differ), t.le(t.add(array.read(v), array.read(w)), data.amount))
+    fixed = [v for v in array.values if all(i.kind is Kind.CONST for i in v.args)]
+    if len(fixed) < 2:
+        return
+    together, known = t.add(*map(array.read, fixed)), t.and_(*map(array.inside, fixed))
+    yield t.implies(known, t.le(together, data.amount))
+    for v in array.values:
+        if v not in fixed:
+            other = t.and_(array.inside(v), *(t.or_(*map(t.ne, v.args, w.args)) for w in fixed))
+            yield t.implies(t.and_(known, other), t.le(t.add(together, array.read(v)), data.amount))
+
+
+def _disjoint_rows(data: DataTerm, array: _Loaded) -> Iterator[Term]:
+    """a[i, j] = a[k, l]  ->  i = k."""
+    for v, w, inside in array.pairs() if array.injective else ():
+        yield t.implies(t.and_(inside, t.eq(v, w), _meant(data, array.read(v))), t.eq(v.args[0], w.args[0]))
+
+
+def _segments(data: DataTerm, starts: _Loaded, lengths: _Loaded) -> Iterator[Term]:
+    """0 <= n[i]; where it is not 0, with e(i) = a[i] + n[i]:  low <= a[i], e(i) <= high;  i != j -> e(i) <= a[j] or
+    e(j) <= a[i]."""
+    for length in lengths.values:
+        yield t.implies(lengths.inside(length), t.le(t.ZERO, lengths.read(length)))
+    functions = dict.fromkeys(v.function for v in lengths.values)
+    if not (starts.injective and lengths.injective) or len(functions) != 1:
+        return
+    (function,) = functions
+    segments = [_Segment.of(v, starts, lengths, function) for v in starts.values]
+    for one in segments:
+        if data.low is not None and data.high is not None:
+            yield t.implies(one.real, t.and_(t.le(data.low, one.start), t.le(one.end, data.high)))
+    for one, other in combinations(segments, 2):
+        apart = t.or_(t.le(one.end, other.start), t.le(other.end, one.start))
+        yield t.implies(t.and_(one.real, other.real, t.ne(one.number, other.number)), apart)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """``real``: there is such a segment and it is not empty."""
+
+    number: Term
+    start: Term
+    end: Term
+    real: Term
+
+    @classmethod
+    def of(cls, first: Term, starts: _Loaded, lengths: _Loaded, function: Function) -> _Segment:
+        (number,) = first.args
+        length = t.apply(function, number)
+        start, count = starts.read(first), lengths.read(length)
+        real = t.and_(starts.inside(first), lengths.inside(length), t.lt(t.ZERO, count))
+        return cls(number, start, t.add(start, count), real)
+
+
+_INSTANCES: Final[Mapping[str, Callable[..., Iterator[Term]]]] = {
+    "range": _range,
+    "injective": _injective,
+    "permutation": _permutation,
+    "nondecreasing": _nondecreasing,
+    "multiples": _multiples,
+    "shares": _shares,
+    "disjoint_rows": _disjoint_rows,
+    "segments": _segments,
+}
+
+
+# ---------------------------------------------------------------------------------------- contents to try
 def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1) -> Iterator[Term]:
     """``a[i] = spacing * i``, counted in row-major order: contents that are injective and sorted at once.
 
@@ -87,7 +266,8 @@ def computed_addresses(
 ) -> bool:
     """Whether an address depends on values that the block computes from data.
 
-    When loops end does not count, nor do ``known`` functions; ``loop_values`` are what they are made of.
+    When loops end does not count, nor what a load gives outside its array, nor do ``known`` functions; ``loop_values``
+    are what they are made of.
     """
     by_function = {value.function: value for value in loop_values}
     left, seen = list(terms), set()
@@ -101,6 +281,7 @@ def computed_addresses(
                 elif (
                     leaf.function.scope is not Scope.LAUNCH
                     and not leaf.function.name.startswith(_OF_LOOPS)
+                    and not leaf.function.name.endswith(_OUTSIDE)
                     and leaf.function.name not in known
                 ):
                     return True
@@ -110,13 +291,5 @@ def computed_addresses(
 _OF_LOOPS = ("trips", "last", "overflow")
 """Functions that say when loops end."""
 
-
-def _reading(dtype: str) -> Callable[[Term], Term]:
-    """An element as its type reads it; terms are the signed reading."""
-    if dtype.startswith("u"):
-        return partial(t.unsigned, INT_BITS[dtype])
-    return lambda value: value
-
-
-def _inside(value: Term, origin: Origin) -> Term:
-    return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(value.args, origin.shape, strict=True)))
+_OUTSIDE = ".outside"
+"""What a load gives where the array has no element; the replay knows."""

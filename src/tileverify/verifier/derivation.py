@@ -18,7 +18,7 @@ from .arithmetic import expand
 from .contract import Contract, build_contract
 from .data import data_facts
 from .obligations import Obligation, every_obligation
-from .prepare import Preparer, launch_facts, stable_origins
+from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import Simplified, simplify
 from .smt import Answer, Decides, Merge, Proof, Result, as_merged
@@ -78,14 +78,14 @@ class _Walk:
         self.sites = []
         for site in summary.sites:
             # A preparer for each, so that every wrap is asked about wherever it matters.
-            self.sites.append(Preparer(contract, ledger, loop_values=summary.loop_values).site(site))
+            self.sites.append(Preparer(summary, contract, ledger).site(site))
             self.wraps[site.number] = ledger.taken()
         self.promises = []
         self.wraps_of_promises: list[tuple[Promise, tuple[int, ...]]] = []
         for item in summary.promises:
-            self.promises.append(Preparer(contract, ledger, loop_values=summary.loop_values).promise(item))
+            self.promises.append(Preparer(summary, contract, ledger).promise(item))
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
-        self.origins = stable_origins(summary, Preparer(contract, ledger))
+        self.origins = Preparer(summary, contract, ledger).origins
 
     def steps(self) -> Iterator[Step]:
         protocols = Protocols(self.sites, self.contract, self.ledger)

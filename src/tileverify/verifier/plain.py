@@ -26,14 +26,17 @@ Implies = Callable[[Sequence[Term], Term], bool]
 """Whether the facts and these conditions imply another one; False means "not seen"."""
 
 
-def plain(condition: Term, implies: Implies) -> Term:
-    """``condition``, or what is equal to it wherever the facts behind ``implies`` hold."""
+def plain(condition: Term, implies: Implies, *, multiply: bool = True) -> Term:
+    """``condition``, or what is equal to it wherever the facts behind ``implies`` hold.
+
+    ``multiply``: quotients become products, which read better; proofs from them are harder.
+    """
     if sum(1 for _ in t.postorder(condition)) > MOST_TERMS:
         return condition
     spread = _spread(condition)
     if sum(1 for part in t.postorder(spread) if part.kind in _COMPARISONS) > MOST_PARTS:
         return spread
-    return _pruned(_multiplied(spread, implies), (), implies)
+    return _pruned(_multiplied(spread, implies) if multiply else spread, (), implies)
 
 
 _COMPARISONS = (Kind.LT, Kind.LE, Kind.EQ)
@@ -75,11 +78,21 @@ def _compared(condition: Term) -> Term:
         join = _SPREAD.get((place, side.kind))
         if join is not None:
             return join(*(_spread(_with(condition, place, arg)) for arg in side.args))
+        if side.kind is Kind.WRAP and (cases := _signed_reading(side)) is not None:
+            return _spread(_with(condition, place, cases))
         if side.kind is Kind.ITE:
             # The unsigned reading of a scalar: intervals decide most of its sides.
             c, a, b = side.args
             return _spread(t.ite(c, _with(condition, place, a), _with(condition, place, b)))
     return _reduced(condition)
+
+
+def _signed_reading(wrapped: Term) -> Term | None:
+    """The wrap of what an unsigned scalar holds, as two cases."""
+    inner, bits = wrapped.args[0], wrapped.payload
+    if inner.low is None or inner.high is None or inner.low < 0 or inner.high >= 1 << bits:
+        return None
+    return t.ite(t.lt(inner, t.const(1 << bits - 1)), inner, t.sub(inner, t.const(1 << bits)))
 
 
 def _with(comparison: Term, place: int, side: Term) -> Term:

@@ -2,6 +2,7 @@
 
     wrap_N(x) may be read as x under a guard g   iff   facts and g  imply  -2**(N-1) <= x < 2**(N-1)
 
+where the facts on index data count as well, for the values that x and g mention.
 Reading it so turns a question ``g and rest`` into one that every solution of the first also solves, so nothing
 broken is lost.  A wrap that is not discharged stays, exact.
 """
@@ -18,6 +19,7 @@ from ..frontend.symbolic.summary import (
     BID,
     GRID,
     AccessSummary,
+    Footprint,
     LoopValue,
     Origin,
     OriginKind,
@@ -29,6 +31,7 @@ from ..frontend.symbolic.summary import (
 from ..frontend.symbolic.terms import Function, Kind, Term
 from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
+from .data import Informed, data_facts
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
 from .meeting import Prepared, place_terms
@@ -37,25 +40,30 @@ from .smt import Answer, Decides
 
 @dataclass
 class Preparer:
-    """Applies one contract to the sites and promises of one summary.
+    """Applies one contract to the sites and promises of ``summary``.
 
-    ``keep_wraps`` leaves all wraps as they are and asks nothing; ``loop_values`` are those of the summary.
+    ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
+    of the contract.  ``informed``: the decider, with the facts on index data that a question needs.
     ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
     changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
 
+    summary: AccessSummary
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
-    loop_values: Sequence[LoopValue] = ()
     narrow: Callable[[Term, Term, Term], bool] | None = None
+    origins: Mapping[str, Origin] = field(init=False)
+    informed: Decides = field(init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
     _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
-        self._loop_values = {value.function: self._loop_value(value) for value in self.loop_values}
+        self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
+        self.informed = Informed(self.decider, self.contract, self.origins)
+        self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def term(self, term: Term) -> Term:
@@ -71,6 +79,9 @@ class Preparer:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
         guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
+        if (plain := self._with_plain_address(site.footprint, guard)) != site.footprint:
+            site = replace(site, footprint=plain)
+            located = place(site)
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
         mapped = _map_place(located, lambda x: fit(self.term(x)))
@@ -87,6 +98,23 @@ class Preparer:
                 loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
             )
         return Prepared(site, guard, mapped, waits)
+
+    def _with_plain_address(self, footprint: Footprint, guard: Term) -> Footprint:
+        """The footprint without the wraps in its address that fit: strides must show as factors to be recognised."""
+
+        def plain(address: Term) -> Term:
+            return t.transform(address, drop) if self._has_wrap(address) and not self.keep_wraps else address
+
+        def drop(sub: Term) -> Term | None:
+            if sub.kind is not Kind.WRAP:
+                return None
+            value, inner = self.term(sub), sub.args[0]
+            fits = value is self.term(inner) if value.kind is not Kind.WRAP else self._fit_under(value, guard)
+            return inner if fits else None
+
+        if isinstance(footprint, ViewFootprint):
+            return replace(footprint, base=plain(footprint.base))
+        return replace(footprint, offset=plain(footprint.offset))
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
@@ -115,7 +143,7 @@ class Preparer:
 
     def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
         if functions not in self._invariants:
-            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.decider)
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.informed)
         return self._invariants[functions]
 
     def _loop_value(self, value: LoopValue) -> LoopValue:
@@ -124,52 +152,59 @@ class Preparer:
 
     # ------------------------------------------------------------------------------------------ wraps
     def _under(self, guard: Term) -> Callable[[Term], Term]:
-        return lambda term: self._discharge(term, (t.TRUE, guard))
+        return lambda term: self._discharge(term, guard)
 
     def _discharge_guard(self, guard: Term) -> Term:
-        """A guard may be discharged under itself, because it is only ever asserted, never denied."""
-        return self._discharge(guard, (t.TRUE, guard))
+        """A guard may be discharged under itself, because it is only ever asserted, never denied.
 
-    def _discharge(self, term: Term, guards: tuple[Term, ...]) -> Term:
-        """Drop the wraps and unsigned readings of ``term`` that change nothing under one of ``guards``, innermost
-        first."""
+        That the numbers fit, which it said by way of their readings, is then said as it is.
+        """
+        said: list[Term] = []
+        return t.and_(self._discharge(guard, guard, said), *said)
+
+    def _discharge(self, term: Term, guard: Term, said: list[Term] | None = None) -> Term:
+        """Drop the wraps of ``term`` that fit under ``guard``, innermost first, and unsigned readings likewise.
+
+        ``said`` takes what the guard was needed for.
+        """
         if self.keep_wraps or not self._has_wrap(term):
             return term
 
         def drop(sub: Term) -> Term | None:
-            reading = _reading(sub)
-            return reading[0] if reading is not None and self._fit(sub, reading, guards) else None
+            reading = (0, sub.args[0]) if sub.kind is Kind.WRAP else unsigned_reading(sub)
+            if reading is None or not self._fit_under(sub, guard):
+                return None
+            if said is not None and not self._fit(sub, t.TRUE):
+                said.append(t.not_(_outside(sub)))
+            return reading[1]
 
         return t.transform(term, drop)
 
+    def _fit_under(self, wrapped: Term, guard: Term) -> bool:
+        """Whether the value fits, always or where ``guard`` holds, or is made to."""
+        if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
+            return True
+        if self.narrow is None or wrapped.kind is not Kind.WRAP:
+            return False
+        question = (_outside(wrapped), guard)
+        known = data_facts(question, self.contract, self.origins)
+        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(_outside(wrapped), *known), guard)
+        return self._fits[wrapped, guard]
+
     def _has_wrap(self, term: Term) -> bool:
+        """A wrap, or an unsigned reading."""
         found = self._wrapped
         for sub in t.postorder(term, found):
-            found[sub] = any(found[arg] for arg in sub.args) or _reading(sub) is not None
+            wrap = sub.kind is Kind.WRAP or unsigned_reading(sub) is not None
+            found[sub] = wrap or any(found[arg] for arg in sub.args)
         return found[term]
 
-    def _fit(self, wrapped: Term, reading: tuple[Term, int, int], guards: tuple[Term, ...]) -> bool:
-        inner, low, high = reading
-        outside = t.or_(t.lt(inner, t.const(low)), t.lt(t.const(high), inner))
-        for guard in dict.fromkeys(guards):
-            key = (wrapped, guard)
-            if key not in self._fits:
-                self._fits[key] = self.decider.decide([outside, guard]).answer is Answer.UNSATISFIABLE
-            if self._fits[key]:
-                return True
-        if self.narrow is not None and wrapped.kind is Kind.WRAP and self.narrow(wrapped, outside, guards[-1]):
-            self._fits[wrapped, guards[-1]] = True
-            return True
-        return False
-
-
-def _reading(term: Term) -> tuple[Term, int, int] | None:
-    """What ``term`` reads as a machine integer, and the least and largest value that it reads as it is."""
-    if term.kind is Kind.WRAP:
-        half = 1 << (term.payload - 1)
-        return term.args[0], -half, half - 1
-    unsigned = unsigned_reading(term)
-    return None if unsigned is None else (unsigned[1], 0, (1 << unsigned[0]) - 1)
+    def _fit(self, wrapped: Term, guard: Term) -> bool:
+        key = (wrapped, guard)
+        if key not in self._fits:
+            result = self.informed.decide([_outside(wrapped), guard])
+            self._fits[key] = result.answer is Answer.UNSATISFIABLE
+        return self._fits[key]
 
 
 def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
@@ -208,6 +243,18 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
+
+
+def _outside(read: Term) -> Term:
+    """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
+    if read.kind is Kind.WRAP:
+        (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1
+    else:
+        reading = unsigned_reading(read)
+        assert reading is not None
+        (bits, inner), low = reading, 0
+        high = 1 << bits
+    return t.or_(t.lt(inner, t.const(low)), t.le(t.const(high), inner))
 
 
 def _map_footprint(
@@ -249,7 +296,3 @@ def map_origin(origin: Origin, f: Callable[[Term], Term]) -> Origin:
         extent=None if origin.extent is None else f(origin.extent),
         index=None if origin.index is None else f(origin.index),
     )
-
-
-def stable_origins(summary: AccessSummary, preparer: Preparer) -> Mapping[str, Origin]:
-    return {name: map_origin(origin, preparer.term) for name, origin in summary.origins.items()}

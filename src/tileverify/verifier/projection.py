@@ -185,8 +185,13 @@ def tightened(row: Term) -> Term:
 
 
 def at_most_zero(row: Term) -> Term:
-    """``row <= 0`` as people write it: nothing negative on either side, a constant on the right where it can be."""
+    """``row <= 0`` as people write it: nothing negative on either side, a constant on the right where it can be.
+
+    A large constant, the bound of an integer type, stands alone.
+    """
     constant, parts = t.linear_parts(row)
+    if abs(constant) >= LARGEST_RANGE:
+        return t.le(t.from_linear(0, {summand: c for c, summand in parts}), t.const(-constant))
     left = {summand: c for c, summand in parts if c > 0}
     right = {summand: -c for c, summand in parts if c < 0}
     on_left = constant if not left or (right and constant > 0) else 0

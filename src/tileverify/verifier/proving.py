@@ -7,22 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import LaunchSpec, Number
+from ..frontend.sources.expressions import constant_value
+from ..frontend.sources.launch import LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
-from .clause_search import Asks
-from .clauses import (
-    Clause,
-    fixed,
-)
+from .clause_search import Closes
+from .clauses import Clause, fixed, spoken
 from .contract import Contract
 from .data import data_facts
 from .determinism import deterministic
 from .implied import without_implied
 from .obligations import Obligation, every_obligation
-from .prepare import Preparer, launch_facts, stable_origins
+from .plain import plain
+from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import simplify
 from .smt import Answer, Decider, Limits, Session
@@ -31,8 +30,8 @@ from .widening import free_text
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For the search of clauses: what does not help soon is not the natural one."""
 
-IMPLIED_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=4, total=60_000)
-"""For dropping clauses that follow from others: what does not show soon is printed."""
+WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
+"""For the wording of clauses: whether a part, or one of them, follows from the rest."""
 
 SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
@@ -41,11 +40,12 @@ SEARCH_TOTAL = 5_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ class Proving:
         self._cache.clear()
 
     def _prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = preparer or Preparer(self.contract, self._decider, loop_values=self.summary.loop_values)
+        preparer = preparer or Preparer(self.summary, self.contract, self._decider)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
-        self._origins = stable_origins(self.summary, preparer)
+        self._origins = preparer.origins
         self._protocols = Protocols(self._sites, self.contract, self._decider)
 
     def _obligations(self) -> Iterator[Obligation]:
@@ -150,21 +150,35 @@ class Proving:
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
     @contextmanager
-    def _question(self, opened: Open) -> Iterator[Asks]:
+    def _question(self, opened: Open) -> Iterator[Closes]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
         twins = opened.obligation.twins
 
-        def asks(clauses: Sequence[Term]) -> Answer:
-            return self._decider.decide([*opened.conditions, *clauses], twins=twins, limits=CLAUSE_LIMITS).answer
+        def closes(clauses: Sequence[Term]) -> bool:
+            question = [*opened.conditions, *clauses]
+            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
 
         if twins:  # which of them are equal depends on the clauses
-            yield asks
+            yield closes
             return
         selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
         try:
-            yield selection.asks
+            yield selection.closes
         finally:
             selection.close()
+
+    def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
+        """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
+        cannot be said."""
+        for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
+            clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
+            if all(clauses) and (wording is chosen or closes(wording)):
+                return [clause for each in clauses for clause in each]
+        return []
+
+    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
+        found = self._finder.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
+        return found.answer is Answer.UNSATISFIABLE
 
     def _exhausted(self) -> bool:
         return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
@@ -177,7 +191,7 @@ class Proving:
     def _drop_implied(self, own: Mapping[Term, int]) -> None:
         """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
-        alone = Decider(facts, IMPLIED_LIMITS, self._decider.deadline, session=self.session)
+        alone = Decider(facts, WORDING_LIMITS, self._decider.deadline, session=self.session)
         self.clauses = without_implied(self.clauses, facts, alone, own)
 
     def _aside(self, session: Session) -> Decider:
@@ -209,7 +223,7 @@ class Proving:
         if not self.contract.literal_sizes or not self.contract.arrays:
             return "any"
         grid = self.launch.grid
-        return "launch" if grid is not None and all(isinstance(g, Number) for g in grid) else "sizes"
+        return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"
 
 
 def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:

@@ -8,37 +8,31 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import GRID, AccessSummary
+from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
-from .clause_search import search
-from .clauses import Clause, launch_clause, spoken
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, ordinary_data
-from .implied import related
+from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
 from .loop_exits import left_behind
 from .meeting import place_terms
-from .narrowing import offers
-from .obligations import Obligation, reached, within_index_spaces
-from .plain import plain
-from .prepare import contract_values, launch_facts
+from .narrow_proof import NarrowProof
+from .obligations import Obligation, within_index_spaces
+from .prepare import launch_facts
 from .protocols import watched
-from .proving import CLAUSE_LIMITS, Open, Outcome, Proving, VerifyOptions
+from .proving import Open, Outcome, VerifyOptions
 from .smt import Answer, Session
 from .wide_proof import WIDE_LIMITS, WideProof
 from .widening import levels
-from .witness import Found, Search, describe
+from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
-
-_RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
 
 MAX_FINDINGS = 4
 """After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
@@ -56,7 +50,8 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started, session = options or VerifyOptions(), time.monotonic(), Session()
+    options, started = options or VerifyOptions(), time.monotonic()
+    session = Session(options.seed)
     contract = build_contract(launch)
     outcome = _Verification(summary, launch, contract, options, session, _started=started, confirm=confirm).run()
     if outcome.verdict is not Verdict.PROVED:
@@ -71,11 +66,10 @@ def verify(
 
 
 @dataclass
-class _Verification(Proving):
+class _Verification(NarrowProof):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
-    _several: tuple[Term, ...] | None = None
 
     def run(self) -> Outcome:
         self._assume(launch_facts(self.contract))
@@ -105,90 +99,11 @@ class _Verification(Proving):
                 left.append(opened)
         return left
 
-    # ----------------------------------------------------------------------------------------- clauses
-    def _narrow(self, left: list[Open]) -> list[Open]:
-        """What is open although clauses about launch-known quantities were looked for that close it.
-
-        Sound because each obligation is proved again under the clauses that are adopted.
-        """
-        self._finder = self._aside(self.session)
-        still: list[tuple[Open, int]] = []
-        for opened in left:
-            if self._narrowed(opened):
-                self.proved.add(opened.obligation.code)
-            else:
-                still.append((opened, len(self.clauses)))
-        # A clause that came later may close what came before.
-        again = [(opened, self._reconsidered(opened, self.clauses[seen:])) for opened, seen in still]
-        self.proved |= {opened.obligation.code for opened, reopened in again if reopened is None}
-        if self.clauses:
-            self._drop_implied({})
-        return [reopened for _, reopened in again if reopened is not None]
-
-    def _reconsidered(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
-        """What is open, decided again if one of ``clauses``, adopted since, may have to do with it."""
-        return self._decide_one(opened.obligation) if related(clauses, opened.conditions, self._facts) else opened
-
-    def _narrowed(self, opened: Open) -> bool:
-        obligation = opened.obligation
-        if obligation.blocked is not None:
-            return False
-        if self._reconsidered(opened, self.clauses) is None:
-            return True
-        work = [*reached(obligation, self._by_number, self.contract), *self._two_blocks()]
-        chosen = self._own_clause(opened)
-        if not chosen:
-            groups = offers(obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts())
-            with self._question(opened) as asks:
-                chosen = search(
-                    groups,
-                    admitted=lambda offered, group: self._admitted(work, offered, group),
-                    asks=asks,
-                    accepted=lambda chosen: all(any(spoken(plain(term, self._implies))) for term in chosen),
-                    stop=self._exhausted,
-                )
-        self._adopt(clause for term in chosen for clause in spoken(plain(term, self._implies)))
-        return bool(chosen) and self._decide_one(obligation) is None
-
-    def _own_clause(self, opened: Open) -> list[Term]:
-        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        clauses = launch_clause(opened.obligation, opened.conditions)
-        return [clause.condition for clause in clauses if self._possible([clause.condition, *self._two_blocks()])]
-
-    def _admitted(self, work: Sequence[Term], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
-        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its ``work``: all
-        together, or else each that can."""
-        if not group or self._possible([*work, *offered, *group]):
-            return list(group)
-        kept: list[Term] = []
-        for term in group if len(group) > 1 else ():
-            if self._possible([*work, *offered, *kept, term]):
-                kept.append(term)
-        return kept
-
-    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        found = self._finder.decide([*given, t.not_(conclusion)], limits=CLAUSE_LIMITS)
-        return found.answer is Answer.UNSATISFIABLE
-
-    def _possible(self, conditions: Sequence[Term]) -> bool:
-        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
-
-    def _two_blocks(self) -> tuple[Term, ...]:
-        """More than one block: a contract that excludes every such launch would be vacuous.
-
-        Nothing where the user's own contract has no such launch.
-        """
-        if self._several is None:
-            values = contract_values(self.contract)
-            two = t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID))
-            self._several = (two,) if self._possible([two]) else ()
-        return self._several
-
     # ---------------------------------------------------------------------------------------- findings
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self._aside(Session())
+        self._modeller = self._aside(Session(self.options.seed))
         confirmed: dict[object, tuple[Obligation, Found]] = {}
         reasons: dict[object, Finding] = {}
         shown: set[object] = set()
@@ -237,11 +152,13 @@ class _Verification(Proving):
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
+        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         data = tuple(ordinary_data(opened.conditions, self._origins))
-        race = opened.obligation.code in _RACES
+        race = opened.obligation.code in RACES
+        varied: Iterable[str] = ()
         if data and not (race and self._decidable_with_far_data(opened)):
-            return None
+            data, varied = (), loaded_values(opened.conditions)
         if race and computed_addresses(
             self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
         ):
@@ -249,8 +166,9 @@ class _Verification(Proving):
         sound = within_index_spaces(opened.obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins, self._modeller
-        )
+            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            self._modeller, frozenset(varied),
+        )  # fmt: skip
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found

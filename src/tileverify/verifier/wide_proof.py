@@ -45,14 +45,15 @@ class WideProof(Proving):
             return None
         self.holds_for = level.holds_for
         self._assume(launch_facts(self.contract))
+        self._finder = self._aside(self.session)
         level = level.aligned(self.summary.origins.values())
         if not self.options.deny_requires:
             self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
         self._prepare(
             Preparer(
+                self.summary,
                 self.contract,
                 Limited(self._decider, FIT_LIMITS),
-                loop_values=self.summary.loop_values,
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
@@ -73,7 +74,7 @@ class WideProof(Proving):
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.contract, self._decider, keep_wraps=True)
+        plain = Preparer(self.summary, self.contract, self._decider, keep_wraps=True)
         sites = [plain.site(site) for site in self.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.summary.promises]
         for each in asked:
@@ -91,16 +92,17 @@ class WideProof(Proving):
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        with self._question(opened) as asks:
+        with self._question(opened) as closes:
             chosen = search(
                 [own, *mined(level, self._lane_counts(), opened.conditions)],
                 admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
-                asks=asks,
+                closes=closes,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
                 weaker=lambda clause: weaker(clause, self._lane_counts()),
             )
-        self._adopt(clause for term in chosen for clause in spoken(term))
+            found = self._worded(chosen, closes, multiply=False)
+        self._adopt(found)
         return bool(chosen) and self._decide_one(opened.obligation) is None
 
     def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:

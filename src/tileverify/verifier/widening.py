@@ -33,7 +33,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import address_of
 from ..frontend.symbolic.summary import GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .contract import INDEX_MAX, INT_BITS, scalar_variable
+from .contract import INDEX_MAX, INT_BITS, scalar_variable, unsigned_variable
 from .evaluate import evaluate as value_of
 from .mining import bounds, constants, denied, fitting, mentioned, ratios
 
@@ -85,8 +85,11 @@ class _Freed:
                 return self._array(argument)
             case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None and dtype in INT_BITS:
                 number = constant_value(value)
+                bits = INT_BITS[dtype]
+                if number is not None and dtype[0] == "u":
+                    self.own[unsigned_variable(name, bits)] = number
+                    return replace(argument, value=None)
                 if number is not None:
-                    bits = INT_BITS[dtype]
                     signed = bool(number) if bits == 1 else (number + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
                     self.own[scalar_variable(name, dtype)] = signed
                     return replace(argument, value=None)

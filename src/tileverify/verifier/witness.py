@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 
@@ -12,9 +12,9 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from ..results import Witness
-from .claim import Claim, ConcreteLaunch, Confirm, Confirmation, claim_to_json
-from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch
-from .contract import Contract
+from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, claim_to_json
+from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
+from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
@@ -23,6 +23,7 @@ from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
+from .witness_data import FEWEST, other_contents, possible, room, segments_keep
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -30,6 +31,11 @@ SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 GRID_BOUNDS = (4, 8, 64, 1024, 2**14, 2**17, 2**24, None)
 
 MAX_REPLAYS = 3
+
+RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
+
+MOST_SHOWN = 64
+"""Elements of an index array that are shown to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,9 @@ class Found:
 class Search:
     """Looks for a small launch that breaks ``obligation`` and that the replay confirms.
 
-    ``candidate`` says afterwards whether the solver gave any model at all.
+    ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
+    contract's facts, which have to bound them where the fault is no race.  ``candidate`` says afterwards whether the
+    solver gave any model at all.
     """
 
     obligation: Obligation
@@ -77,6 +85,7 @@ class Search:
     launch: LaunchSpec
     origins: Mapping[str, Origin]
     decider: Decider
+    varied: frozenset[str] = frozenset()
     candidate: bool = False
     _words: tuple[Term, ...] = field(init=False)
 
@@ -88,10 +97,23 @@ class Search:
         return None if found is None else self._minimised(found, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
+        return next(filter(None, (self._first_in(room, confirm) for room in self._rooms())), None)
+
+    def _rooms(self) -> list[tuple[Term, ...]]:
+        """What is asked of the contents of arrays, in turn.
+
+        Values that cannot keep a distance make races of their own; bounds are hurt most where every value is taken.
+        """
+        if not self.varied:
+            return [tuple(self._possible())]
+        tight = (False,) if self.obligation.code in RACES else (True, False)
+        return [tuple(self._room(tight=each)) for each in tight]
+
+    def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
         attempts = 0
         asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
-            limited = [*self.conditions, *self._small(size_bound, grid_bound)]
+            limited = [*self.conditions, *room, *self._small(size_bound, grid_bound)]
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
@@ -119,6 +141,24 @@ class Search:
                 if term.kind is not Kind.CONST:
                     yield t.le(term, t.const(grid_bound))
 
+    def _possible(self) -> Iterator[Term]:
+        """There are contents that keep the contract's facts."""
+        values = contract_values(self.contract)
+        for name in sorted({data.fact.array for data in self.contract.data}):
+            yield from (t.substitute(term, values) for term in possible(*self._facts_of(name)))
+
+    def _room(self, *, tight: bool) -> Iterator[Term]:
+        """The contents of ``varied`` arrays may vary."""
+        yield from self._possible()
+        values = contract_values(self.contract)
+        for name in sorted(self.varied):
+            yield from (t.substitute(term, values) for term in room(*self._facts_of(name), tight=tight))
+
+    def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
+        """The sizes of an array, and what the contract says of its contents."""
+        shape, _ = array_layout(self.contract.arrays[name])
+        return shape, [data for data in self.contract.data if data.fact.array == name]
+
     def _confirmed(self, model: Model, confirm: Confirm) -> Found | None:
         """The witness of a model, if it has a launch and the replay sees the fault there."""
         for variable, equal in reversed(list(self.eliminated.items())):
@@ -129,7 +169,32 @@ class Search:
             return None
         claim = concrete_claim(self.obligation, model)
         confirmation = confirm(launch, claim)
-        return None if confirmation is None else Found(launch, claim, confirmation, model)
+        if confirmation is None:
+            return None
+        steps = confirmation.steps
+        for other in self._with_other_contents(launch, model):
+            again = None if other is None else confirm(other, claim)
+            if again is None:
+                return None
+            steps += again.steps
+        return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _with_other_contents(self, launch: ConcreteLaunch, model: Model) -> Iterator[ConcreteLaunch | None]:
+        """The launch with other contents in all ``varied`` arrays; ``None`` if one of them cannot have any."""
+        facts = numbered_facts(Numbers(model), self.contract)
+        bounded = self.obligation.code not in RACES
+        choices: dict[str, list[ConcreteArray]] = {}
+        for name in sorted(self.varied):
+            array = launch.arrays[name]
+            alone = all(other.allocation != array.allocation for each, other in launch.arrays.items() if each != name)
+            own = [fact for fact in facts if fact.array == name]
+            choices[name] = other_contents(array, own, bounded=bounded) if alone else []
+        turns = max(map(len, choices.values()), default=0)
+        other = [{name: of[turn % len(of)] for name, of in choices.items() if of} for turn in range(turns)]
+        kept = [arrays for one in other if segments_keep(arrays := {**launch.arrays, **one}, facts)]
+        if self.varied and (not all(choices.values()) or len(kept) < FEWEST):
+            yield None
+        yield from (replace(launch, arrays=arrays) for arrays in kept)
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
@@ -202,11 +267,7 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         if contract.arrays[name].strides is not None
         for d, stride in enumerate(array.strides)
     }
-    data = {
-        name: tuple(v for _, v in sorted(array.contents.items()))
-        for name, array in found.launch.arrays.items()
-        if array.contents
-    }
+    data = {name: contents for name, array in found.launch.arrays.items() if (contents := _shown(name, array, found))}
     return Witness(
         sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT}
         | dict(_listed_sizes(found))
@@ -224,6 +285,14 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         elements=found.confirmation.elements,
         values=found.confirmation.values(),
     )
+
+
+def _shown(name: str, array: ConcreteArray, found: Found) -> tuple[int, ...]:
+    """The contents of a small array; of a large one those elements that the question is about."""
+    contents = array.contents
+    if len(contents) > MOST_SHOWN:
+        contents = mentioned(found.model, name, array.shape, array.strides)
+    return tuple(value for _, value in sorted(contents.items()))
 
 
 def _listed_sizes(found: Found) -> Iterator[tuple[str, int]]:

@@ -281,7 +281,7 @@ SPEC = '[[launch]]\nkernel = "k"\n'
         # -- requires
         (SPEC + 'requires = "M >= 1"\n' + ARGS, "requires: must be a list of strings"),
         (SPEC + 'requires = ["M >= 1", "Q >= 1"]\n' + ARGS, "requires[1]: unknown name 'Q'"),
-        (SPEC + 'requires = ["M"]\n' + ARGS, "requires[0]: 'M' at column 1: a fact is a condition"),
+        (SPEC + 'requires = ["M"]\n' + ARGS, "requires[0]: 'M' is a number; a fact is a condition such as"),
         (SPEC + 'requires = ["tm == 64"]\n' + ARGS, "requires[0]: 'tm == 64' never holds"),
         (SPEC + 'requires = ["a == 3"]\n' + ARGS, "requires[0]: 'a' is an array, not an integer"),
         (SPEC + 'requires = ["z.shape[0] == 3"]\n' + ARGS, "'z' is not an array argument of this launch"),

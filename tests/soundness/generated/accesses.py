@@ -25,6 +25,7 @@ from .ordering import TOKEN, Ordering
 
 ATOMIC_TYPES = ("i32", "i64", "f32")
 ONE_F32 = 0x3F800000
+INDEX_ARRAYS = ("idx", "cnt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,12 @@ class Accesses:
 
     # ------------------------------------------------------------------------------------------- any access
     def load(self, buffer: Buffer) -> None:
-        """Loads; numbers from the index array may become indices."""
-        if buffer.name == "idx" and self.draws.chance(60):
+        """Loads; numbers from index arrays may become indices."""
+        if buffer.name in INDEX_ARRAYS and self.draws.chance(60):
             self._keep(self._number_at(buffer))
             return
         found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
-        if found is not None and buffer.name == "idx":
+        if found is not None and buffer.name in INDEX_ARRAYS:
             self._keep(found)
 
     def store(self, buffer: Buffer) -> None:
@@ -87,13 +88,41 @@ class Accesses:
         else:
             self._view(buffer, "atomic")
 
-    def _number_at(self, buffer: Buffer) -> Value:
-        """One number of the index array, at the remainder of some index, or the first one."""
+    def segment(self, starts: Buffer, lengths: Buffer | None, target: Buffer) -> None:
+        """Store where a segment lies that the index arrays give: from a start on, up to a length or the next start."""
+        draws, a, f = self.draws, self.arithmetic, self.f
+        number = a.convert(self.indices.part(I32), I64)
+        start = a.convert(self._number_at(starts, number), I64)
+        if lengths is None:
+            end = a.convert(self._number_at(starts, a.add(number, a.constant(number.type, 1))), I64)
+        else:
+            end = a.add(start, a.convert(self._number_at(lengths, number), I64))
+        if draws.slip(25):
+            end = a.changed(end)
+        shape = (self.tile,)
+        lanes = a.add(a.spread(start, shape), a.lanes(I64, self.tile))
+        if draws.chance(30):
+            lanes = a.add(lanes, a.spread(a.multiply(a.constant(number.type, self.tile), self._counter()), shape))
+        conditions = [a.compare(lanes, "less_than_or_equal" if draws.slip(8) else "less_than", a.spread(end, shape))]
+        place = self._guard(lanes, target.sizes[0], conditions)
+        place = a.multiply(place, a.spread(a.fit(target.strides[0], tile(I64)), shape))
+        pointers = f.op("offset", ptr=a.spread(target.base, shape), off=place)
+        parts = {"ptr": pointers, "mask": a.all_of(conditions), **self.ordering.operand(target.name)}
+        self._pointer_op(target, "store", parts, TileType(target.element, shape))
+
+    def _counter(self) -> Value:
+        """The number of a loop's iteration, or of the block along y."""
+        found = self.draws.pick([*self.indices.counters, self.indices.blocks[1]])
+        return self.arithmetic.convert(found, I64)
+
+    def _number_at(self, buffer: Buffer, index: Value | None = None) -> Value:
+        """One number of the index array: ``index``, the remainder of some index, or the first one."""
         f, a = self.f, self.arithmetic
-        index = a.constant(tile(I64), 0)
-        if self.draws.chance(70):
-            size = a.f.op("maxi", lhs=a.fit(buffer.sizes[0], tile(I64)), rhs=a.constant(tile(I64), 1), sgn="signed")
-            index = a.remainder(a.convert(self.indices.part(I32), I64), size, "unsigned")
+        if index is None:
+            index = a.constant(tile(I64), 0)
+            if self.draws.chance(70):
+                size = a.f.op("maxi", lhs=a.fit(buffer.sizes[0], tile(I64)), rhs=a.constant(tile(I64), 1), sgn="signed")
+                index = a.remainder(a.convert(self.indices.part(I32), I64), size, "unsigned")
         inside = a.compare(index, "less_than", a.fit(buffer.sizes[0], tile(I64)), "unsigned")
         value, token = f.op(
             "load_ptr_tko", ptr=f.op("offset", ptr=buffer.base, off=index), mask=inside,

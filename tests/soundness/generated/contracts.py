@@ -11,12 +11,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+from typing import TypeVar
 
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_data_fact, parse_size
-from tileverify.frontend.sources.launch import ArrayArgument, Expression, LaunchSpec, Name, ScalarArgument
+import numpy as np
+
+from tileverify.frontend.sources.data_facts import parse_data_fact
+from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_size
+from tileverify.frontend.sources.launch import (
+    ArrayArgument,
+    DataFact,
+    Expression,
+    LaunchSpec,
+    Name,
+    Number,
+    ScalarArgument,
+)
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
+from ...facts import keeps
 from .draws import Draws
+
+T = TypeVar("T")
 
 BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "u32": 4, "i64": 8, "f32": 4}
 ANY_GRID = "grid.x <= 3 and grid.y <= 2 and grid.z <= 1"
@@ -144,32 +159,33 @@ class FiniteContract:
             yield {}
             return
         choices = [list(self._contents_of(name, known)) for name in self.index]
-        for chosen in product(*choices):
-            yield dict(zip(self.index, chosen, strict=True))
+        joint = [dict(zip(self.index, chosen, strict=True)) for chosen in product(*choices)]
+        kept = [
+            chosen
+            for chosen in joint
+            if all(_keeps(fact, chosen, known) for fact in self.spec.data if fact.other is not None)
+        ]
+        yield from _spread(kept)
 
     def _contents_of(self, name: str, known: _Known) -> Iterator[Mapping[int, int]]:
         shape, strides = known.layouts[name]
         count = _extent(shape, strides)
-        facts = [fact for fact in self.spec.data if fact.array == name]
+        facts = [fact for fact in self.spec.data if fact.array == name and fact.other is None]
         values: Sequence[int] = WITHOUT_FACT
         for fact in facts:
             if fact.kind == "range":
-                values = range(evaluate(fact.low, known.names), evaluate(fact.high, known.names))  # type: ignore[arg-type]
+                low, high = (evaluate(bound, known.names) for bound in (fact.low, fact.high) if bound is not None)
+                values = [*range(low, high), *(evaluate(x, known.names) for x in fact.unless)]
             elif fact.kind == "permutation":
                 values = range(count)
-        distinct = any(fact.kind in ("injective", "permutation") for fact in facts)
-        rising = any(fact.kind == "nondecreasing" for fact in facts)
         if len(values) ** count > 1 << 12:
             every = [tuple(values[(i * k + k) % len(values)] for i in range(count)) for k in range(1, 12)]
         else:
             every = list(product(values, repeat=count))
-        kept = [
-            each
-            for each in every
-            if (not distinct or len(set(each)) == count) and (not rising or list(each) == sorted(each))
-        ]
-        for each in kept[:: -(-len(kept) // MOST_CONTENTS) or 1]:
-            yield dict(enumerate(each))
+        found = (dict(enumerate(each)) for each in every)
+        kept = [each for each in found if all(_keeps(fact, {name: each}, known) for fact in facts)]
+        together = any(fact.other is not None for fact in self.spec.data)
+        yield from kept if together else _spread(kept)
 
     def _launch(
         self, known: _Known, grid: Block, places: Mapping[str, tuple[str, int]],
@@ -193,6 +209,19 @@ class _Known:
     scalars: Mapping[str, int]
     layouts: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
     grids: Sequence[Block]
+
+
+def _keeps(fact: DataFact, contents: Mapping[str, Mapping[int, int]], known: _Known) -> bool:
+    arrays = {
+        name: np.array(list(values.values()), dtype=np.int64).reshape(known.layouts[name][0])
+        for name, values in contents.items()
+    }
+    return keeps(fact, arrays, lambda expression: evaluate(expression, known.names))
+
+
+def _spread(choices: Sequence[T]) -> Sequence[T]:
+    """Not too many of them, evenly."""
+    return choices[:: -(-len(choices) // MOST_CONTENTS) or 1]
 
 
 def _members(launch: ConcreteLaunch) -> dict[str, int]:
@@ -260,9 +289,10 @@ def make_contract(draws: Draws) -> FiniteContract:
     for name in names:
         arguments.append(_array(making, name, tile, theme[0]))
     index: tuple[str, ...] = ()
-    if draws.chance(35):
-        arguments.append(_index_array(making))
-        index = ("idx",)
+    if draws.chance(40):
+        indexing = _index_arrays(making)
+        arguments += indexing
+        index = tuple(array.name for array in indexing)
     for name in ("s", "t")[: draws.weighted((3, 0), (3, 1), (1, 2))]:
         arguments.append(_scalar(making, name))
     grid = _grid(making, tile, theme[1])
@@ -311,19 +341,48 @@ def _array(making: _Making, name: str, tile: int, usual: Sequence[str]) -> Array
     return ArrayArgument(name, dtype, tuple(map(parse_size, shape)), strides, bits)
 
 
-def _index_array(making: _Making) -> ArrayArgument:
+def _index_arrays(making: _Making) -> list[ArrayArgument]:
+    """The array ``idx``; with segments also their lengths, ``cnt``."""
     draws = making.draws
     size = draws.pick(("N", "2", "1", "3"))
     if size == "N":
         making.size("N")
-    kind = draws.pick(("permutation", "range", "injective", "none", "nondecreasing"))
+    dtype = draws.pick(("i32", "i8", "i64"))
+    kind = draws.weighted(
+        (3, "permutation"), (3, "range"), (3, "injective"), (2, "none"), (3, "nondecreasing"), (1, "multiples"),
+        (1, "shares"), (2, "unless"), (2, "below"), (2, "segments"), (1, "rows"),
+    )  # fmt: skip
+    low, high = draws.pick((0, 1, -1)), draws.pick((2, 3, 4))
+    shape: tuple[Expression, ...] = (parse_size(size),)
+    if kind == "segments":
+        making.data.append(f"segments(idx, cnt{draws.pick((f', 0, {high}', ''))})")
+        making.data.append(f"range(cnt, {draws.pick((0, 1))}, 3)")
+        making.data.append(f"range(idx, 0, {high + 1})")
+        lengths = ArrayArgument("cnt", draws.pick(("i32", "i8", "i64")), (parse_size(draws.pick((size, "2"))),))
+        return [ArrayArgument("idx", dtype, shape), lengths]
     if kind == "permutation":
         making.data.append("permutation(idx)")
+    elif kind == "shares":
+        making.data += ["range(idx, 0, 4)", f"shares(idx, {high})"]
+    elif kind == "unless":
+        excused = draws.pick((-1, 0, high))
+        making.data.append(f"range(idx, {low}, {high}, unless={excused})")
+        making.data.append(f"injective(idx, unless={draws.pick((excused, -1))})")
+    elif kind == "below":
+        making.data += [f"range(idx, 0, {high + 1})", f"injective(idx, 0, {high})"]
+    elif kind == "rows":
+        shape = (shape[0], Number(2))
+        making.data += [f"range(idx, {low}, {high})", "disjoint_rows(idx)"]
     elif kind != "none":
-        making.data.append(f"range(idx, {draws.pick((0, 1, -1))}, {draws.pick((2, 3, 4))})")
-        if kind != "range":
+        making.data.append(f"range(idx, {low}, {high + 2 * (kind == 'multiples')})")
+        if kind == "multiples":
+            making.data += [
+                f"multiples(idx, {draws.pick((2, 3))})",
+                draws.pick(("nondecreasing(idx)", "injective(idx)")),
+            ]
+        elif kind != "range":
             making.data.append(f"{kind}(idx)")
-    return ArrayArgument("idx", draws.pick(("i32", "i8", "i64")), (parse_size(size),))
+    return [ArrayArgument("idx", dtype, shape)]
 
 
 def _scalar(making: _Making, name: str) -> ScalarArgument:

@@ -17,7 +17,7 @@ from tileverify.frontend.bytecode.model import Type, Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, ScalarArgument
 
-from .accesses import Accesses, Buffer
+from .accesses import INDEX_ARRAYS, Accesses, Buffer
 from .arithmetic import Arithmetic
 from .contracts import FiniteContract, make_contract
 from .draws import Draws
@@ -85,13 +85,18 @@ class _Writer:
 
     def body(self) -> None:
         self.ordering.begin()
-        index = [buffer for buffer in self.buffers if buffer.name == "idx"]
+        index = [buffer for buffer in self.buffers if buffer.name in INDEX_ARRAYS]
         for buffer in index:
             self.accesses.load(buffer)
         for _ in range(1 + self.draws.below(3)):
             self._statement(0)
-        if not index or self.draws.chance(70):
+        if index and self.draws.chance(20 if len(index) == 1 else 60):
+            self._segment(index[0], index[1] if len(index) > 1 else None)
+        elif not index or self.draws.chance(70):
             self.accesses.store(self._buffer())
+
+    def _segment(self, starts: Buffer, lengths: Buffer | None) -> None:
+        self.accesses.segment(starts, lengths, self._buffer())
 
     def _statement(self, depth: int) -> None:
         nested = depth < DEPTH
@@ -102,8 +107,8 @@ class _Writer:
         write(depth)
 
     def _buffer(self) -> Buffer:
-        """One to write; the index array only sometimes."""
-        outputs = [buffer for buffer in self.buffers if buffer.name != "idx" or self.draws.chance(10)]
+        """One to write; an index array only sometimes."""
+        outputs = [buffer for buffer in self.buffers if buffer.name not in INDEX_ARRAYS or self.draws.chance(10)]
         return self.draws.pick(outputs)
 
     def _access(self, depth: int) -> None:

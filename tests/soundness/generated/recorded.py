@@ -14,12 +14,14 @@ from random import Random
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import Apply, Argument, ArrayArgument, LaunchSpec, Number, ScalarArgument
+from tileverify.frontend.sources.data_facts import expressions_of
+from tileverify.frontend.sources.expressions import evaluate, free_names
+from tileverify.frontend.sources.launch import Argument, ArrayArgument, LaunchSpec, Number, ScalarArgument
 from tileverify.frontend.sources.layout import may_overlap_itself
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch
 
+from .accesses import INDEX_ARRAYS
 from .contracts import FiniteContract, meets_itself
 from .judgement import holds, read_clauses
 from .kernels import Generated
@@ -88,7 +90,7 @@ def _literal(spec: LaunchSpec, launch: ConcreteLaunch) -> LaunchSpec:
         return replace(each, value=Number(launch.scalars[each.name]))
 
     x, y, z = map(Number, launch.grid)
-    facts = [fact for fact in spec.data if fact.low is None or isinstance(fact.low, Number | Apply)]
+    facts = [fact for fact in spec.data if not any(map(free_names, expressions_of(fact)))]
     return replace(
         spec,
         arguments=tuple(map(argument, spec.arguments)),
@@ -123,7 +125,7 @@ def _overlaps_itself(array: ArrayArgument) -> bool:
 
 
 def _launches(spec: LaunchSpec) -> Iterator[tuple[ConcreteLaunch, Mapping[str, int]]]:
-    index = tuple(array.name for array in spec.arrays() if array.name == "idx")
+    index = tuple(array.name for array in spec.arrays() if array.name in INDEX_ARRAYS)
     return islice(FiniteContract(spec, {}, 1, index).launches(), CONTENTS)
 
 

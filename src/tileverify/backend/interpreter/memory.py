@@ -291,6 +291,6 @@ def _by_page(source: Allocation, offsets: Array) -> Iterator[tuple[int, Array | 
     numbers = offsets // PAGE_BYTES
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    for lanes in np.split(order, starts[1:]):
+    for lanes in np.split(order, starts[1:]) if len(order) else ():
         number = int(numbers[lanes[0]])
         yield number, lanes, offsets[lanes] - number * PAGE_BYTES

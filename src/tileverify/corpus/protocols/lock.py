@@ -44,3 +44,24 @@ def add_with_two_locks(x, lock, total, TILE: ConstInt):
     before = ct.load(total, index=(0,), shape=()).item()
     ct.store(total, index=(0,), tile=before + part)
     ct.atomic_xchg(lock, (ct.bid(0) % 2,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def add_locked_given_early(x, lock, total, TILE: ConstInt):
+    part = ct.sum(ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+    while ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() != 0:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+    ct.store(total, index=(0,), tile=before + part)
+
+
+@ct.kernel
+def add_rows_locked(x, locks, totals, TILE: ConstInt):
+    part = ct.sum(ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+    for row in range(totals.shape[0]):
+        while ct.atomic_cas(locks, (row,), 0, 1, memory_order=ACQUIRE).item() != 0:
+            pass
+        before = ct.load(totals, index=(row,), shape=()).item()
+        ct.store(totals, index=(row,), tile=before + part)
+        ct.atomic_xchg(locks, (row,), 0, memory_order=RELEASE)

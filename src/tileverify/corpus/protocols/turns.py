@@ -38,3 +38,25 @@ def add_in_turn_relaxed_pass(x, turn, total, TILE: ConstInt):
     before = ct.load(total, index=(0,), shape=()).item()
     ct.store(total, index=(0,), tile=before + part)
     ct.store(turn, index=(0,), tile=i + 1, memory_order=RELAXED, memory_scope=DEVICE)
+
+
+@ct.kernel
+def add_rows_in_turn(x, turns, totals, TILE: ConstInt):
+    i, j = ct.bid(0), ct.bid(1)
+    part = ct.sum(ct.load(x, index=(i, j), shape=(1, TILE)))
+    while ct.load(turns, index=(i,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() != j:
+        pass
+    before = ct.load(totals, index=(i,), shape=()).item()
+    ct.store(totals, index=(i,), tile=before + part)
+    ct.store(turns, index=(i,), tile=j + 1, memory_order=RELEASE, memory_scope=DEVICE)
+
+
+@ct.kernel
+def add_rows_to_one_total(x, turns, totals, TILE: ConstInt):
+    i, j = ct.bid(0), ct.bid(1)
+    part = ct.sum(ct.load(x, index=(i, j), shape=(1, TILE)))
+    while ct.load(turns, index=(i,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() != j:
+        pass
+    before = ct.load(totals, index=(0,), shape=()).item()
+    ct.store(totals, index=(0,), tile=before + part)
+    ct.store(turns, index=(i,), tile=j + 1, memory_order=RELEASE, memory_scope=DEVICE)

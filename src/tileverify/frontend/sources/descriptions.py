@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from ...errors import SpecError
 from .element_types import ALIASES, ELEMENT_TYPES
-from .expressions import constant_value, parse_size, print_expression
+from .expressions import constant_value, parse_size, parse_value, print_expression
 from .launch import Argument, ArrayArgument, ConstantArgument, Expression, ListArgument, ScalarArgument, TupleArgument
 
 _ARRAY = re.compile(r"\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*", re.DOTALL)
@@ -40,7 +40,7 @@ def parse_description(name: str, text: str) -> ArrayArgument | ScalarArgument:
         return ScalarArgument(name, dtype)
     if ELEMENT_TYPES[dtype].kind == "f":
         raise SpecError(f"'{text}': only an integer or bool can be tied to an expression, and {dtype} is neither")
-    value = parse_size(scalar[2])
+    value = parse_value(scalar[2]) if dtype == "bool" else parse_size(scalar[2])
     literal = constant_value(value)
     if literal is not None and not ELEMENT_TYPES[dtype].holds(literal):
         raise SpecError(f"'{text}': {literal} does not fit {dtype}")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
@@ -33,6 +34,18 @@ class SourceFailure:
     kernel: str | None
     launch: str | None
     error: TileVerifyError
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A file that needs no look, because what its kernels come to is known: ``answers``, whatever they are."""
+
+    file: Path
+    answers: tuple[Any, ...]
+
+
+Known: TypeAlias = Callable[[Path], Sequence[Any] | None]
+"""What is known of a file; ``None``: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +96,27 @@ def discover(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterat
     return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
 
 
+def discover_unless(
+    known: Known, targets: Sequence[str], *, spec_file: Path | None = None
+) -> Iterator[KernelUnit | SourceFailure | Answered]:
+    """As :func:`discover`, but files that are ``known`` are neither run nor compiled."""
+    found = _all_candidates(targets, spec_file, known)
+    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+
+
 def candidates(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[Candidate | SourceFailure]:
     """As :func:`discover`, before compilation; cheap enough to list."""
+    return (each for each in _all_candidates(targets, spec_file, None) if not isinstance(each, Answered))
+
+
+def _all_candidates(
+    targets: Sequence[str], spec_file: Path | None, known: Known | None
+) -> Iterator[Candidate | SourceFailure | Answered]:
     if not targets:
         raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
     parsed = [_parse_target(target) for target in targets]
     specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
-    return _candidates(parsed, specs)
+    return _candidates(parsed, specs, known or (lambda path: None))
 
 
 def _compiled(candidate: Candidate) -> KernelUnit | SourceFailure:
@@ -114,7 +141,9 @@ def _parse_target(target: str) -> _Target:
     return _Target(place, *rest)
 
 
-def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterator[Candidate | SourceFailure]:
+def _candidates(
+    targets: Sequence[_Target], specs: SourceSpecs | None, known: Known
+) -> Iterator[Candidate | SourceFailure | Answered]:
     seen: set[tuple[Path, str | None, str | None, str | None]] = set()
     kernels: set[str] = set()
     nothing: list[NoKernelFound] = []
@@ -123,6 +152,12 @@ def _candidates(targets: Sequence[_Target], specs: SourceSpecs | None) -> Iterat
         count = 0
         names: list[str] = []
         for path in _source_files(target.path):
+            answers = known(path)
+            if answers:
+                count += 1
+                seen.add((path.resolve(), None, None, None))
+                yield Answered(path, tuple(answers))
+                continue
             for found in _file_candidates(path, target, specs, names):
                 count += 1
                 key = (path.resolve(), *_identity(found))

@@ -2,10 +2,11 @@
 
 Grammar (``interface.md``, "Launch specs")::
 
-    condition  = size relation size {relation size} | not condition | condition and|or condition
+    condition  = size relation size {relation size} | not condition | condition and|or condition | name
     size       = integer | name | grid.x | a.shape[0] | a.strides[0] | -size | size (+ - * // % **) size
                | cdiv(size, size) | min(size, ...) | max(size, ...)
 
+A name that stands as a condition must be that of a bool; who knows the names sees to it (`flags`).
 The text is read with Python's own parser and everything outside the grammar is refused.  Integers are
 mathematical; ``//`` and ``%`` round towards minus infinity, ``cdiv`` towards plus infinity.
 """
@@ -17,14 +18,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeGuard
 
 from ...errors import SpecError
-from .launch import Apply, DataFact, Expression, Name, Number, SameArray
+from .launch import Apply, Expression, Name, Number, SameArray
 
 GRID_NAMES = ("grid.x", "grid.y", "grid.z")
 RELATIONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"and", "or", "not"})
-DATA_FACTS = {"injective": 1, "permutation": 1, "nondecreasing": 1, "range": 3}
-"""Facts about the contents of an array, and how many arguments each takes."""
-
 _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -48,13 +46,23 @@ _MAX_EXPONENT = 4096
 
 def parse_size(text: str) -> Expression:
     """The integer expression ``text``; :class:`SpecError` says what is wrong and at which column."""
-    parser = _Parser(text)
+    parser = ExpressionParser(text)
     return parser.size(parser.tree())
+
+
+def parse_value(text: str) -> Expression:
+    """What a bool scalar can be tied to: a condition, or an integer expression."""
+    parser = ExpressionParser(text)
+    tree = parser.tree()
+    is_condition = isinstance(tree, ast.Compare | ast.BoolOp) or (
+        isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
+    )
+    return parser.condition(tree) if is_condition else parser.size(tree)
 
 
 def parse_condition(text: str) -> Expression | SameArray:
     """A fact for ``requires``: a condition, or ``x is out``."""
-    parser = _Parser(text)
+    parser = ExpressionParser(text)
     tree = parser.tree()
     if isinstance(tree, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in tree.ops):
         if len(tree.ops) != 1 or not isinstance(tree.ops[0], ast.Is):
@@ -63,30 +71,21 @@ def parse_condition(text: str) -> Expression | SameArray:
     return parser.condition(tree)
 
 
-def parse_data_fact(text: str) -> DataFact:
-    """A fact for ``data``, such as ``injective(idx)`` or ``range(idx, 0, N)``."""
-    parser = _Parser(text)
-    tree = parser.tree()
-    kinds = "injective(a), permutation(a), nondecreasing(a) or range(a, low, high)"
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise parser.error(tree, f"expected {kinds}")
-    kind = tree.func.id
-    if kind not in DATA_FACTS:
-        raise parser.error(tree, f"there is no fact '{kind}'; expected {kinds}")
-    if tree.keywords or len(tree.args) != DATA_FACTS[kind]:
-        raise parser.error(tree, f"'{kind}' takes {DATA_FACTS[kind]} argument(s), {len(tree.args)} given")
-    array = parser.array(tree.args[0])
-    if kind != "range":
-        return DataFact(kind, array, text=text)
-    return DataFact(kind, array, parser.size(tree.args[1]), parser.size(tree.args[2]), text=text)
-
-
 def is_condition(expression: Expression) -> bool:
     """Whether the value is true or false rather than an integer."""
     return isinstance(expression, Apply) and (expression.op in RELATIONS or expression.op in CONNECTIVES)
 
 
-class _Parser:
+def flags(condition: Expression) -> Iterator[str]:
+    """The names that stand as conditions: ``use_bias`` in ``not use_bias or N > 3``."""
+    if isinstance(condition, Name):
+        yield condition.name
+    elif isinstance(condition, Apply) and condition.op in CONNECTIVES:
+        for argument in condition.args:
+            yield from flags(argument)
+
+
+class ExpressionParser:
     """Reads one text; every error carries the text and a column (1-based)."""
 
     def __init__(self, text: str) -> None:
@@ -142,6 +141,8 @@ class _Parser:
                 return Apply(word, tuple(self.condition(value) for value in values))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Apply("not", (self.condition(operand),))
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                return self.size(node)
         self.size(node)
         raise self.error(node, "a fact is a condition such as 'M >= 1', not a number")
 

@@ -53,13 +53,21 @@ class SameArray:
 
 @dataclass(frozen=True, slots=True)
 class DataFact:
-    """``injective(idx)``, ``permutation(idx)``, ``nondecreasing(idx)``, ``range(idx, low, high)`` (high exclusive)."""
+    """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); `data_facts` says
+    what each ``kind`` means.
+
+    ``amount``: the ``n`` of ``multiples`` and ``shares``; ``other``: the lengths of ``segments``; ``unless``: values
+    of which the fact says nothing.
+    """
 
     kind: str
     array: str
     low: Expression | None = None
     high: Expression | None = None
     text: str = ""
+    amount: Expression | None = None
+    other: str | None = None
+    unless: tuple[Expression, ...] = ()
 
 
 # ------------------------------------------------------------------------------------------ arguments

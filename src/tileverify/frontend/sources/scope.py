@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SpecError
 from .descriptions import suggestion
 from .element_types import ELEMENT_TYPES
-from .expressions import GRID_NAMES, free_names, substitute
+from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
 from .launch import (
     Argument,
     ArrayArgument,
@@ -24,9 +24,13 @@ from .launch import (
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one launch: sizes and integer scalars, arrays, and integer constants by value."""
+    """The names of one launch: sizes and integer scalars, bools, arrays, and constants of both by value.
+
+    A bool is an integer, too: 0 or 1.
+    """
 
     integers: set[str] = field(default_factory=set)
+    bools: set[str] = field(default_factory=set)
     arrays: dict[str, ArrayArgument] = field(default_factory=dict)
     lists: set[str] = field(default_factory=set)
     constants: dict[str, Expression] = field(default_factory=dict)
@@ -38,12 +42,17 @@ class Scope:
             match argument:
                 case ArrayArgument(name=name):
                     self.arrays[name] = argument
-                case ScalarArgument(name=name, dtype=dtype) if ELEMENT_TYPES[dtype].is_integer:
+                case ScalarArgument(name=name, dtype=dtype) if ELEMENT_TYPES[dtype].kind in "iu":
                     self.integers.add(name)
+                case ScalarArgument(name=name, dtype="bool"):
+                    self.integers.add(name)
+                    self.bools.add(name)
                 case ScalarArgument(name=name, dtype=dtype):
                     self.others[name] = f"a scalar of type {dtype}"
                 case ConstantArgument(name=name, value=value):
-                    self.constants.update((path, Number(number)) for path, number in _integer_constants(name, value))
+                    numbers = dict(_integer_constants(name, value))
+                    self.constants.update((path, Number(int(number))) for path, number in numbers.items())
+                    self.bools.update(path for path, number in numbers.items() if isinstance(number, bool))
                     self.others.setdefault(name, "a constant that is no integer")
                 case ListArgument(name=name):
                     self.lists.add(name)
@@ -74,7 +83,9 @@ class Scope:
         return argument
 
     def check(self, expression: Expression, *, grid: bool = True) -> None:
-        """Refuse names that mean no integer of this launch."""
+        """Refuse names that mean no integer of this launch, and conditions that are none."""
+        if is_condition(expression):
+            self._check_flags(expression)
         for name in sorted(free_names(expression)):
             if name in self.integers or name in self.constants:
                 continue
@@ -83,6 +94,16 @@ class Scope:
                     raise SpecError(f"'{name}' cannot describe the grid itself")
                 continue
             self._check_member(name)
+
+    def check_condition(self, expression: Expression) -> None:
+        """The same, for what must be true or false."""
+        self.check(expression)
+        self._check_flags(expression)
+
+    def _check_flags(self, condition: Expression) -> None:
+        for name in flags(condition):
+            if name in self.integers | self.constants.keys() and name not in self.bools:
+                raise SpecError(f"'{name}' is a number; a fact is a condition such as '{name} >= 1'")
 
     def _check_member(self, name: str) -> None:
         array, dot, member = name.rpartition(".")
@@ -122,7 +143,7 @@ def _sizes(argument: Argument) -> tuple[Expression, ...]:
 
 
 def _integer_constants(name: str, value: Any) -> Iterator[tuple[str, int]]:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         yield name, value
     elif isinstance(value, tuple):
         for i, item in enumerate(value):

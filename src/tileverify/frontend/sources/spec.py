@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ...errors import SpecError
 from .arguments import is_text_or_integer, read_argument
+from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
 from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
 from .expressions import (
     constant_value,
     free_names,
-    is_condition,
     parse_condition,
-    parse_data_fact,
     parse_size,
     substitute,
 )
@@ -169,9 +167,9 @@ class _Builder:
         if isinstance(fact, SameArray):
             self._check_same(fact)
             return fact
-        self.scope.check(fact)
+        self.scope.check_condition(fact)
         fact = substitute(fact, self.scope.constants)
-        if is_condition(fact) and constant_value(fact) == 0:
+        if constant_value(fact) == 0:
             raise SpecError(f"'{text}' never holds, so there is no launch to verify")
         return fact
 
@@ -188,18 +186,29 @@ class _Builder:
         facts = []
         for number, text in enumerate(self._texts("data")):
             try:
-                fact = parse_data_fact(text)
-                array = self.scope.array(fact.array)
-                if not ELEMENT_TYPES[array.dtype].is_integer:
-                    raise SpecError(f"'{fact.array}' holds {array.dtype}; facts about data speak of integer arrays")
-                bounds = [bound for bound in (fact.low, fact.high) if bound is not None]
-                for bound in bounds:
-                    self.scope.check(bound)
-                low, high = (substitute(b, self.scope.constants) for b in bounds) if bounds else (None, None)
-                facts.append(replace(fact, low=low, high=high))
+                facts.append(self._data_fact(text))
             except SpecError as error:
                 raise self.at(f"data[{number}]", error) from None
         return tuple(facts)
+
+    def _data_fact(self, text: str) -> DataFact:
+        fact = parse_data_fact(text)
+        for name in arrays_of(fact):
+            array = self.scope.array(name)
+            if not ELEMENT_TYPES[array.dtype].is_integer:
+                raise SpecError(f"'{name}' holds {array.dtype}; facts about data speak of integer arrays")
+            rank = len(array.shape)
+            if fact.kind == "segments" and rank != 1:
+                raise SpecError(f"'{name}' has rank {rank}; segments are given by arrays of rank 1")
+            if fact.kind == "disjoint_rows" and rank < 2:
+                raise SpecError(f"'{name}' has rank {rank} and no rows; write injective({name})")
+        for expression in expressions_of(fact):
+            self.scope.check(expression)
+        fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
+        amount = None if fact.amount is None else constant_value(fact.amount)
+        if fact.kind == "multiples" and amount is not None and amount < 1:
+            raise SpecError(f"multiples of {amount}; the number must be at least 1")
+        return fact
 
     def groups(self, key: str) -> tuple[frozenset[str], ...]:
         """The groups of ``alias`` or ``overlap``."""

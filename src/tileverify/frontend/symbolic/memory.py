@@ -9,6 +9,7 @@ from ..bytecode.model import Op, Value
 from . import contents, views
 from .lanes import lanes_of
 from .machine import Machine, Rule, pointee, shape_of
+from .pointers import PACKED
 from .summary import Access, PointerFootprint
 from .terms import TRUE, Term
 from .tokens import Token
@@ -38,7 +39,7 @@ def _at_pointer(
 ) -> Token:
     pointer, element = m.pointer(op.value("ptr")), pointee(op.value("ptr"))
     if element.packed:
-        raise m.unsupported(op, "a pointer to 4-bit elements")
+        raise m.unsupported(op, PACKED)
     return m.access(
         op,
         access,

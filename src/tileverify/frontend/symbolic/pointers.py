@@ -21,6 +21,9 @@ from .values import Pointer, unknown_origin
 _ADDRESS_MAX: Final = 2**63 - 1
 _FAR: Final = 2**61
 
+PACKED: Final = "a pointer to 4-bit elements, two of which share an address; access them through a tile view"
+"""Views of them are followed.  tileiras 13.5 refuses tiles of such pointers, and pointers to i4 in any version."""
+
 
 def address_of(origin: Origin) -> Term:
     """The byte address of an origin's first byte."""
@@ -52,7 +55,7 @@ def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Orig
 def offset(m: Machine, op: Op) -> Pointer:
     pointer, elements = m.pointer(op.value("ptr")), m.term(op.value("off"))
     if pointee(op.value("ptr")).packed:
-        raise m.unsupported(op, "a pointer to 4-bit elements")
+        raise m.unsupported(op, PACKED)
     counted = number(elements, element_bits(op.value("off")))
     step = scale(pointee(op.value("ptr")).bytes, counted)
     if pointer.offset is not ZERO and not (near(pointer.offset) and near(step)):

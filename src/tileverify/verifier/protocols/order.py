@@ -101,7 +101,8 @@ class Orders:
             return
         flag = self.flag_of(seen.origin)
         if flag is not None:
-            found = tuple(self._by_turn(way, seen, flag)) if flag.turns is not None else ()
+            turns = flag.turns is not None and flag.above is not None
+            found = tuple(self._by_turn(way, seen, flag)) if turns else ()
             yield from found or self._by_source(way, seen, flag)
 
     # ------------------------------------------------------------------------------------------ (count)

@@ -25,11 +25,11 @@ class Selection:
         """Ends the question; the solver must not have been asked anything else before."""
         self._rung.pop()
 
-    def asks(self, clauses: Sequence[Term]) -> Answer:
-        """Whether the conditions can hold under these clauses (and the solver's facts)."""
+    def closes(self, clauses: Sequence[Term]) -> bool:
+        """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
         # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
         self._rung.push(self._expanded(clauses))
         try:
-            return self._rung.settle(self._limits)[0]
+            return self._rung.settle(self._limits)[0] is Answer.UNSATISFIABLE
         finally:
             self._rung.pop()

@@ -11,6 +11,17 @@ from tileverify.frontend.bytecode.enums import ENUMS
 from tileverify.frontend.bytecode.model import Bounded, DivBy, Entry, Op, TileType, TokenType, Value
 from tileverify.frontend.bytecode.optable import BY_NAME
 
+from .directed import (
+    change_traversal,
+    lower_scope,
+    off_by_one,
+    relax_order,
+    resize_tile,
+    scale_stride,
+    shift_bound,
+    swap_indices,
+    weaken_comparison,
+)
 from .edits import Place, Site, integer_bits, made_constant, made_op, places, visible
 from .view_mutators import change_view
 
@@ -32,6 +43,7 @@ _FURTHER: Final = (
 )  # fmt: skip
 _INDEX: Final = ("index", "off", "lower", "upper", "step", "inits", "shape", "strides", "arg", "cmp")
 _ROUNDINGS: Final = ("zero", "negative_inf", "positive_inf")
+_COMMUTATIVE: Final = ("addi", "muli", "andi", "ori", "xori", "mini", "maxi", "mulhii", "addf", "mulf", "join_tokens")
 _FIXED: Final = ("assume",)
 """Ops whose operand is a promise: another value there makes a promise that nobody could keep."""
 
@@ -76,7 +88,7 @@ def change_constant(entry: Entry, site: Site, random: Random) -> str | None:
 
 
 def swap_operands(entry: Entry, site: Site, random: Random) -> str | None:
-    taken = _steering(site.op)
+    taken = [] if site.op.name in _COMMUTATIVE else _steering(site.op)
     pairs = [
         (first, second)
         for number, first in enumerate(taken)
@@ -368,6 +380,15 @@ MUTATORS: Final[Mapping[str, Mutator]] = {
     "repeat": repeat_store,
     "branches": swap_branches,
     "guard": drop_guard,
+    "index-swap": swap_indices,
+    "off-by-one": off_by_one,
+    "comparison": weaken_comparison,
+    "loop-bound": shift_bound,
+    "scope": lower_scope,
+    "relaxed": relax_order,
+    "stride": scale_stride,
+    "traversal": change_traversal,
+    "tile-size": resize_tile,
 }
 
 _OFTENER: Final = ("perturb", "perturb-index", "index", "rewire", "carried", "swap", "constant", "opcode")

@@ -1,0 +1,124 @@
+"""Contents for data facts: what is generated keeps them, and what the checks say is what the facts mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tileverify.errors import UsageError
+from tileverify.execution.data import generated
+from tileverify.execution.elements import Array
+from tileverify.execution.fact_checks import violation
+from tileverify.frontend.sources.data_facts import parse_data_fact
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.frontend.sources.launch import Expression
+
+from ..facts import keeps
+
+NAMES = {"N": 4, "T": 2}
+
+
+def value(expression: Expression) -> int:
+    return evaluate(expression, NAMES)
+
+
+FACTS = (
+    "range(a, 0, 3)",
+    "range(a, 1, 3, unless=-1)",
+    "range(a, 0, 1, unless=(2, -1))",
+    "injective(a)",
+    "injective(a, 0, T)",
+    "injective(a, unless=-1)",
+    "permutation(a)",
+    "nondecreasing(a)",
+    "multiples(a, T)",
+    "shares(a, N - 1)",
+)
+
+
+@pytest.mark.parametrize("text", [*FACTS, "disjoint_rows(a)", "disjoint_rows(a, 0, 2)", "disjoint_rows(a, unless=0)"])
+def test_checks_say_what_the_facts_mean(text: str) -> None:
+    fact = parse_data_fact(text)
+    outcomes = set()
+    for shape in ((2, 2), *(() if fact.kind == "disjoint_rows" else ((3,),))):
+        for contents in product(range(-1, 3), repeat=int(np.prod(shape))):
+            arrays = {"a": np.array(contents, np.int32).reshape(shape)}
+            problem = violation(fact, arrays, value)
+            assert (problem is None) == keeps(fact, arrays, value), (contents, problem)
+            outcomes.add(problem is None)
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("text", ["segments(a, n)", "segments(a, n, 0, N)"])
+def test_segments_do_not_meet(text: str) -> None:
+    fact = parse_data_fact(text)
+    outcomes = set()
+    for starts in product(range(4), repeat=3):
+        for lengths in product(range(-1, 3), repeat=2):
+            arrays = {"a": np.array(starts, np.int32), "n": np.array(lengths, np.int64)}
+            problem = violation(fact, arrays, value)
+            assert (problem is None) == keeps(fact, arrays, value), (starts, lengths, problem)
+            outcomes.add(problem is None)
+    assert outcomes == {True, False}
+
+
+def test_a_problem_names_the_elements() -> None:
+    def problem(text: str, **arrays: Sequence[object]) -> str | None:
+        return violation(parse_data_fact(text), {k: np.asarray(v, np.int32) for k, v in arrays.items()}, value)
+
+    assert problem("injective(a, 0, 4)", a=[4, 1, 4, 1]) == "a[1] = 1 is also a[3]"
+    assert problem("disjoint_rows(a)", a=[[1, 1], [2, 1]]) == "a[0, 1] = 1 is also a[1, 1]"
+    assert problem("nondecreasing(a)", a=[[1, 2], [3, 1]]) == "a[1, 1] = 1 follows 3"
+    assert problem("multiples(a, 4)", a=[4, 6]) == "a[1] = 6 is no multiple of 4"
+    assert problem("shares(a, 4)", a=[3, 2]) == "the sum of a is 5, more than 4"
+    met = "[a[0], a[0] + n[0]) = [0, 2) meets [a[1], a[1] + n[1]) = [1, 3)"
+    assert problem("segments(a, n)", a=[0, 1], n=[2, 2]) == met
+    assert problem("segments(a, n)", a=[1], n=[-2]) == "n[0] = -2 is negative"
+    assert problem("segments(a, n, 0, 2)", a=[1], n=[2]) == "[a[0], a[0] + n[0]) = [1, 3) is not inside [0, 2)"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        *((text,) for text in FACTS),
+        ("disjoint_rows(a, 0, 9)", "range(a, 0, 10)"),
+        ("range(a, 0, 30)", "multiples(a, 3)", "nondecreasing(a)"),
+        ("injective(a)", "multiples(a, 4)"),
+        ("injective(a, 0, 3)", "range(a, 0, N)"),
+        ("injective(a, unless=3)", "range(a, 0, N)"),
+        ("injective(a, unless=-1)", "range(a, 0, N, unless=-1)"),
+        ("range(a, 0, 0, unless=(-1, -2))", "disjoint_rows(a, unless=-1)"),
+        ("shares(a, 12)", "multiples(a, 4)"),
+        ("range(a, 0, 2)", "range(a, 1, 5)"),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_generated_contents_keep_the_facts(facts: tuple[str, ...], seed: int) -> None:
+    parsed = [parse_data_fact(text) for text in facts]
+    shape = (3, 2) if len(facts) > 1 or "rows" in facts[0] else (4,)
+    a = generated("a", "i32", shape, parsed, value, seed, {})
+    assert (a.shape, a.dtype) == (shape, np.dtype(np.int32))
+    assert all(keeps(fact, {"a": a}, value) for fact in parsed)
+
+
+def test_generated_segments_lie_side_by_side() -> None:
+    facts = [parse_data_fact("segments(a, n, 1, 20)")]
+    n = generated("n", "i32", (5,), facts, value, 3, {})
+    assert sum(n) <= 19
+    a = generated("a", "i64", (6,), facts, value, 3, {"n": n})
+    assert a.dtype == np.int64
+    assert keeps(facts[0], {"a": a, "n": n}, value)
+    assert a[5] == 1 + sum(n)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    def make(*texts: str) -> Array:
+        return generated("a", "i32", (4,), [parse_data_fact(text) for text in texts], value, 0, {})
+
+    with pytest.raises(UsageError, match="leaves 3 different values"):
+        make("injective(a)", "range(a, 0, 3)")
+    with pytest.raises(UsageError, match="the range is empty"):
+        make("range(a, 1, 3)", "multiples(a, 4)")

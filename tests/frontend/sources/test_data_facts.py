@@ -1,0 +1,82 @@
+"""Facts about index data: read, refused, printed."""
+
+import pytest
+
+from tileverify.errors import SpecError
+from tileverify.frontend.sources.data_facts import (
+    FORMS,
+    arrays_of,
+    expressions_of,
+    parse_data_fact,
+    print_data_fact,
+    with_expressions,
+)
+from tileverify.frontend.sources.launch import Apply, DataFact, Name, Number
+
+
+def test_reads_the_simple_facts() -> None:
+    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
+    fact = parse_data_fact("range(idx, 0, N - 1)")
+    assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
+
+
+def test_reads_amounts_bounds_and_exceptions() -> None:
+    assert parse_data_fact("multiples(offsets, T)").amount == Name("T")
+    assert parse_data_fact("injective(ids, 0, N)").high == Name("N")
+    assert parse_data_fact("range(labels, 0, V, unless=-100)").unless == (Number(-100),)
+    assert parse_data_fact("disjoint_rows(table, unless=(-1, P))").unless == (Number(-1), Name("P"))
+    segments = parse_data_fact("segments(starts, lengths, 0, N)")
+    assert (arrays_of(segments), segments.high) == (("starts", "lengths"), Name("N"))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("idx", "expected injective(a)"),
+        ("sorted(idx)", "there is no fact 'sorted'"),
+        ("range(idx)", "'range' takes 3 argument(s), 1 given"),
+        ("injective(idx, 3)", "'injective' takes 1 or 3 argument(s), 2 given"),
+        ("injective()", "'injective' takes 1 or 3 argument(s), 0 given"),
+        ("permutation(idx, 0, 4)", "'permutation' takes 1 argument(s), 3 given"),
+        ("segments(starts)", "'segments' takes 2 or 4 argument(s), 1 given"),
+        ("segments(starts, 3)", "the name of an array argument is needed here"),
+        ("multiples(idx, 4, unless=0)", "nothing may be given by name here, not 'unless'"),
+        ("range(idx, 0, 4, except_=0)", "only 'unless' once may be given by name here, not 'except_'"),
+        ("range(idx, 0, 4, **more)", "not 'None'"),
+        ("injective(3)", "the name of an array argument is needed here"),
+        ("range(idx, 0, M > 1)", "a condition stands where"),
+    ],
+)
+def test_refuses_other_data_facts(text: str, problem: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_data_fact(text)
+    assert problem in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "injective(idx)",
+        "injective(idx, 0, N)",
+        "permutation(pair[0])",
+        "nondecreasing(offsets)",
+        "range(idx, -1, M * N + 1)",
+        "range(labels, 0, V, unless=-100)",
+        "multiples(offsets, cdiv(N, 2))",
+        "shares(counts, N)",
+        "disjoint_rows(table, 0, P, unless=(-1, P))",
+        "segments(starts, lengths)",
+        "segments(starts, lengths, 0, N)",
+    ],
+)
+def test_canonical_text_stays(text: str) -> None:
+    fact = parse_data_fact(text)
+    assert print_data_fact(fact) == text
+    assert fact.kind in FORMS
+
+
+def test_every_number_of_a_fact_can_be_replaced() -> None:
+    fact = parse_data_fact("injective(idx, L, H, unless=(X, Y))")
+    assert expressions_of(fact) == (Name("L"), Name("H"), Name("X"), Name("Y"))
+    assert expressions_of(with_expressions(fact, lambda _: Number(7))) == (Number(7),) * 4
+    assert expressions_of(with_expressions(parse_data_fact("multiples(idx, N)"), lambda _: Number(7))) == (Number(7),)

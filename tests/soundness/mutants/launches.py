@@ -1,0 +1,166 @@
+"""Launches on which changed kernels are judged: of a contract with names, or around a recorded one."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.frontend.sources.launch import (
+    Argument,
+    ArrayArgument,
+    Expression,
+    KernelUnit,
+    LaunchSpec,
+    Number,
+    Role,
+    ScalarArgument,
+    TupleArgument,
+)
+from tileverify.frontend.sources.layout import may_overlap_itself, strides_of
+from tileverify.verifier.claim import ConcreteLaunch
+
+from ...corpus.launches import drawn_launches
+from ..hunt import clause_holds, read_clause
+
+DRAWS = 300
+"""Launches drawn around a recorded one, most of which break a clause."""
+NUMBERS = (1, 2, 3, 5, 8, 16, 17, 32, 33, 64, 100, 128)
+GRIDS = (1, 2, 3, 4, 5, 8, 16)
+LARGEST = 1 << 24
+"""Elements of an array of integers that are counted out."""
+WIDE = 4096
+"""Spacing of counted contents: apart by more than a tile is long."""
+
+
+def recorded_launch(unit: KernelUnit) -> ConcreteLaunch | None:
+    """The launch itself, with contents of index arrays drawn where they are not too many."""
+    return next(iter(drawn_launches(unit.launch, 1, seed=1, most_blocks=None)), None)
+
+
+def launches_around(unit: KernelUnit, requires: Sequence[str], holds_for: str, count: int) -> list[ConcreteLaunch]:
+    """Small launches that a wider proof of a recorded one covers: other sizes and grids that keep ``requires``.
+
+    Equal numbers mostly stay equal and contiguous arrays contiguous, as most clauses want it.
+    """
+    clauses = [read_clause(text) for text in requires]
+    random = Random(zlib.crc32(unit.kernel.encode()))
+    moving = _Moving(unit, random)
+    found: list[ConcreteLaunch] = []
+    for _ in range(DRAWS):
+        spec = moving.spec(sizes=holds_for == "any")
+        if spec is None:
+            continue
+        found += drawn_launches(
+            spec, 1, seed=len(found), most_blocks=None,
+            admits=lambda known: all(clause_holds(clause, known) for clause in clauses),
+        )  # fmt: skip
+        if len(found) == count:
+            break
+    return found
+
+
+@dataclass
+class _Moving:
+    unit: KernelUnit
+    random: Random
+
+    def __post_init__(self) -> None:
+        self._static = {(p.role, p.argument, p.dim) for p in self.unit.parameters if p.static is not None}
+
+    def spec(self, *, sizes: bool) -> LaunchSpec | None:
+        """The recorded launch with other numbers; ``None`` where an array would overlap itself."""
+        spec, random = self.unit.launch, self.random
+        assert spec.grid is not None
+        self._chosen: dict[int, int] = {}
+        x, y, z = (Number(self._axis(evaluate(axis, {}))) for axis in spec.grid)
+        moved = replace(spec, grid=(x, y, z))
+        if sizes and random.random() < 0.9:
+            moved = replace(moved, arguments=tuple(map(self._argument, spec.arguments)))
+        if any(_overlaps_itself(array) for array in moved.arrays() if not may_overlap_itself(array)):
+            return None
+        return moved
+
+    def _axis(self, blocks: int) -> int:
+        return blocks if self.random.random() < 0.3 else self.random.choice([n for n in GRIDS if n <= 4 * blocks])
+
+    def _number(self, number: int) -> int:
+        """The same for equal numbers, most of the time."""
+        if number <= 1:
+            return number
+        if self.random.random() < 0.1:
+            return self.random.choice(NUMBERS)
+        if number not in self._chosen:
+            near = (number, number, max(1, number // 2), max(1, number // 4), max(1, number // 8), number - 1)
+            self._chosen[number] = self.random.choice((*near, *NUMBERS))
+        return self._chosen[number]
+
+    def _argument(self, argument: Argument) -> Argument:
+        match argument:
+            case TupleArgument(items=items):
+                return replace(argument, items=tuple(map(self._argument, items)))
+            case ArrayArgument():
+                return self._array(argument)
+            case ScalarArgument(value=value, dtype=dtype) if value is not None and dtype[0] in "iu":
+                return replace(argument, value=Number(self._number(evaluate(value, {}))))
+        return argument
+
+    def _array(self, array: ArrayArgument) -> ArrayArgument:
+        old_shape = [evaluate(size, {}) for size in array.shape]
+        old_strides = [evaluate(stride, {}) for stride in strides_of(array)]
+        shape = [
+            size if (Role.SHAPE, array.name, dim) in self._static else self._number(size)
+            for dim, size in enumerate(old_shape)
+        ]
+        strides = list(old_strides)
+        for dim in reversed(range(len(shape))):
+            if (Role.STRIDE, array.name, dim) not in self._static:
+                contiguous = old_strides[dim] == prod(old_shape[dim + 1 :])
+                strides[dim] = prod(shape[dim + 1 :]) if contiguous else self._number(old_strides[dim])
+        return replace(array, shape=_numbers(shape), strides=_numbers(strides))
+
+
+def _numbers(values: Sequence[int]) -> tuple[Expression, ...]:
+    return tuple(map(Number, values))
+
+
+def _overlaps_itself(array: ArrayArgument) -> bool:
+    """Whether two elements may share an address: some stride is shorter than what lies inside it."""
+    reach = 1
+    layout = zip((evaluate(s, {}) for s in strides_of(array)), (evaluate(n, {}) for n in array.shape), strict=True)
+    for stride, size in sorted((stride, size) for stride, size in layout if size > 1):
+        if stride < reach:
+            return True
+        reach = stride * (size - 1) + reach
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ contents
+def counted_contents(spec: LaunchSpec, launch: ConcreteLaunch) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Contents for the arrays of integers that the contract says nothing of: counting up, far apart, all zero.
+
+    A fault that shows with all of these is the kernel's own; else it may be the data's.  One empty mapping where there
+    is no such array.
+    """
+    facts = {fact.array for fact in spec.data}
+    shared = {array.allocation for array in launch.arrays.values() if array.allocation}
+    free = {
+        name: array
+        for name, array in launch.arrays.items()
+        if array.dtype[0] in "iu" and name not in facts and not shared and 0 < extent_bytes(array) <= LARGEST
+    }
+    for spacing in (1, WIDE, 0) if free else (1,):
+        yield {name: _counting(array.dtype, extent_bytes(array), spacing) for name, array in free.items()}
+
+
+def _counting(dtype: str, size: int, spacing: int) -> NDArray[Any]:
+    width = ELEMENT_BYTES[dtype]
+    return (np.arange(size // width, dtype=np.int64) * spacing).astype(f"<{dtype[0]}{width}")

@@ -1,0 +1,106 @@
+"""The corpus under many solver seeds and resource limits: no broken launch is ever proved, no right one refuted.
+
+    python -m tests.soundness.seeds [--seeds 20] [--only TEXT] [--json FILE]
+
+Limits are the usual ones, a tenth of them, and ten times as much.  What comes out as `undecided` is no failure: with
+few resources much does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from tileverify.backend.replay import Replayer
+from tileverify.check import entry_of, summary_of
+from tileverify.corpus import ROOT, Labelled, corpus_launches
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import Verdict
+from tileverify.verifier.smt import Limits
+from tileverify.verifier.verify import VerifyOptions, verify
+
+from .mutants.subjects import units
+
+SEEDS: Final = 20
+_USUAL: Final = Limits()
+
+
+def _times(tenths: int) -> Limits:
+    return Limits(
+        linear=_USUAL.linear * tenths // 10,
+        nonlinear=_USUAL.nonlinear * tenths // 10,
+        rounds=_USUAL.rounds,
+        total=_USUAL.total * tenths // 10,
+    )
+
+
+LIMITS: Final = {"small": _times(1), "usual": _USUAL, "large": _times(100)}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One launch under one seed and limit; ``wrong``: the verdict contradicts the label."""
+
+    launch: str
+    label: str
+    limits: str
+    seed: int
+    verdict: str
+    wrong: bool
+
+
+def labelled_units(only: str = "") -> Iterator[tuple[Labelled, KernelUnit]]:
+    """The corpus' launches with a verdict of their own, `undecided` left out."""
+    labels = {(str(one.file), one.kernel, one.launch): one for one in corpus_launches()}
+    for unit in units([str(ROOT)]):
+        label = labels.get((str(unit.file), unit.kernel, unit.launch.name))
+        if label is not None and label.verdict is not Verdict.UNDECIDED and only in label.id:
+            yield label, unit
+
+
+def runs(
+    label: Labelled, unit: KernelUnit, seeds: Iterable[int], limits: Sequence[str] = tuple(LIMITS)
+) -> Iterator[Run]:
+    module = decode(unit.bytecode, file=str(unit.file))
+    summary = summary_of(module, unit)
+    confirm = Replayer(module, entry_of(module, unit), unit.parameters)
+    opposite = Verdict.REFUTED if label.verdict is Verdict.PROVED else Verdict.PROVED
+    for seed in seeds:
+        for name in limits:
+            options = VerifyOptions(limits=LIMITS[name], seed=seed)
+            found = verify(summary, unit.launch, unit.parameters, options=options, confirm=confirm)
+            yield Run(label.id, label.verdict.value, name, seed, found.verdict.value, found.verdict is opposite)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many (default {SEEDS})")
+    parser.add_argument("--only", default="", help="only launches whose name contains this")
+    parser.add_argument("--json", type=Path, help="write one JSON line for each run")
+    options = parser.parse_args(arguments)
+    log = options.json.open("w") if options.json else None
+    counted: collections.Counter[tuple[str, str, str]] = collections.Counter()
+    wrong = 0
+    for label, unit in labelled_units(options.only):
+        for run in runs(label, unit, range(options.seeds)):
+            counted[run.label, run.limits, run.verdict] += 1
+            wrong += run.wrong
+            if log:
+                print(json.dumps(asdict(run)), file=log, flush=True)
+            if run.wrong:
+                print(f"WRONG {run}", flush=True)
+    for (labelled, limits, verdict), count in sorted(counted.items()):
+        print(f"labelled {labelled:8}  limits {limits:6}  {verdict:9} {count:7}")
+    print(f"{counted.total()} runs, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""The mutation campaign: its judge finds out wrong verdicts of either kind, its mutants are what their names say."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tileverify.check import check_unit
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import KernelResult, Verdict
+
+from .mutants import judgement
+from .mutants.campaign import Task, mutants_of, run
+from .mutants.judgement import Judge
+from .mutants.mutators import MUTATORS
+from .mutants.subjects import Subject, corpus_subjects
+from .mutants.summary import Line, summary
+
+SEED = 1
+KERNELS = (
+    "order/parallel_stores.py::", "race_free/stencil.py::", "race_free/reduction_atomic.py::",
+    "race_free/scatter_permutation.py::", "twins/scopes.py::total_device_and_system",
+)  # fmt: skip
+DIRECTED = (
+    "index-swap",
+    "off-by-one",
+    "comparison",
+    "loop-bound",
+    "scope",
+    "relaxed",
+    "stride",
+    "traversal",
+    "tile-size",
+)
+KINDS = (*DIRECTED, "grid", "index", "no-mask", "no-token")
+
+
+@cache
+def subjects() -> tuple[Subject, ...]:
+    found = corpus_subjects()
+    return tuple(next(each for each in found if each.name.startswith(name)) for name in KERNELS)
+
+
+@cache
+def lines() -> tuple[Line, ...]:
+    return tuple(line for subject in subjects() for line in run(Task(subject, SEED, 1, KINDS, None, None)))
+
+
+def test_no_broken_mutant_is_proved_and_no_harmless_one_refuted() -> None:
+    assert not [(line.mutant, line.wrong) for line in lines() if line.wrong]
+
+
+def test_no_kernel_shows_a_fault_itself() -> None:
+    own = [line for line in lines() if not line.kind]
+    assert [line.outcome for line in own] == ["proved"] * len(KERNELS)
+    assert not [line.mutant for line in own if line.shows]
+
+
+def test_most_broken_mutants_are_refuted() -> None:
+    counted = collections.Counter(line.outcome for line in lines() if line.kind and line.truth == "broken")
+    assert counted.total() >= 15
+    assert counted["refuted"] >= 0.85 * (counted.total() - counted["narrowed"])
+
+
+def test_the_summary_counts_every_mutant_once() -> None:
+    text = summary(lines(), SEED)
+    mutants = [line for line in lines() if line.kind]
+    assert text.startswith(f"{len(mutants)} mutants of {len(KERNELS)} proved kernels")
+    assert "broken and proved: 0" in text
+
+
+@pytest.mark.parametrize("kind", DIRECTED)
+def test_every_aimed_change_has_its_place_in_some_kernel(kind: str) -> None:
+    assert kind in MUTATORS
+    made = [mutant for subject in subjects() for mutant in mutants_of(subject, SEED, 1, [kind])]
+    assert made
+    assert all(mutant.change and mutant.kind == kind for mutant in made)
+
+
+def test_mutants_are_the_same_every_time() -> None:
+    first, again = (list(mutants_of(subjects()[0], SEED, 1)) for _ in range(2))
+    assert first == again
+    assert len({mutant.bytecode for mutant in first}) == len(first)
+
+
+# ------------------------------------------------------------------------------------------ wrong provers
+def broken_mutant() -> tuple[Subject, KernelUnit]:
+    line = next(line for line in lines() if line.truth == "broken" and line.outcome == "refuted")
+    subject = next(each for each in subjects() if line.mutant.startswith(f"{each.name}/"))
+    mutant = next(each for each in mutants_of(subject, SEED, 1, KINDS) if each.name == line.mutant)
+    return subject, replace(subject.unit, bytecode=mutant.bytecode)
+
+
+def test_a_prover_that_believes_everything_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def believed(unit: KernelUnit, options: object) -> KernelResult:
+        return replace(check_unit(unit), verdict=Verdict.PROVED, findings=(), requires=())
+
+    subject, unit = broken_mutant()
+    monkeypatch.setattr(judgement, "check_unit", believed)
+    judged = Judge(subject, ()).judge(unit)
+    assert (judged.wrong or "").startswith("proved")
+
+
+def test_a_witness_of_another_kernel_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, unit = broken_mutant()
+    refuted = check_unit(unit)
+    monkeypatch.setattr(judgement, "check_unit", lambda unit, options=None: refuted)
+    judged = Judge(subject, ()).judge(subject.unit)
+    assert (judged.wrong or "").startswith("refuted")
+
+
+def test_a_witness_outside_the_contract_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, unit = broken_mutant()
+    refuted = check_unit(unit)
+    finding = next(each for each in refuted.findings if each.witness is not None)
+    assert finding.witness is not None
+    assert finding.witness.launch is not None
+    far = replace(finding.witness, launch={**finding.witness.launch, "grid": [77, 7, 7]})
+    told = replace(refuted, findings=(replace(finding, witness=far),))
+    monkeypatch.setattr(judgement, "check_unit", lambda unit, options=None: told)
+    assert "outside the contract: the grid" in (Judge(subject, ()).judge(unit).wrong or "")

@@ -1,0 +1,151 @@
+"""Right protocols of the corpus with one thing taken away: what is still proved must show no race in any order.
+
+The whole launch runs under several schedules, and races are judged by happens-before, which shares nothing with the
+prover.  So this also holds the prover's reading of scopes, acquire, release and tokens to the interpreter's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tileverify.backend.explore import explore
+from tileverify.backend.interpreter.schedule import standard_schedules
+from tileverify.check import CheckOptions, check_unit, entry_of
+from tileverify.corpus import ROOT, corpus_launches
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.builder import constant
+from tileverify.frontend.bytecode.model import Module, TileType
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import KernelResult, Verdict
+
+from ..corpus.launches import drawn_launches
+from .edits import Site, finished, integer_bits, sites
+from .mutation import units
+
+LAUNCHES = 2
+SCHEDULES = standard_schedules(8)
+STEPS = 1 << 24
+"""For the runs of one launch: a changed protocol may wait for ever."""
+WEAKER = {"acq_rel": ("acquire", "release", "relaxed"), "acquire": ("relaxed",), "release": ("relaxed",)}
+
+Change = Callable[[Site], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """``unit`` with the change ``text``."""
+
+    unit: KernelUnit
+    original: KernelUnit
+    text: str
+
+
+def right_protocols() -> list[KernelUnit]:
+    proved = {(str(one.file), one.kernel, one.launch) for one in corpus_launches() if one.verdict is Verdict.PROVED}
+    found = units([str(ROOT / "protocols")])
+    return [unit for unit in found if (str(unit.file), unit.kernel, unit.launch.name) in proved]
+
+
+def weakened(unit: KernelUnit) -> Iterator[Changed]:
+    """Every token left out, every order and every scope lowered: one at a time."""
+    for number, site in enumerate(_sites(unit)):
+        for text, change in (*_without_tokens(site), *_weaker(site)):
+            yield from _made(unit, number, text, change)
+
+
+def renumbered(unit: KernelUnit) -> Iterator[Changed]:
+    """Every integer constant one more, or one less."""
+    for number, site in enumerate(_sites(unit)):
+        kind = site.op.results[0].type if site.op.name == "constant" else None
+        if isinstance(kind, TileType) and integer_bits(kind) > 1 and site.op.attributes["value"].is_splat:
+            old = site.op.attributes["value"].element(0)
+            for new in (old - 1, old + 1):
+                yield from _made(unit, number, f"{old} becomes {new}", _set("value", constant(kind, new)))
+
+
+def _sites(unit: KernelUnit) -> list[Site]:
+    module = decode(unit.bytecode)
+    return list(sites(entry_of(module, unit).body))
+
+
+def _made(unit: KernelUnit, number: int, text: str, change: Change) -> Iterator[Changed]:
+    module: Module = decode(unit.bytecode)
+    site = list(sites(entry_of(module, unit).body))[number]
+    change(site)
+    data = finished(module)
+    if data is not None:
+        yield Changed(replace(unit, bytecode=data), unit, f"{site.op.name} #{number}: {text}")
+
+
+def _without_tokens(site: Site) -> Iterator[tuple[str, Change]]:
+    if site.op.operands.get("token") is not None and not site.op.declaration.counted:
+        yield "token dropped", lambda there: there.drop_operand("token")
+    for member in range(len(site.op.group("tokens"))) if site.op.name == "join_tokens" else ():
+        if len(site.op.group("tokens")) > 1:
+            yield f"without token {member}", lambda there, member=member: _leave_out(there, member)
+
+
+def _leave_out(site: Site, member: int) -> None:
+    tokens = site.op.group("tokens")
+    site.op.operands = {"tokens": (*tokens[:member], *tokens[member + 1 :])}
+
+
+def _weaker(site: Site) -> Iterator[tuple[str, Change]]:
+    for order in WEAKER.get(site.op.attributes.get("ord", "weak"), ()):
+        yield order, _set("ord", order)
+    if site.op.attributes.get("scope") not in (None, "tl_blk"):
+        yield "tl_blk", _set("scope", "tl_blk")
+
+
+def _set(name: str, value: object) -> Change:
+    return lambda site: site.set_attribute(name, value)
+
+
+# ------------------------------------------------------------------------------------------------- judging
+def seen_faults(changed: Changed, result: KernelResult) -> set[str]:
+    """The obligations that some order of a launch within the contract breaks."""
+    unit = changed.unit
+    module = decode(unit.bytecode)
+    found: set[str] = set()
+    for launch in drawn_launches(changed.original.launch, LAUNCHES, seed=7, most_blocks=12):
+        entry = entry_of(module, unit)
+        exploration = explore(module, entry, unit.parameters, launch, {}, schedules=SCHEDULES, budget=STEPS)
+        found |= exploration.codes
+    return found
+
+
+def check(changes: Iterator[Changed]) -> tuple[int, int]:
+    """How many changed kernels were proved and refuted; none of the proved ones shows a fault."""
+    wrong, proved, refuted = [], 0, 0
+    for changed in changes:
+        result = check_unit(changed.unit, CheckOptions())
+        assert result.verdict is not Verdict.ERROR, changed.text
+        refuted += result.verdict is Verdict.REFUTED
+        if result.verdict is Verdict.PROVED and not result.requires:
+            proved += 1
+            faults = seen_faults(changed, result)
+            wrong += [f"{changed.text}: {sorted(faults)}"] if faults else []
+    assert not wrong, "\n".join(wrong)
+    return proved, refuted
+
+
+UNITS = right_protocols()
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.kernel)
+def test_a_weakened_protocol_that_is_proved_shows_no_race(unit: KernelUnit) -> None:
+    changes = list(weakened(unit))
+    _, refuted = check(iter(changes))
+    assert changes
+    assert refuted or not any(order in changed.text for changed in changes for order in ("acquire", "release"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.kernel)
+def test_a_protocol_with_other_numbers_that_is_proved_shows_no_race(unit: KernelUnit) -> None:
+    changes = list(renumbered(unit))
+    check(iter(changes))
+    assert changes

@@ -1,0 +1,171 @@
+"""Contents of a witness's index arrays keep the contract's facts in every element, or there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tileverify.frontend.sources.data_facts import parse_data_fact
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.frontend.sources.launch import Expression
+from tileverify.verifier.claim import ConcreteArray
+from tileverify.verifier.kept_facts import NumberedFact, keeps, keeps_apart
+from tileverify.verifier.witness_data import MOST_ELEMENTS, NoContents, completed, other_contents, segments_keep
+
+
+def fact(text: str) -> NumberedFact:
+    read = parse_data_fact(text)
+
+    def number(part: Expression | None) -> int | None:
+        return None if part is None else evaluate(part, {})
+
+    unless = frozenset(evaluate(part, {}) for part in read.unless)
+    return NumberedFact(
+        read.kind, read.array, read.other, number(read.low), number(read.high), number(read.amount), unless
+    )
+
+
+def array(known: Mapping[int, int], *shape: int, dtype: str = "i32") -> ConcreteArray:
+    strides = tuple(1 if dim == len(shape) - 1 else shape[-1] for dim in range(len(shape)))
+    return ConcreteArray(dtype, shape, strides, known)
+
+
+def listed(known: Mapping[int, int], shape: tuple[int, ...], *texts: str) -> list[int]:
+    found = completed(array(known, *shape), list(map(fact, texts)))
+    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+    return [found.contents.get(place, found.fill) for place in range(count)]
+
+
+def test_without_facts_the_model_s_values_stand_alone() -> None:
+    assert completed(array({3: 7}, 10), []) == array({3: 7}, 10)
+
+
+def test_a_range_is_filled_without_a_list() -> None:
+    found = completed(array({5: 12}, 1 << 40), [fact("range(a, 10, 20)")])
+    assert (dict(found.contents), found.fill) == ({5: 12}, 10)
+    assert completed(array({}, 3), [fact("range(a, -5, 3)")]).fill == 0
+
+
+def test_an_excused_value_may_stand_for_all() -> None:
+    assert listed({0: -1}, (3,), "range(a, 5, 5, unless=-1)") == [-1, -1, -1]
+    assert listed({0: -1, 2: -1, 3: 0}, (4,), "injective(a, unless=-1)", "range(a, 0, 2, unless=-1)").count(-1) >= 2
+
+
+def test_injective_contents_do_not_repeat_what_the_model_says() -> None:
+    values = listed({1: 0, 3: 2}, (5,), "injective(a)", "range(a, 0, 5)")
+    assert sorted(values) == [0, 1, 2, 3, 4]
+    assert (values[1], values[3]) == (0, 2)
+
+
+def test_a_permutation_takes_every_index_once() -> None:
+    values = listed({0: 3}, (4,), "permutation(a)")
+    assert sorted(values) == [0, 1, 2, 3]
+    assert values[0] == 3
+
+
+def test_sorted_contents_never_fall() -> None:
+    assert listed({1: 4, 3: 9}, (5,), "nondecreasing(a)") == [0, 4, 4, 9, 9]
+    assert listed({2: -3}, (4,), "nondecreasing(a)") == [-3, -3, -3, -3]
+
+
+def test_rows_are_sorted_each_for_itself() -> None:
+    values = listed({1: 7, 4: 2}, (2, 3), "nondecreasing(a)")
+    assert values[:3] == sorted(values[:3])
+    assert values[3:] == sorted(values[3:])
+    assert (values[1], values[4]) == (7, 2)
+
+
+def test_sorted_and_injective_contents_rise() -> None:
+    assert listed({1: 4, 3: 9}, (5,), "nondecreasing(a)", "injective(a)") == [3, 4, 5, 9, 10]
+
+
+def test_multiples_and_shares() -> None:
+    assert listed({1: 32}, (3,), "multiples(a, 16)") == [0, 32, 0]
+    assert listed({}, (3,), "multiples(a, 16)", "injective(a)") == [0, 16, 32]
+    assert listed({1: 5}, (4,), "shares(a, 7)") == [0, 5, 0, 0]
+
+
+def test_an_unsigned_element_is_read_as_its_type_does() -> None:
+    assert completed(array({0: -1}, 1, dtype="u8"), [fact("range(a, 0, 256)")]).contents[0] == 255
+
+
+def test_only_elements_are_given_values() -> None:
+    apart = ConcreteArray("i32", (3,), (2,), {4: 1})
+    assert sorted(completed(apart, [fact("permutation(a)")]).contents) == [0, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("known", "count", "texts"),
+    [
+        ({0: 7}, 2, ["range(a, 0, 5)"]),
+        ({0: 1, 1: 1}, 2, ["injective(a)"]),
+        ({}, 4, ["injective(a)", "range(a, 0, 3)"]),
+        ({0: 5, 1: 4}, 2, ["nondecreasing(a)"]),
+        ({0: 4, 2: 5}, 3, ["nondecreasing(a)", "injective(a)"]),
+        ({}, 1, ["range(a, 3, 3)"]),
+        ({0: 3}, 2, ["multiples(a, 2)"]),
+        ({0: 3, 1: 5}, 2, ["shares(a, 7)"]),
+        ({}, MOST_ELEMENTS + 1, ["injective(a)"]),
+    ],
+)
+def test_where_nothing_keeps_the_facts_there_is_no_launch(known: dict[int, int], count: int, texts: list[str]) -> None:
+    with pytest.raises(NoContents):
+        listed(known, (count,), *texts)
+
+
+# ---------------------------------------------------------------------------------------------- meaning
+@pytest.mark.parametrize(
+    ("text", "kept", "broken"),
+    [
+        ("range(a, 1, 4)", [1, 3, 3], [1, 4, 2]),
+        ("range(a, 1, 4, unless=9)", [1, 9, 9], [1, 8, 2]),
+        ("injective(a)", [5, -1, 0], [5, -1, 5]),
+        ("injective(a, 0, 3)", [5, 0, 5], [1, 0, 1]),
+        ("injective(a, unless=(-1, 7))", [-1, 7, -1], [2, -1, 2]),
+        ("permutation(a)", [2, 0, 1], [3, 0, 1]),
+        ("nondecreasing(a)", [0, 0, 4], [0, 4, 3]),
+        ("multiples(a, 4)", [-4, 0, 8], [0, 6, 4]),
+        ("shares(a, 5)", [0, 2, 3], [1, 2, 3]),
+        ("shares(a, 5)", [0, 0, 0], [-1, 2, 3]),
+    ],
+)
+def test_what_facts_mean(text: str, kept: list[int], broken: list[int]) -> None:
+    assert keeps(fact(text), kept, 3)
+    assert not keeps(fact(text), broken, 3)
+
+
+def test_rows_may_repeat_their_own_values_only() -> None:
+    assert keeps(fact("disjoint_rows(a)"), [1, 1, 2, 3], 2)
+    assert not keeps(fact("disjoint_rows(a)"), [1, 2, 2, 3], 2)
+    assert keeps(fact("nondecreasing(a)"), [1, 2, 0, 3], 2)
+
+
+def test_segments_may_touch_and_be_empty() -> None:
+    segments = fact("segments(starts, lengths, 0, 10)")
+    assert keeps_apart(segments, [4, 0, 99, 2], [6, 2, 0, 2])
+    assert not keeps_apart(segments, [4, 0], [6, 5])
+    assert not keeps_apart(segments, [4], [7])
+    starts = array({0: 0, 1: 2}, 2)
+    assert segments_keep({"starts": starts, "lengths": array({0: 2, 1: 2}, 2)}, [segments])
+    assert not segments_keep({"starts": starts, "lengths": array({0: 3, 1: 2}, 2)}, [segments])
+
+
+# ---------------------------------------------------------------------------------------- other contents
+def test_other_contents_differ_and_keep_the_facts() -> None:
+    found = {
+        tuple(each.contents.values())
+        for each in other_contents(array({}, 3), [fact("range(a, 2, 9)"), fact("injective(a)")], bounded=True)
+    }
+    assert {(2, 3, 4), (6, 7, 8), (8, 7, 6)} <= found
+    assert all(len(set(values)) == 3 and all(2 <= value < 9 for value in values) for values in found)
+
+
+def test_contents_without_facts_are_alike_apart_and_far_apart() -> None:
+    found = {tuple(each.contents.values()) for each in other_contents(array({}, 3), [])}
+    assert {(0, 1, 2), (0, 4096, 8192), (0, 0, 0), (2, 1, 0)} <= found
+
+
+def test_contents_that_have_no_choice_say_nothing() -> None:
+    assert other_contents(array({}, 3), [fact("range(a, 0, 1)")]) == []
+    assert other_contents(array({}, 3), [fact("injective(a)")], bounded=True) == []

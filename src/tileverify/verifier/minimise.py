@@ -15,7 +15,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Term
 from .smt import Answer, Decider, Limits, Model
 
-LIMITS: Final = Limits(linear=400_000, nonlinear=200_000, rounds=20, total=1_200_000)
+LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_000)
 """A smaller witness that is hard to find is not worth the wait."""
 
 MOST_QUESTIONS: Final = 60

@@ -152,27 +152,15 @@ class Proving:
     @contextmanager
     def _question(self, opened: Open) -> Iterator[Closes]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
-        twins = opened.obligation.twins
-
-        def closes(clauses: Sequence[Term]) -> bool:
-            question = [*opened.conditions, *clauses]
-            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
-
-        if twins:  # which of them are equal depends on the clauses
-            yield closes
-            return
-        selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
-        try:
+        with self._decider.selection(opened.conditions, CLAUSE_LIMITS, twins=opened.obligation.twins) as selection:
             yield selection.closes
-        finally:
-            selection.close()
 
     def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
         """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
         cannot be said."""
         for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
             clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
-            if all(clauses) and (wording is chosen or closes(wording)):
+            if all(clauses) and (wording == list(chosen) or closes(wording)):
                 return [clause for each in clauses for clause in each]
         return []
 
@@ -196,7 +184,7 @@ class Proving:
 
     def _aside(self, session: Session) -> Decider:
         """Another solver under the same facts."""
-        return Decider(self._decider.facts, self.options.limits, self._decider.deadline, session=session)
+        return self._decider.aside(session)
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED

@@ -6,7 +6,8 @@ verdict as a fast one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import lcm
 from typing import Final
@@ -31,6 +32,10 @@ NONLINEAR: Final = "non-linear integers"
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
+
+
+MANY_MULTIPLES: Final = 4
+"""Known multiples that make it worth to translate everything again."""
 
 
 @dataclass
@@ -83,12 +88,10 @@ class Decider:
             return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
         if not model and self._examples.satisfy(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
-        wanted = self._expanded(conditions)
-        if self._rung is None:
-            self._rung = self._new_rung(exact_products=False)
+        wanted, rung = self.expanded(conditions), self.rung()
         merges: list[Merge] = []
-        merged = self._merge(self._rung, wanted, twins, merges)
-        result, lemmas = self._linear(self._rung, merged, limits, limits.rounds, model=model)
+        merged = self._merge(rung, wanted, twins, merges)
+        result, lemmas = self._linear(rung, merged, limits, limits.rounds, model=model)
         if result.answer is not Answer.UNKNOWN or not limits.nonlinear:
             return self._explained(result, wanted, merges, lemmas)
         exact = self._new_rung(exact_products=True)
@@ -104,20 +107,26 @@ class Decider:
             return result
         return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, linear=result.rung == LINEAR))
 
+    def aside(self, session: Session) -> Decider:
+        """Another one under the same facts and limits."""
+        other = replace(self, facts=(), session=session)
+        other.facts, other._examples, other._multiples = self.facts, self._examples.copy(), dict(self._multiples)
+        return other
+
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         found = {} if self.explain else multiples(self.facts)
-        if found != self._multiples:
+        if self._rung is None or len(found) - len(self._multiples) >= MANY_MULTIPLES:
             self._multiples, self._memo, self._rung = found, {}, None
         if self._rung is not None:
-            self._rung.add(self._expanded(facts))
+            self._rung.add(self.expanded(facts))
 
     def _new_rung(self, *, exact_products: bool) -> Rung:
-        return Rung(self._expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+        return Rung(self.expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
 
-    def _expanded(self, terms: Iterable[Term]) -> list[Term]:
+    def expanded(self, terms: Iterable[Term]) -> list[Term]:
         return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
 
     def _model(self, rung: Rung) -> Model:
@@ -135,7 +144,7 @@ class Decider:
         The equality itself stays among the conditions, so the question does not change.
         """
         replaced: dict[Term, Term] = {}
-        pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self._expanded, twins))]
+        pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self.expanded, twins))]
         while pending:
             rung.push(wanted)
             try:
@@ -164,11 +173,22 @@ class Decider:
                     return Merge(number, a, b, lemmas)
         return None
 
-    def selection(self, conditions: Sequence[Term], limits: Limits) -> Selection:
-        """The question whether ``conditions`` can hold together, for changing clauses; to be closed before others."""
+    @contextmanager
+    def selection(
+        self, conditions: Sequence[Term], limits: Limits, *, twins: Sequence[tuple[Term, Term]] = ()
+    ) -> Iterator[Selection]:
+        """The question whether ``conditions`` can hold together, for changing clauses; meanwhile no other is asked."""
+        selection = Selection(self, conditions, limits, twins)
+        try:
+            yield selection
+        finally:
+            selection.close()
+
+    def rung(self) -> Rung:
+        """The solver of linear integers."""
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
-        return Selection(self._rung, conditions, limits, self._expanded)
+        return self._rung
 
     def _linear(
         self, rung: Rung, wanted: Sequence[Term], limits: Limits, rounds: int, *, model: bool = False

@@ -41,11 +41,7 @@ class Rung:
         self.deadline = deadline
         self.session = session
         self.encoder = session.exact if exact_products else session.congruent
-        self.solver = session.solver()
-        if not exact_products:
-            self.solver.set("arith.nl", False)
-            # The older of Z3's two simplex solvers: on questions of this kind four times as fast, and fewer unknowns.
-            self.solver.set("arith.solver", 2)
+        self.solver = session.solver(linear=not exact_products)
         self._asserted: dict[Term, None] = {}
         self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Term
 from .answers import Answer, Limits
 from .rung import Rung
+
+if TYPE_CHECKING:
+    from .decide import Decider
 
 
 class Selection:
     """Whether ``conditions`` can hold together under clauses that are chosen anew each time.
 
-    What the conditions ask of the solver is done once.  Linear integers only, and no twins are merged.
+    What the conditions ask of the solver is done once, when the first choice needs a solver at all.
     """
 
     def __init__(
-        self, rung: Rung, conditions: Sequence[Term], limits: Limits, expanded: Callable[[Sequence[Term]], list[Term]]
+        self, decider: Decider, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
     ) -> None:
-        self._rung, self._limits, self._expanded = rung, limits, expanded
-        rung.push(expanded(conditions))
+        self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
+        self._rung: Rung | None = None
 
     def close(self) -> None:
-        """Ends the question; the solver must not have been asked anything else before."""
-        self._rung.pop()
+        """Ends the question."""
+        if self._rung is not None:
+            self._rung.pop()
 
     def closes(self, clauses: Sequence[Term]) -> bool:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
+        if t.and_(*self._conditions, *clauses) is t.FALSE:
+            return True
+        if self._twins:  # which of them are equal depends on the clauses
+            asked = [*self._conditions, *clauses]
+            return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
+        if self._rung is None:
+            self._rung = self._decider.rung()
+            self._rung.push(self._decider.expanded(self._conditions))
         # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
-        self._rung.push(self._expanded(clauses))
+        self._rung.push(self._decider.expanded(clauses))
         try:
             return self._rung.settle(self._limits)[0] is Answer.UNSATISFIABLE
         finally:

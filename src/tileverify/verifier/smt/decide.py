@@ -17,6 +17,7 @@ import z3
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import ZERO, Kind, Term
 from ..arithmetic import expand
+from ..differences import Differences
 from ..evaluate import evaluate
 from ..examples import Examples
 from .answers import Answer, Limits, Merge, Model, Proof, Result
@@ -54,14 +55,17 @@ class Decider:
     _rung: Rung | None = field(default=None, init=False)
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
+    _differences: Differences = field(init=False)
+    _counted: dict[Term, Term] = field(init=False)  # all known multiples
     _multiples: dict[Term, Term] = field(default_factory=dict, init=False)
     _memo: dict[Term, Term] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._spent_before = self.session.spent
         self._examples = Examples(self.facts)
-        if not self.explain:
-            self._multiples = multiples(self.facts)
+        self._counted = {} if self.explain else multiples(self.facts)
+        self._multiples = dict(self._counted)
+        self._differences = Differences(() if self.explain else self._with_counts(self.facts))
 
     @property
     def spent(self) -> int:
@@ -84,7 +88,7 @@ class Decider:
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
         limits, conditions = limits or self.limits, tuple(conditions)
-        if not self.explain and t.and_(*conditions) is t.FALSE:
+        if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
         if not model and self._examples.satisfy(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
@@ -100,6 +104,13 @@ class Decider:
         found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
         return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
 
+    def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
+        """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
+        if self.explain:
+            return False
+        together = t.and_(*(t.substitute(condition, self._counted) for condition in conditions))
+        return together is t.FALSE or self._differences.refute((together,))
+
     def _explained(
         self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
     ) -> Result:
@@ -110,16 +121,25 @@ class Decider:
     def aside(self, session: Session) -> Decider:
         """Another one under the same facts and limits."""
         other = replace(self, facts=(), session=session)
-        other.facts, other._examples, other._multiples = self.facts, self._examples.copy(), dict(self._multiples)
+        other.facts, other._examples, other._differences = self.facts, self._examples.copy(), self._differences.copy()
+        other._counted, other._multiples = dict(self._counted), dict(self._counted)
         return other
+
+    def _with_counts(self, terms: Iterable[Term]) -> list[Term]:
+        return [t.substitute(term, self._counted) for term in terms]
 
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
-        found = {} if self.explain else multiples(self.facts)
-        if self._rung is None or len(found) - len(self._multiples) >= MANY_MULTIPLES:
-            self._multiples, self._memo, self._rung = found, {}, None
+        if not self.explain:
+            known, self._counted = self._counted, multiples(self.facts)
+            if self._counted != known:
+                self._differences = Differences(self._with_counts(self.facts))
+            else:
+                self._differences.assume(self._with_counts(facts))
+        if self._rung is None or len(self._counted) - len(self._multiples) >= MANY_MULTIPLES:
+            self._multiples, self._memo, self._rung = dict(self._counted), {}, None
         if self._rung is not None:
             self._rung.add(self.expanded(facts))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import Term
 from .answers import Answer, Limits
 from .rung import Rung
@@ -33,7 +32,7 @@ class Selection:
 
     def closes(self, clauses: Sequence[Term]) -> bool:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
-        if t.and_(*self._conditions, *clauses) is t.FALSE:
+        if self._decider.plainly_refuted([*self._conditions, *clauses]):
             return True
         if self._twins:  # which of them are equal depends on the clauses
             asked = [*self._conditions, *clauses]

@@ -22,7 +22,7 @@ from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.launches import drawn_launches
-from .edits import Site, finished, integer_bits, sites
+from .mutants.edits import Site, finished, integer_bits, sites
 from .mutation import units
 
 LAUNCHES = 2

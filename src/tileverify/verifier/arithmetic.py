@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.terms import Kind, Scope, Term
+from ..frontend.symbolic.terms import Function, Kind, Scope, Term
 
 
 def expand(term: Term, memo: dict[Term, Term] | None = None) -> Term:
@@ -15,6 +15,8 @@ def _expand(term: Term) -> Term | None:
     match term.kind:
         case Kind.TDIV:
             return _truncated(*term.args)
+        case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+            return _congruent(term)
         case Kind.TMOD:
             a, b = term.args
             return t.sub(a, t.mul(b, _truncated(a, b)))
@@ -22,6 +24,15 @@ def _expand(term: Term) -> Term | None:
             a, b = term.args
             return t.sub(a, t.mul(b, t.floordiv(a, b)))
     return None
+
+
+def _congruent(term: Term) -> Term:
+    """An operation on bits that is not followed further: equal arguments give equal results, in every block.
+
+    The bounds go into the name: they belong to the symbol, and two symbols may not share a name.
+    """
+    name = f"{term.kind.value}[{term.low}..{term.high}]"
+    return t.apply(Function(name, Scope.LAUNCH, term.low, term.high), *term.args)
 
 
 def _truncated(a: Term, b: Term) -> Term:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.bits import number_of
 from ..frontend.symbolic.terms import Function, Kind, Term
 
 Value = int | bool
@@ -70,6 +71,8 @@ def _evaluate(  # noqa: C901  one case per kind of term
         case Kind.WRAP:
             half = 1 << (int(term.payload) - 1)
             return (a[0] + half) % (2 * half) - half
+        case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+            return number_of(term.kind, a[0], a[1])
         case Kind.ITE:
             return a[1] if a[0] else a[2]
         case Kind.NOT:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -175,6 +174,8 @@ class Evaluator:
                 return _lanewise(lambda x, y: y if y < x else x, *a)
             case Kind.MAX:
                 return _lanewise(lambda x, y: y if x < y else x, *a)
+            case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+                return _lanewise(lambda x, y: _bit_operation(term.kind, x, y), *a)
             case Kind.WRAP:
                 half = 1 << (term.payload - 1)
                 return (a[0] + half) % (2 * half) - half
@@ -208,7 +209,7 @@ class Evaluator:
         raise OutOfReach(f"no value for {name}")
 
     def _content(self, function: Function, args: Sequence[int]) -> object:
-        """The value of a function symbol: initial contents, an operation on bits, a chosen trip count, or unknown."""
+        """The value of a function symbol: initial contents, a chosen trip count, or unknown."""
         if any(isinstance(arg, Unknown) for arg in args):
             return Unknown(function.name)
         name, _, _ = function.name.partition("[")
@@ -217,8 +218,6 @@ class Evaluator:
             strides = array.strides if len(args) == len(array.strides) else (1,)
             place = sum(int(c) * s for c, s in zip(args, strides, strict=True))
             value = array.contents.get(place, array.fill)
-        elif bits := _BIT_OPERATION.fullmatch(name):
-            value = _bit_operation(bits[1], int(bits[2]), bits[3], *map(int, args))
         elif name.startswith(("trips", "last")):
             key = (function.name, tuple(map(int, args)))
             if key not in self.choices:
@@ -231,23 +230,20 @@ class Evaluator:
         return value
 
 
-_BIT_OPERATION = re.compile(r"(and|or|xor|shl|shr)(\d+)(?:\.(\w+))?")
-
-
-def _bit_operation(name: str, bits: int, reading: str | None, a: int, b: int) -> int:
-    match name:
-        case "and":
-            value = a & b
-        case "or":
-            value = a | b
-        case "xor":
-            value = a ^ b
-        case "shl":
-            value = a << min(b, 64)
+def _bit_operation(kind: Kind, a: int, b: int) -> object:
+    if isinstance(a, Unknown) or isinstance(b, Unknown):
+        return a if isinstance(a, Unknown) else b
+    match kind:
+        case Kind.BITAND:
+            return a & b
+        case Kind.BITOR:
+            return a | b
+        case Kind.BITXOR:
+            return a ^ b
+        case Kind.SHL:
+            return a << b if 0 <= b < 64 else 0  # beyond that, the shift is not defined
         case _:
-            value = (a % (1 << bits) if reading == "unsigned" else a) >> min(b, 64)
-    half = 1 << (bits - 1)
-    return (value + half) % (2 * half) - half
+            return a >> b if 0 <= b < 64 else 0
 
 
 def _product(*args: int) -> int:

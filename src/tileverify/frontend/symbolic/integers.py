@@ -17,13 +17,13 @@ from .terms import (
     ONE,
     TRUE,
     ZERO,
-    Function,
     Kind,
-    Scope,
     Term,
     add,
     and_,
-    apply,
+    bit_and,
+    bit_or,
+    bit_xor,
     ceildiv,
     const,
     eq,
@@ -45,6 +45,8 @@ from .terms import (
     truncdiv,
     truncmod,
 )
+from .terms import shift_left as bit_shift_left
+from .terms import shift_right as bit_shift_right
 
 
 # ------------------------------------------------------------------------------------------- readings
@@ -119,12 +121,23 @@ def absolute(m: Machine, op: Op) -> Term:
 def shift_left(m: Machine, op: Op) -> Term:
     a, amount, bits = _operands(m, op)
     amount = _shift_amount(m, op, amount, bits)
-    factor = _power_of_two(amount, bits)
-    exact = mul(number(a, bits), factor)
-    _overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
+    if op.attributes["ovf"] != "none":
+        factor = _power_of_two(amount, bits)
+        exact = mul(number(a, bits), factor)
+        _overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
     if amount.kind is Kind.CONST or bits == 1:
-        return from_number(m, exact, bits)
-    return _congruent(m, f"shl{bits}", bits, a, amount)
+        return from_number(m, mul(number(a, bits), _power_of_two(amount, bits)), bits)
+    if a.kind is Kind.CONST:
+        return _shifted_constant(a.value, amount, bits)
+    return m.wrap(bits, bit_shift_left(a, amount))
+
+
+def _shifted_constant(value: int, amount: Term, bits: int) -> Term:
+    """One of the ``bits`` numbers that ``value`` can be shifted to."""
+    shifted: Term = ZERO
+    for k in reversed(range(bits)):
+        shifted = ite(eq(amount, const(k)), const(signed((value << k) % (1 << bits), bits)), shifted)
+    return shifted
 
 
 def _power_of_two(exponent: Term, bits: int) -> Term:
@@ -147,10 +160,7 @@ def shift_right(m: Machine, op: Op) -> Term:
         return from_number(m, floordiv(value, const(1 << min(amount.value, bits))), bits)
     if bits == 1:
         return a  # the only defined amount is 0
-    low, high = m.bounds.interval(a)
-    if low is not None and low >= 0:
-        return _congruent(m, f"shr{bits}", bits, a, amount, low=0, high=high)
-    return _congruent(m, f"shr{bits}.{op.attributes['sgn']}", bits, a, amount)
+    return from_number(m, bit_shift_right(value, amount), bits)
 
 
 def _shift_amount(m: Machine, op: Op, amount: Term, bits: int) -> Term:
@@ -203,39 +213,21 @@ def _division_operands(m: Machine, op: Op) -> tuple[Term, Term]:
 
 
 # --------------------------------------------------------------------------------------- bitwise operations
-def bit_and(m: Machine, op: Op) -> Term:
+def bitwise_and(m: Machine, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     if bits == 1:
         return and_(a, b)
-    if a.kind is Kind.CONST:
-        a, b = b, a
-    if b.kind is Kind.CONST:
-        mask = b.value
-        if a.kind is Kind.CONST:
-            return const(a.value & mask)
-        if mask == 0:
-            return ZERO
-        if mask >= 0 and mask & (mask + 1) == 0:
-            # The low bits of the two's complement pattern are the value modulo the power of two, for either sign.
-            return floormod(a, const(mask + 1))
-        if mask < 0 and -mask & (-mask - 1) == 0:
-            return sub(a, floormod(a, const(-mask)))
-    # A bit is set only if it is set in both: never above a nonnegative operand, and not negative next to one.
-    highs = [high for low, high in (m.bounds.interval(a), m.bounds.interval(b)) if low is not None and low >= 0]
-    bounded = [high for high in highs if high is not None]
-    low = 0 if highs else None
-    return _congruent(m, f"and{bits}", bits, *sorted((a, b)), low=low, high=min(bounded, default=None))
+    for value, mask in ((a, b), (b, a)):
+        if mask.kind is Kind.CONST and mask.value < 0 and -mask.value & (-mask.value - 1) == 0:
+            return sub(value, floormod(value, const(-mask.value)))
+    return bit_and(a, b)
 
 
-def bit_or(m: Machine, op: Op) -> Term:
+def bitwise_or(m: Machine, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     if bits == 1:
         return or_(a, b)
-    if a.kind is Kind.CONST and b.kind is Kind.CONST:
-        return const(a.value | b.value)
     for high_part, low_part in ((a, b), (b, a)):
-        if low_part is ZERO:
-            return high_part
         low, high = m.bounds.interval(low_part)
         if low is not None and low >= 0 and high is not None:
             # No common bits: high_part is a multiple of 2**k and 0 <= low_part < 2**k, so the bits just add up.
@@ -243,45 +235,12 @@ def bit_or(m: Machine, op: Op) -> Term:
             unit = 1 << high.bit_length()
             if constant % unit == 0 and all(c % unit == 0 for c, _ in summands):
                 return m.wrap(bits, add(high_part, low_part))
-    return _congruent(m, f"or{bits}", bits, *sorted((a, b)), **_nonnegative_union(m, a, b))
+    return bit_or(a, b)
 
 
-def bit_xor(m: Machine, op: Op) -> Term:
+def bitwise_xor(m: Machine, op: Op) -> Term:
     a, b, bits = _operands(m, op)
-    if bits == 1:
-        return not_(iff(a, b))
-    if a.kind is Kind.CONST:
-        a, b = b, a
-    if b.kind is Kind.CONST:
-        if a.kind is Kind.CONST:
-            return const(a.value ^ b.value)
-        if b.value == -1:
-            return sub(const(-1), a)
-        if b.value == 0:
-            return a
-    if a is b:
-        return ZERO
-    return _congruent(m, f"xor{bits}", bits, *sorted((a, b)), **_nonnegative_union(m, a, b))
-
-
-def _nonnegative_union(m: Machine, a: Term, b: Term) -> dict[str, int | None]:
-    """Bounds of ``a | b`` and ``a ^ b``: no bit above the highest of either, where both are not negative."""
-    (low_a, high_a), (low_b, high_b) = m.bounds.interval(a), m.bounds.interval(b)
-    if low_a is None or low_b is None or min(low_a, low_b) < 0 or high_a is None or high_b is None:
-        return {"low": None, "high": None}
-    return {"low": 0, "high": (1 << max(high_a, high_b).bit_length()) - 1}
-
-
-def _congruent(m: Machine, name: str, bits: int, *args: Term, low: int | None = None, high: int | None = None) -> Term:
-    """An operation that is not followed further: equal arguments give equal results, in every block.
-
-    The bounds go into the name: they belong to the symbol, and two symbols may not share a name.
-    """
-    half = 1 << (bits - 1)
-    least = -half if low is None else max(low, -half)
-    most = half - 1 if high is None else min(high, half - 1)
-    suffix = "" if (least, most) == (-half, half - 1) else f"[{least}..{most}]"
-    return apply(Function(name + suffix, Scope.LAUNCH, least, most), *args)
+    return not_(iff(a, b)) if bits == 1 else bit_xor(a, b)
 
 
 # ------------------------------------------------------------------------------------ comparison and choice
@@ -357,9 +316,9 @@ RULES: Final[dict[str, Rule]] = {
     "mulhii": multiply_high,
     "divi": divide,
     "remi": remainder,
-    "andi": bit_and,
-    "ori": bit_or,
-    "xori": bit_xor,
+    "andi": bitwise_and,
+    "ori": bitwise_or,
+    "xori": bitwise_xor,
     "cmpi": compare,
     "mini": _extremum(minimum),
     "maxi": _extremum(maximum),

@@ -48,6 +48,12 @@ class Kind(enum.Enum):
     WRAP = "wrap"  # payload: N; the signed iN value congruent to the argument modulo 2**N
     ITE = "ite"  # integer or boolean
     APPLY = "apply"  # payload: Function
+    # bits of the two's complement, see `bits`
+    BITAND = "bitand"
+    BITOR = "bitor"
+    BITXOR = "bitxor"
+    SHL = "shl"
+    SHR = "shr"
     # booleans
     TRUE = "true"
     FALSE = "false"

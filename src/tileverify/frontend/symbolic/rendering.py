@@ -9,8 +9,12 @@ from .nodes import ZERO, Kind, Term, const, postorder
 from .sums import add, linear_parts
 
 _ATOMS: Final = (Kind.CONST, Kind.VAR, Kind.APPLY, Kind.MIN, Kind.MAX, Kind.WRAP)
-_JOINED: Final = {Kind.PRODUCT: "*", Kind.AND: " and ", Kind.OR: " or "}
-_INFIX: Final = {Kind.LT: "<", Kind.LE: "<=", Kind.IFF: "==", Kind.DIV: "//", Kind.MOD: "%"}
+_JOINED: Final = {
+    Kind.PRODUCT: "*", Kind.AND: " and ", Kind.OR: " or ", Kind.BITAND: " & ", Kind.BITOR: " | ", Kind.BITXOR: " ^ ",
+}  # fmt: skip
+_INFIX: Final = {
+    Kind.LT: "<", Kind.LE: "<=", Kind.IFF: "==", Kind.DIV: "//", Kind.MOD: "%", Kind.SHL: "<<", Kind.SHR: ">>",
+}  # fmt: skip
 _CALL: Final = {Kind.TDIV: "tdiv", Kind.TMOD: "trem", Kind.MIN: "min", Kind.MAX: "max"}
 _MODULI: Final = {1 << bits: bits for bits in (8, 16, 32, 64)}
 

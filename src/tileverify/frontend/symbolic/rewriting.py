@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from .bits import bit_and, bit_or, bit_xor, shift_left, shift_right
 from .logic import and_, eq, iff, ite, le, lt, not_, or_
 from .nodes import FALSE, TRUE, Kind, Term, apply, boolean, const, postorder
 from .products import product
@@ -39,6 +40,11 @@ _REBUILD: Final[dict[Kind, Callable[..., Term]]] = {
     Kind.TDIV: truncdiv,
     Kind.TMOD: truncmod,
     Kind.MIN: minimum,
+    Kind.BITAND: bit_and,
+    Kind.BITOR: bit_or,
+    Kind.BITXOR: bit_xor,
+    Kind.SHL: shift_left,
+    Kind.SHR: shift_right,
     Kind.MAX: maximum,
     Kind.ITE: ite,
     Kind.NOT: not_,

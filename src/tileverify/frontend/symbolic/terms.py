@@ -5,11 +5,13 @@ sums are linear combinations, constants fold, and a machine ``wrap`` disappears 
 its argument already fits.  An iN value is represented by its *signed* reading; ``unsigned(n, t)`` gives the
 other one.  A wrap that cannot be dropped stays in the term as ``wrap``: nobody downstream may forget it.
 
-This module is the whole language; `nodes`, `sums`, `logic`, `products`, `rewriting` and `rendering` hold its parts.
+This module is the whole language; `nodes`, `sums`, `bits`, `logic`, `products`, `rewriting` and `rendering` hold its
+parts.
 """
 
 from __future__ import annotations
 
+from .bits import bit_and, bit_or, bit_xor, shift_left, shift_right
 from .logic import and_, eq, iff, implies, ite, le, lt, ne, not_, or_
 from .nodes import (
     FALSE,
@@ -64,6 +66,9 @@ __all__ = [
     "and_",
     "apply",
     "assuming",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
     "boolean",
     "ceildiv",
     "choice",
@@ -92,6 +97,8 @@ __all__ = [
     "rebuild",
     "render",
     "scale",
+    "shift_left",
+    "shift_right",
     "simplified",
     "sub",
     "substitute",

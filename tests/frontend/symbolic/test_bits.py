@@ -1,0 +1,48 @@
+"""Operations on bits are what Python computes, inside their intervals, whether written as arithmetic or named."""
+
+from __future__ import annotations
+
+import operator
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.bits import number_of
+from tileverify.frontend.symbolic.terms import Kind, Scope
+from tileverify.verifier.evaluate import evaluate
+
+WORDS = {bits: st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
+PYTHON = {
+    Kind.BITAND: (t.bit_and, operator.and_),
+    Kind.BITOR: (t.bit_or, operator.or_),
+    Kind.BITXOR: (t.bit_xor, operator.xor),
+}
+SHIFTS = {Kind.SHL: (t.shift_left, operator.lshift), Kind.SHR: (t.shift_right, operator.rshift)}
+
+
+@given(st.data(), st.sampled_from(sorted(WORDS)), st.sampled_from(list(PYTHON)))
+def test_bit_by_bit(data: st.DataObject, bits: int, kind: Kind) -> None:
+    build, compute = PYTHON[kind]
+    a, b = data.draw(WORDS[bits]), data.draw(st.one_of(WORDS[bits], st.sampled_from([1, 5, -8, 0x5A, -1])))
+    ends = sorted((a, data.draw(WORDS[bits])))
+    x = t.var("x", Scope.BLOCK, *ends)
+    y = t.var("y", Scope.BLOCK, *sorted((b, data.draw(WORDS[bits]))))
+    for other in (t.const(b), y):
+        built = build(x, other)
+        value = evaluate(built, {x: a, y: b})
+        assert value == compute(a, b) == number_of(kind, a, b)
+        assert built.low is not None
+        assert built.high is not None
+        assert built.low <= value <= built.high
+
+
+@given(WORDS[64], st.integers(0, 63), st.sampled_from(list(SHIFTS)))
+def test_shifts(a: int, amount: int, kind: Kind) -> None:
+    build, compute = SHIFTS[kind]
+    x = t.var("x", Scope.BLOCK, -(2**63), 2**63 - 1)
+    s = t.var("s", Scope.BLOCK, 0, 63)
+    wanted = compute(a, amount)
+    for by in (t.const(amount), s):
+        built = t.wrap(64, build(x, by))
+        assert evaluate(built, {x: a, s: amount}) == evaluate(t.wrap(64, t.const(wanted)), {})

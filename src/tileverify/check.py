@@ -127,7 +127,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
-    from .backend.replay import Replayer
+    from .backend.replay import KERNEL_BUDGET, Replayer
     from .cache import ResultCache
     from .frontend.bytecode import decode
     from .verifier.verify import VerifyOptions, verify
@@ -152,7 +152,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         unit.launch,
         unit.parameters,
         options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
-        confirm=Replayer(module, entry, unit.parameters),
+        confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET),
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
     result = replace(

@@ -50,6 +50,9 @@ DEFAULT_BUDGET: Final = 1 << 29
 WHOLE_BUDGET: Final = 1 << 27
 """Of these, for the runs of all blocks."""
 
+KERNEL_BUDGET: Final = 1 << 26
+"""Steps for all claims that a check makes about one kernel; what shows a fault takes a twentieth of it."""
+
 BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
 INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
 EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
@@ -77,16 +80,24 @@ class Schedule:
 class Replayer:
     """Confirms claims about one entry, given itself or by its symbol (`verifier.claim.Confirm`).
 
+    ``budget``: steps for one claim; ``total``: for all of them together, without a limit where it is ``None``.
     ``last_reason`` says why the last call returned ``None``.
     """
 
     def __init__(
-        self, module: Module, entry: Entry | str, parameters: Sequence[EntryParameter], *, budget: int = DEFAULT_BUDGET
+        self,
+        module: Module,
+        entry: Entry | str,
+        parameters: Sequence[EntryParameter],
+        *,
+        budget: int = DEFAULT_BUDGET,
+        total: int | None = None,
     ) -> None:
         self.module = module
         self.entry = entry if isinstance(entry, Entry) else _entry_named(module, entry)
         self.parameters = tuple(parameters)
         self.budget = budget
+        self.left = total
         self.last_reason: str | None = None
         self._loops = loops_around(self.entry.body)
 
@@ -104,9 +115,14 @@ class Replayer:
         return None
 
     def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
-        budget = Budget(self.budget)
-        confirmation = self._seen(bound, launch, claim, budget)
-        return replace(confirmation, steps=self.budget - budget.left)
+        steps = self.budget if self.left is None else min(self.budget, self.left)
+        budget = Budget(steps)
+        try:
+            confirmation = self._seen(bound, launch, claim, budget)
+        finally:
+            if self.left is not None:
+                self.left = max(self.left - (steps - budget.left), 0)
+        return replace(confirmation, steps=steps - budget.left)
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:
@@ -132,7 +148,7 @@ class Replayer:
                 reasons.append(str(failure))
         if self._synchronises:
             bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
-            for run in whole_runs(bind, launch.grid, claim, Budget(min(budget.left, WHOLE_BUDGET))):
+            for run in whole_runs(bind, launch.grid, claim, budget.part(WHOLE_BUDGET)):
                 schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
                 try:
                     seen = self._pick(bound.image, _claimed_first(run.conflicts, claim), schedule, launch, claim)
@@ -342,4 +358,4 @@ def _access_kind(name: str) -> str:
     return next((kind for kind in ("load", "store", "atomic") if name.startswith(kind)), name)
 
 
-__all__ = ["DEFAULT_BUDGET", "Replayer", "replay"]
+__all__ = ["DEFAULT_BUDGET", "KERNEL_BUDGET", "Replayer", "replay"]

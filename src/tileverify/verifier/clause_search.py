@@ -20,24 +20,33 @@ def search(
     closes: Closes,
     accepted: Callable[[Sequence[Term]], bool],
     stop: Callable[[], bool],
+    weaker: Callable[[Term], Iterable[Term]] = lambda clause: (),
 ) -> list[Term]:
     """The clauses of the first groups that close the question together, without those that it takes not.
 
     ``admitted(offered, group)``: those of a group that leave launches beside what is offered already.
     ``accepted``: whether a choice is an answer; one that is not is not offered again.  None if there is no answer.
+    ``weaker``: what may be said in place of a clause, the weakest first.
     """
     offered: list[Term] = []
     for group in groups:
         fresh = admitted(offered, [term for term in group if term not in offered])
         offered += fresh
         while fresh and not stop() and closes(offered):
-            chosen = fewest(offered, closes)
+            chosen = _weakened(fewest(offered, closes), closes, weaker)
             if accepted(chosen):
                 return _joined(chosen)
             offered = [term for term in offered if term not in chosen]
         if stop():
             break
     return []
+
+
+def _weakened(chosen: list[Term], closes: Closes, weaker: Callable[[Term], Iterable[Term]]) -> list[Term]:
+    for place, clause in enumerate(chosen):
+        others = [*chosen[:place], *chosen[place + 1 :]]
+        chosen[place] = next((each for each in weaker(clause) if closes([*others, each])), clause)
+    return chosen
 
 
 def _joined(chosen: Sequence[Term]) -> list[Term]:
@@ -50,7 +59,8 @@ def _joined(chosen: Sequence[Term]) -> list[Term]:
 
 
 def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A minimal set of candidates that ``closes``, given that all together do; earlier ones are preferred.
+    """A minimal set of candidates that ``closes``, given that all together do and none does not; earlier ones are
+    preferred.
 
     Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
     """
@@ -65,4 +75,4 @@ def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> li
         needed = explain([*background, *first], True, second)
         return [*explain([*background, *needed], bool(needed), first), *needed]
 
-    return explain([], True, candidates)
+    return explain([], False, candidates)

@@ -22,6 +22,12 @@ class Examples:
         self._examples = [_Example(size, block) for size in SIZES for block in (0, size - 1)]
         self.assume(facts)
 
+    def copy(self) -> Examples:
+        """The same, for further facts of their own."""
+        other = Examples(())
+        other._examples = list(self._examples)
+        return other
+
     def assume(self, facts: Iterable[Term]) -> None:
         """Keep those that satisfy ``facts`` too."""
         facts = tuple(facts)

@@ -25,23 +25,28 @@ def without_implied(
         if near_own.break_only(clause.condition):
             continue
         others = [other for other in kept if other is not clause]
-        question = [other.condition for other in _related(others, clause, facts)]
+        question = [other.condition for other in related(others, [clause.condition], facts)]
         if question and solver.decide([*question, t.not_(clause.condition)]).answer is Answer.UNSATISFIABLE:
             kept = others
     return kept
 
 
-def _related(clauses: Sequence[Clause], clause: Clause, facts: Iterable[Term]) -> list[Clause]:
-    """Those of ``clauses`` that may have to do with ``clause``: joined to it by variables, facts and clauses."""
-    reached, before = clause.condition.free, frozenset[Term]()
-    apart = [term.free for term in (*facts, *(other.condition for other in clauses))]
+def related(clauses: Sequence[Clause], conditions: Iterable[Term], facts: Iterable[Term]) -> list[Clause]:
+    """Those of ``clauses`` that may have to do with ``conditions``: joined to them by variables, facts and clauses."""
+    if not clauses:
+        return []
+    reached, before = frozenset[object]().union(*map(_symbols, conditions)), frozenset[object]()
+    apart = [_symbols(term) for term in (*facts, *(clause.condition for clause in clauses))]
     while reached != before:
         before = reached
-        reached = reached.union(*(free for free in apart if free & reached))
-        apart = [free for free in apart if not free <= reached]
-    # Equal arguments would join functions that share no variable.
-    everything = any(leaf.kind is Kind.APPLY for leaf in reached)
-    return [other for other in clauses if everything or other.condition.free & reached]
+        reached = reached.union(*(symbols for symbols in apart if symbols & reached))
+        apart = [symbols for symbols in apart if not symbols <= reached]
+    return [clause for clause in clauses if _symbols(clause.condition) & reached]
+
+
+def _symbols(term: Term) -> frozenset[object]:
+    """Variables, and the functions that are applied: equal arguments join what shares no variable."""
+    return frozenset(leaf.payload for leaf in term.free)
 
 
 class _Neighbours:

@@ -13,6 +13,7 @@ from .clause_search import search
 from .clauses import Clause, launch_clause, launch_only
 from .contract import list_length
 from .data import data_facts, loaded_values
+from .implied import related
 from .narrowing import offers
 from .obligations import reached
 from .prepare import contract_values
@@ -59,10 +60,7 @@ class NarrowProof(Proving):
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
         """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
-        touched = {leaf for clause in clauses for leaf in clause.condition.free}
-        if touched & set(GRID) or any(touched & condition.free for condition in opened.conditions):
-            return self._decide_one(opened.obligation)
-        return opened
+        return self._decide_one(opened.obligation) if related(clauses, opened.conditions, self._facts) else opened
 
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""

@@ -36,7 +36,9 @@ def plain(condition: Term, implies: Implies, *, multiply: bool = True) -> Term:
     spread = _spread(condition)
     if sum(1 for part in t.postorder(spread) if part.kind in _COMPARISONS) > MOST_PARTS:
         return spread
-    return _pruned(_multiplied(spread, implies) if multiply else spread, (), implies)
+    found = _multiplied(spread, implies) if multiply else spread
+    # A single comparison was needed to prove something, and a launch keeps it.
+    return _pruned(found, (), implies) if found.kind in _JUNCTION else found
 
 
 _COMPARISONS = (Kind.LT, Kind.LE, Kind.EQ)

@@ -27,13 +27,13 @@ from .simplify import simplify
 from .smt import Answer, Decider, Limits, Session
 from .widening import free_text
 
-CLAUSE_LIMITS = Limits(linear=150_000, nonlinear=0, rounds=12, total=200_000)
+CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For the search of clauses: what does not help soon is not the natural one."""
 
-WORDING_LIMITS = Limits(linear=20_000, nonlinear=0, rounds=6, total=30_000)
-"""For the wording of clauses: whether a part follows from the rest."""
+WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
+"""For the wording of clauses: whether a part, or one of them, follows from the rest."""
 
-SEARCH_TOTAL = 3_000_000
+SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
 
 
@@ -155,27 +155,15 @@ class Proving:
     @contextmanager
     def _question(self, opened: Open) -> Iterator[Closes]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
-        twins = opened.obligation.twins
-
-        def closes(clauses: Sequence[Term]) -> bool:
-            question = [*opened.conditions, *clauses]
-            return self._decider.decide(question, twins=twins, limits=CLAUSE_LIMITS).answer is Answer.UNSATISFIABLE
-
-        if twins:  # which of them are equal depends on the clauses
-            yield closes
-            return
-        selection = self._decider.selection(opened.conditions, CLAUSE_LIMITS)
-        try:
+        with self._decider.selection(opened.conditions, CLAUSE_LIMITS, twins=opened.obligation.twins) as selection:
             yield selection.closes
-        finally:
-            selection.close()
 
     def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
         """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
         cannot be said."""
         for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
             clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
-            if all(clauses) and (wording is chosen or closes(wording)):
+            if all(clauses) and (wording == list(chosen) or closes(wording)):
                 return [clause for each in clauses for clause in each]
         return []
 
@@ -194,12 +182,12 @@ class Proving:
     def _drop_implied(self, own: Mapping[Term, int]) -> None:
         """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
-        alone = Decider(facts, CLAUSE_LIMITS, self._decider.deadline, session=self.session)
+        alone = Decider(facts, WORDING_LIMITS, self._decider.deadline, session=self.session)
         self.clauses = without_implied(self.clauses, facts, alone, own)
 
     def _aside(self, session: Session) -> Decider:
         """Another solver under the same facts."""
-        return Decider(self._decider.facts, self.options.limits, self._decider.deadline, session=session)
+        return self._decider.aside(session)
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED

@@ -1,7 +1,8 @@
 """The structural rung: questions that need no solver.
 
 Most race questions die here: the tile index *is* the block id.  From ``bid.x = bid.x'`` the copies are unified, and
-``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions.
+``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions, and
+so does taking an equation apart (`equations`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from .copies import OTHER
+from .equations import known_ranges, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,21 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
     """Equivalent conditions on fewer variables; ``None`` when they contradict each other or a fact outright."""
     current = t.and_(*conditions)
     eliminated: dict[Term, Term] = {}
+    of_facts = known_ranges(facts)
     while current is not t.FALSE:
-        found = next((pair for pair in map(_unifiable, _conjuncts(current)) if pair), None)
-        if found is None:
-            rest = _conjuncts(current)
-            if any(t.not_(condition) in facts for condition in rest):
+        parts = _conjuncts(current)
+        found = next((pair for pair in map(_unifiable, parts) if pair), None)
+        if found is not None:
+            eliminated[found[0]] = found[1]
+            current = t.substitute(current, {found[0]: found[1]})
+            continue
+        own = known_ranges(frozenset(parts))
+        taken_apart = [split(part, of_facts, own) for part in parts]
+        if not any(taken_apart):
+            if any(t.not_(condition) in facts for condition in parts):
                 return None
-            return Simplified(rest, eliminated)
-        eliminated[found[0]] = found[1]
-        current = t.substitute(current, {found[0]: found[1]})
+            return Simplified(parts, eliminated)
+        current = t.and_(*(each for part, new in zip(parts, taken_apart, strict=True) for each in new or (part,)))
     return None
 
 

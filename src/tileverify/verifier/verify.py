@@ -126,7 +126,7 @@ class _Verification(NarrowProof):
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self._aside(Session(self.options.seed))
+        self._modeller = self._aside(Session(self.options.seed, models=True))
         confirmed: dict[Key, tuple[Obligation, Found]] = {}
         reasons = self._reasons
         shown: set[object] = set()

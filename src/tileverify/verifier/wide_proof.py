@@ -25,12 +25,12 @@ from .obligations import promise
 from .prepare import Preparer, launch_facts
 from .proving import SEARCH_TOTAL, Open, Outcome, Proving
 from .smt import Answer, Limited, Limits
-from .widening import Level, holds, mined
+from .widening import Level, holds, mined, weaker
 
-FIT_LIMITS = Limits(linear=60_000, nonlinear=0, rounds=10, total=100_000)
+FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
 
-WIDE_LIMITS = Limits(linear=400_000, nonlinear=300_000, rounds=60, total=800_000)
+WIDE_LIMITS = Limits(linear=600_000, nonlinear=0, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
 
@@ -99,6 +99,7 @@ class WideProof(Proving):
                 closes=closes,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
+                weaker=lambda clause: weaker(clause, self._lane_counts()),
             )
             found = self._worded(chosen, closes, multiply=False)
         self._adopt(found)

@@ -157,7 +157,21 @@ def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:
 def _multiples(own: Mapping[Term, int], near: frozenset[Term], counts: Sequence[int]) -> Iterator[Term]:
     for size, value in own.items():
         if size in near and value:
-            yield from (t.eq(t.floormod(size, t.const(n)), t.ZERO) for n in counts if value % n == 0)
+            fitting = [n for n in counts if value % n == 0]
+            # Each of these says what smaller divisors of it would say.
+            yield from (_divides(n, size) for n in fitting if not any(m > n and m % n == 0 for m in fitting))
+
+
+def _divides(count: int, size: Term) -> Term:
+    return t.eq(t.floormod(size, t.const(count)), t.ZERO)
+
+
+def weaker(clause: Term, tiles: Iterable[int]) -> Iterator[Term]:
+    """That a size is a multiple of fewer of the tile sizes, the weakest first."""
+    rest = next((part for part in clause.args if part.kind is Kind.MOD), None)
+    if clause.kind is Kind.EQ and rest is not None and rest.args[1].kind is Kind.CONST:
+        size, count = rest.args[0], rest.args[1].value
+        yield from (_divides(n, size) for n in sorted(tiles) if 1 < n < count and count % n == 0)
 
 
 def _limits(own: Mapping[Term, int], near: frozenset[Term], counts: Sequence[int]) -> Iterator[Term]:

@@ -48,13 +48,20 @@ OP_COST = 2048
 
 
 class Budget:
-    """Steps left, one per element computed and `OP_COST` per op."""
+    """Steps left, one per element computed and `OP_COST` per op; those of a part count for the ``whole``, too."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, whole: Budget | None = None) -> None:
         self.left = steps
+        self.whole = whole
+
+    def part(self, most: int) -> Budget:
+        """No more than ``most`` of the steps that are left."""
+        return Budget(min(self.left, most), self)
 
     def spend(self, elements: int) -> None:
         self.left -= elements
+        if self.whole is not None:
+            self.whole.left -= elements
         if self.left < 0:
             raise BudgetSpent("the run needs more steps than its budget")
 

@@ -23,10 +23,10 @@ class Limits:
     """Z3 resource units: ``linear`` for one check of the linear rung and ``rounds`` checks of a question, which may
     take ``total`` together; ``nonlinear`` for the one check of the non-linear rung, which 0 leaves out."""
 
-    linear: int = 400_000
-    nonlinear: int = 2_000_000
+    linear: int = 600_000
+    nonlinear: int = 600_000
     rounds: int = 60
-    total: int = 1_500_000
+    total: int = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)

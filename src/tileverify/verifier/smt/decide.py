@@ -6,17 +6,21 @@ verdict as a fast one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import lcm
 from typing import Final
 
 import z3
 
 from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import Term
+from ...frontend.symbolic.terms import ZERO, Kind, Term
 from ..arithmetic import expand
+from ..differences import Differences
+from ..evaluate import evaluate
 from ..examples import Examples
-from .answers import Answer, Limits, Merge, Proof, Result
+from .answers import Answer, Limits, Merge, Model, Proof, Result
 from .lemmas import Lemma
 from .rung import Rung
 from .selection import Selection
@@ -29,6 +33,10 @@ NONLINEAR: Final = "non-linear integers"
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
+
+
+MANY_MULTIPLES: Final = 4
+"""Known multiples that make it worth to translate everything again."""
 
 
 @dataclass
@@ -47,10 +55,17 @@ class Decider:
     _rung: Rung | None = field(default=None, init=False)
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
+    _differences: Differences = field(init=False)
+    _counted: dict[Term, Term] = field(init=False)  # all known multiples
+    _multiples: dict[Term, Term] = field(default_factory=dict, init=False)
+    _memo: dict[Term, Term] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._spent_before = self.session.spent
         self._examples = Examples(self.facts)
+        self._counted = {} if self.explain else multiples(self.facts)
+        self._multiples = dict(self._counted)
+        self._differences = Differences(() if self.explain else self._with_counts(self.facts))
 
     @property
     def spent(self) -> int:
@@ -73,23 +88,28 @@ class Decider:
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
         limits, conditions = limits or self.limits, tuple(conditions)
-        if not self.explain and t.and_(*conditions) is t.FALSE:
+        if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
         if not model and self._examples.satisfy(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
-        wanted = self._expanded(conditions)
-        if self._rung is None:
-            self._rung = self._new_rung(exact_products=False)
+        wanted, rung = self.expanded(conditions), self.rung()
         merges: list[Merge] = []
-        merged = self._merge(self._rung, wanted, twins, merges)
-        result, lemmas = self._linear(self._rung, merged, limits, limits.rounds, model=model)
+        merged = self._merge(rung, wanted, twins, merges)
+        result, lemmas = self._linear(rung, merged, limits, limits.rounds, model=model)
         if result.answer is not Answer.UNKNOWN or not limits.nonlinear:
             return self._explained(result, wanted, merges, lemmas)
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
         answer = exact.check(limits.nonlinear)
-        found = exact.model() if model and answer is Answer.SATISFIABLE else None
+        found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
         return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
+
+    def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
+        """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
+        if self.explain:
+            return False
+        together = t.and_(*(t.substitute(condition, self._counted) for condition in conditions))
+        return together is t.FALSE or self._differences.refute((together,))
 
     def _explained(
         self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
@@ -98,18 +118,43 @@ class Decider:
             return result
         return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, linear=result.rung == LINEAR))
 
+    def aside(self, session: Session) -> Decider:
+        """Another one under the same facts and limits."""
+        other = replace(self, facts=(), session=session)
+        other.facts, other._examples, other._differences = self.facts, self._examples.copy(), self._differences.copy()
+        other._counted, other._multiples = dict(self._counted), dict(self._counted)
+        return other
+
+    def _with_counts(self, terms: Iterable[Term]) -> list[Term]:
+        return [t.substitute(term, self._counted) for term in terms]
+
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
+        if not self.explain:
+            known, self._counted = self._counted, multiples(self.facts)
+            if self._counted != known:
+                self._differences = Differences(self._with_counts(self.facts))
+            else:
+                self._differences.assume(self._with_counts(facts))
+        if self._rung is None or len(self._counted) - len(self._multiples) >= MANY_MULTIPLES:
+            self._multiples, self._memo, self._rung = dict(self._counted), {}, None
         if self._rung is not None:
-            self._rung.add(self._expanded(facts))
+            self._rung.add(self.expanded(facts))
 
     def _new_rung(self, *, exact_products: bool) -> Rung:
-        return Rung(self._expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+        return Rung(self.expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
 
-    def _expanded(self, terms: Iterable[Term]) -> list[Term]:
-        return [expand(term, self.session.expanded) for term in terms]
+    def expanded(self, terms: Iterable[Term]) -> list[Term]:
+        return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
+
+    def _model(self, rung: Rung) -> Model:
+        model = rung.model()
+        for variable, multiple in self._multiples.items():
+            counts = {count: model.variables.get(count, count.low or 0) for count in multiple.free}
+            model.variables[variable] = evaluate(multiple, counts)
+        return model
 
     def _merge(
         self, rung: Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
@@ -119,7 +164,7 @@ class Decider:
         The equality itself stays among the conditions, so the question does not change.
         """
         replaced: dict[Term, Term] = {}
-        pending = list(enumerate(twins))
+        pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self.expanded, twins))]
         while pending:
             rung.push(wanted)
             try:
@@ -148,11 +193,22 @@ class Decider:
                     return Merge(number, a, b, lemmas)
         return None
 
-    def selection(self, conditions: Sequence[Term], limits: Limits) -> Selection:
-        """The question whether ``conditions`` can hold together, for changing clauses; to be closed before others."""
+    @contextmanager
+    def selection(
+        self, conditions: Sequence[Term], limits: Limits, *, twins: Sequence[tuple[Term, Term]] = ()
+    ) -> Iterator[Selection]:
+        """The question whether ``conditions`` can hold together, for changing clauses; meanwhile no other is asked."""
+        selection = Selection(self, conditions, limits, twins)
+        try:
+            yield selection
+        finally:
+            selection.close()
+
+    def rung(self) -> Rung:
+        """The solver of linear integers."""
         if self._rung is None:
             self._rung = self._new_rung(exact_products=False)
-        return Selection(self._rung, conditions, limits, self._expanded)
+        return self._rung
 
     def _linear(
         self, rung: Rung, wanted: Sequence[Term], limits: Limits, rounds: int, *, model: bool = False
@@ -162,11 +218,37 @@ class Decider:
         try:
             answer, lemmas = rung.settle(replace(limits, rounds=rounds))
             if answer is Answer.SATISFIABLE:
-                return Result(answer, LINEAR, rung.model() if model else None, lemmas), ()
+                return Result(answer, LINEAR, self._model(rung) if model else None, lemmas), ()
             known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
             return Result(answer, LINEAR, lemmas=lemmas), known
         finally:
             rung.pop()
+
+
+def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
+    """``x`` as ``c * n`` where the facts say that c divides it: a variable more, and nothing left of the division.
+
+    x % c = 0  iff  x = c*n for some n, which lies between the bounds of x divided by c.
+    """
+    factors: dict[Term, int] = {}
+    for fact in facts:
+        for part in fact.args if fact.kind is Kind.AND else (fact,):
+            if part.kind is Kind.EQ and ZERO in part.args:
+                rest = part.args[0] if part.args[1] is ZERO else part.args[1]
+                if rest.kind is Kind.MOD and rest.args[0].kind is Kind.VAR and rest.args[1].kind is Kind.CONST:
+                    variable, divisor = rest.args[0], rest.args[1].value
+                    factors[variable] = lcm(factors.get(variable, 1), divisor)
+    found = {}
+    for variable, factor in factors.items():
+        low, high = variable.low, variable.high
+        count = t.var(
+            f"{variable.symbol.name} / {factor}",
+            variable.symbol.scope,
+            None if low is None else -(-low // factor),
+            None if high is None else high // factor,
+        )
+        found[variable] = t.scale(factor, count)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,7 @@ class Rung:
         self.deadline = deadline
         self.session = session
         self.encoder = session.exact if exact_products else session.congruent
-        self.solver = session.solver()
-        if not exact_products:
-            self.solver.set("arith.nl", False)
+        self.solver = session.solver(linear=not exact_products)
         self._asserted: dict[Term, None] = {}
         self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []
@@ -60,10 +58,6 @@ class Rung:
     def push(self, conditions: Sequence[Term]) -> None:
         self.solver.push()
         self._marks.append((len(self._asserted), len(self._carriers)))
-        self.extend(conditions)
-
-    def extend(self, conditions: Sequence[Term]) -> None:
-        """More conditions for the question that was pushed last."""
         self._assert(conditions)
         if not self.encoder.exact_products:
             products = self._products()
@@ -72,14 +66,11 @@ class Rung:
             if products:
                 self._give([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
 
-    def settle(self, limits: Limits, assuming: Sequence[Term] = ()) -> tuple[Answer, int]:
-        """The answer to what is pushed, once lemmas have made products exact, and the number of those lemmas.
-
-        ``assuming``: boolean variables that hold as well.
-        """
+    def settle(self, limits: Limits) -> tuple[Answer, int]:
+        """The answer to what is pushed, once lemmas have made products exact, and the number of those lemmas."""
         lemmas, end = 0, self.session.spent + limits.total
         for _ in range(limits.rounds):
-            answer = self.check(min(limits.linear, max(1, end - self.session.spent)), assuming)
+            answer = self.check(min(limits.linear, max(1, end - self.session.spent)))
             if answer is not Answer.SATISFIABLE:
                 return answer, lemmas
             new = self.refine()
@@ -129,14 +120,14 @@ class Rung:
     def _coefficients(self) -> dict[Term, set[int]]:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
 
-    def check(self, limit: int, assuming: Sequence[Term] = ()) -> Answer:
+    def check(self, limit: int) -> Answer:
         if self.deadline is not None:
             left = self.deadline - time.monotonic()
             if left <= 0:
                 return Answer.UNKNOWN
             self.solver.set("timeout", int(1000 * left) + 1)
         self.solver.set("rlimit", limit)
-        outcome = self.session.check(self.solver, [self.encoder(each) for each in assuming])
+        outcome = self.session.check(self.solver)
         if outcome == z3.unsat:
             return Answer.UNSATISFIABLE
         return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN

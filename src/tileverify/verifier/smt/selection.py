@@ -1,40 +1,48 @@
-"""One question under changing sets of clauses, which the solver sees once and is told which of them count."""
+"""One question under changing sets of clauses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import Scope, Sort, Term
+from ...frontend.symbolic.terms import Term
 from .answers import Answer, Limits
 from .rung import Rung
 
+if TYPE_CHECKING:
+    from .decide import Decider
+
 
 class Selection:
-    """Whether ``conditions`` cannot hold together under clauses that are chosen anew each time.
+    """Whether ``conditions`` can hold together under clauses that are chosen anew each time.
 
-    A clause c is asserted as ``switch -> c``, and the solver decides under the switches of those that count, so that
-    nothing is translated twice and what was learned under one choice serves the next.  Linear integers only, and no
-    twins are merged: False means "not seen".
+    What the conditions ask of the solver is done once, when the first choice needs a solver at all.
     """
 
     def __init__(
-        self, rung: Rung, conditions: Sequence[Term], limits: Limits, expanded: Callable[[Sequence[Term]], list[Term]]
+        self, decider: Decider, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
     ) -> None:
-        self._rung, self._limits, self._expanded = rung, limits, expanded
-        self._switches: dict[Term, Term] = {}
-        rung.push(expanded(conditions))
+        self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
+        self._rung: Rung | None = None
 
     def close(self) -> None:
-        """Ends the question; the solver must not have been asked anything else before."""
-        self._rung.pop()
+        """Ends the question."""
+        if self._rung is not None:
+            self._rung.pop()
 
     def closes(self, clauses: Sequence[Term]) -> bool:
-        """Whether the conditions contradict these clauses (and the solver's facts) together."""
-        self._rung.extend([t.or_(t.not_(self._switch(each)), *self._expanded([each])) for each in clauses])
-        chosen = [self._switch(each) for each in clauses]
-        return self._rung.settle(self._limits, chosen)[0] is Answer.UNSATISFIABLE
-
-    def _switch(self, clause: Term) -> Term:
-        number = len(self._switches)
-        return self._switches.setdefault(clause, t.var(f"clause {number} counts", Scope.LAUNCH, sort=Sort.BOOL))
+        """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
+        if self._decider.plainly_refuted([*self._conditions, *clauses]):
+            return True
+        if self._twins:  # which of them are equal depends on the clauses
+            asked = [*self._conditions, *clauses]
+            return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
+        if self._rung is None:
+            self._rung = self._decider.rung()
+            self._rung.push(self._decider.expanded(self._conditions))
+        # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
+        self._rung.push(self._decider.expanded(clauses))
+        try:
+            return self._rung.settle(self._limits)[0] is Answer.UNSATISFIABLE
+        finally:
+            self._rung.pop()

@@ -1,0 +1,109 @@
+"""Equations taken apart say what the whole said; bounds and differences refute only what cannot be."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.terms import Scope, Term
+from tileverify.verifier.differences import Differences
+from tileverify.verifier.equations import known_ranges, split
+from tileverify.verifier.evaluate import evaluate
+from tileverify.verifier.simplify import simplify
+
+A, B = (t.var(name, Scope.BLOCK, 0, 5) for name in "ab")
+L, M = (t.var(name, Scope.LANE, 0, 3) for name in "lm")
+OPEN = t.var("n", Scope.LAUNCH, 0)
+SMALL = (A, B, L, M)
+BID, OTHER = (t.var(name, Scope.BLOCK, 0, 100) for name in ("bid.x", "bid.x'"))
+LANE, OTHER_LANE = (t.var(name, Scope.LANE, 0, 15) for name in ("l0", "l0'"))
+
+sums = st.builds(
+    lambda constant, coefficients: t.add(
+        t.const(constant), *(t.scale(c, v) for c, v in zip(coefficients, SMALL, strict=True))
+    ),
+    st.integers(-20, 20),
+    st.tuples(*[st.sampled_from([0, 0, 1, -1, 2, 3, 4, -4, 5, 8, -8, 12, 20])] * 4),
+)
+comparisons = st.builds(lambda relation, a, b: relation(a, b), st.sampled_from([t.lt, t.le, t.eq, t.ne]), sums, sums)
+conditions = st.one_of(
+    comparisons, st.builds(t.or_, comparisons, comparisons), st.builds(t.and_, comparisons, comparisons)
+)
+
+
+def launches() -> list[dict[Term, int]]:
+    return [dict(zip(SMALL, values, strict=True)) for values in product(range(6), range(6), range(4), range(4))]
+
+
+ALL = launches()
+
+
+@given(sums, sums, st.lists(comparisons, max_size=2))
+@settings(max_examples=400, deadline=None)
+def test_the_parts_of_an_equation_say_what_it_says(a: Term, b: Term, known: list[Term]) -> None:
+    equation = t.eq(a, b)
+    parts = split(equation, known_ranges(frozenset(known)))
+    if parts is not None:
+        for values in ALL:
+            if all(evaluate(each, values) for each in known):
+                assert evaluate(equation, values) == all(evaluate(part, values) for part in parts)
+
+
+@given(st.lists(conditions, max_size=4), st.lists(conditions, max_size=3))
+@settings(max_examples=400, deadline=None)
+def test_what_is_refuted_has_no_solution(facts: list[Term], asked: list[Term]) -> None:
+    if Differences(facts).refute(asked):
+        assert not any(all(evaluate(each, values) for each in (*facts, *asked)) for values in ALL)
+
+
+@given(st.lists(conditions, min_size=1, max_size=4), st.lists(comparisons, max_size=2))
+@settings(max_examples=400, deadline=None)
+def test_what_simplifies_to_nothing_has_no_solution(asked: list[Term], facts: list[Term]) -> None:
+    if simplify(asked, frozenset(facts)) is None:
+        assert not any(all(evaluate(each, values) for each in (*facts, *asked)) for values in ALL)
+
+
+def test_blocks_side_by_side() -> None:
+    here, there = (t.add(t.scale(16, bid), lane) for bid, lane in ((BID, LANE), (OTHER, OTHER_LANE)))
+    assert split(t.eq(here, there)) == (t.eq(BID, OTHER), t.eq(LANE, OTHER_LANE))
+    assert simplify([t.eq(here, there), t.ne(BID, OTHER)]) is None
+
+
+@pytest.mark.parametrize("step", [15, 8, 1])
+def test_blocks_that_overlap_stay_one_equation(step: int) -> None:
+    here, there = (t.add(t.scale(step, bid), lane) for bid, lane in ((BID, LANE), (OTHER, OTHER_LANE)))
+    assert split(t.eq(here, there)) is None
+
+
+def test_what_is_known_of_ranges_helps() -> None:
+    column, other = (t.var(name, Scope.BLOCK, 0, 2**24) for name in ("bid.y", "bid.y'"))
+    equation = t.eq(t.add(t.scale(17, BID), column), t.add(t.scale(17, OTHER), other))
+    assert split(equation) is None
+    assert split(equation, known_ranges(frozenset((t.lt(column, t.const(17)), t.lt(other, t.const(17)))))) is not None
+    assert split(equation, known_ranges(frozenset((t.lt(column, t.const(18)), t.lt(other, t.const(18)))))) is None
+
+
+def test_no_more_blocks_than_tiles() -> None:
+    grid, tiles = t.var("grid.x", Scope.LAUNCH, 1), t.ceildiv(OPEN, t.const(128))
+    known = Differences([t.lt(BID, grid), t.le(grid, tiles)])
+    assert known.refute([t.le(tiles, BID)])
+    assert not known.refute([t.le(tiles, t.add(BID, t.ONE))])
+    later = known.copy()
+    later.assume([t.le(grid, t.const(4))])
+    assert later.refute([t.lt(t.const(3), BID)])
+    assert not known.refute([t.lt(t.const(3), BID)])
+    assert later.refute([t.le(t.const(64), t.add(t.scale(16, BID), LANE))])
+
+
+def test_every_alternative_must_be_refuted() -> None:
+    known = Differences([t.lt(BID, t.const(4))])
+    assert known.refute([t.or_(t.lt(t.const(9), BID), t.lt(BID, t.ZERO))])
+    assert not known.refute([t.or_(t.lt(t.const(9), BID), t.lt(BID, t.ONE))])
+
+
+def test_nothing_refutes_nothing() -> None:
+    assert not Differences([]).refute([])

@@ -39,7 +39,7 @@ from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 
-FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000)
+FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
 
 MAX_FINDINGS = 4

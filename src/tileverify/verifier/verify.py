@@ -23,6 +23,7 @@ from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, o
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
+from .kept_facts import measures
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
@@ -251,17 +252,12 @@ class _Verification(NarrowProof):
         work = [*reached(opened.obligation, self._by_number, self.contract)]
         work += data_facts(work, self.contract, self._origins)
         far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - self._measures()):
+        for array in sorted(loaded_values(work).keys() - measures(self.launch.data)):
             values = ordinary_data(work, self._origins, WIDE_SPACING, only=far | {array})
             if self._decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
         values = ordinary_data(opened.conditions, self._origins, WIDE_SPACING, only=far)
         return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
-
-    def _measures(self) -> set[str]:
-        """Arrays of numbers that say how much, not where."""
-        lengths = {data.fact.other for data in self.contract.data if data.fact.other is not None}
-        return lengths | {data.fact.array for data in self.contract.data if data.fact.kind == "shares"}
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`)."""

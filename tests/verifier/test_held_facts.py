@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tileverify.verifier.claim import ConcreteArray
 from tileverify.verifier.held_facts import held_facts
-from tileverify.verifier.kept_facts import NumberedFact, keeps, keeps_apart, measures
+from tileverify.verifier.kept_facts import NumberedFact, joined, keeps, keeps_apart, measures
 
 from .numbered import fact
 
@@ -75,3 +75,9 @@ def test_all_of_them_hold(a: list[int], b: list[int], amounts: bool) -> None:
             assert keeps_apart(each, values, {"a": a, "b": b}[each.other])
         else:
             assert keeps(each, values, max(len(values), 1))
+
+
+def test_which_arrays_a_fact_joins() -> None:
+    facts = [fact("segments(a, b)"), fact("segments(c, b)"), fact("range(d, 0, 3)")]
+    assert joined({"a"}, facts) == {"a", "b", "c"}
+    assert joined({"d"}, facts) == {"d"}

@@ -52,7 +52,7 @@ def _places(name: str, values: Sequence[int], shape: Sequence[int]) -> Iterator[
 def _amounts(name: str, values: Sequence[int]) -> Iterator[NumberedFact]:
     """Below a limit, none, or all of them, 0, whole tiles."""
     common = gcd(*values)
-    yield NumberedFact("range", name, low=min([*values, 1]), high=2 * max(values) + 1)
+    yield NumberedFact("range", name, low=min(1, *values), high=max(2 * max(values), 0) + 1)
     yield NumberedFact("multiples", name, amount=max(common & -common, 1))
     if min(values) >= 0:
         yield NumberedFact("shares", name, amount=2 * sum(values))

@@ -94,3 +94,19 @@ def measures(facts: Collection[NumberedFact | DataFact]) -> set[str]:
     """Arrays of numbers that say how much, not where: shares, and the lengths of segments."""
     lengths = {fact.other for fact in facts if fact.other is not None}
     return lengths | {fact.array for fact in facts if fact.kind == "shares"}
+
+
+def joined(names: Collection[str], facts: Collection[NumberedFact | DataFact]) -> frozenset[str]:
+    """The arrays, and those that a fact joins to them."""
+    found = set(names)
+    while (
+        more := {
+            name
+            for fact in facts
+            if fact.other is not None and {fact.array, fact.other} & found
+            for name in (fact.array, fact.other)
+        }
+        - found
+    ):
+        found |= more
+    return frozenset(found)

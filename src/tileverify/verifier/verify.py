@@ -23,7 +23,7 @@ from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, o
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
-from .kept_facts import measures
+from .kept_facts import joined, measures
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
@@ -218,16 +218,23 @@ class _Verification(NarrowProof):
         obligation = opened.obligation
         data = tuple(ordinary_data(opened.conditions, self._origins))
         race = obligation.code in RACES
-        varied: frozenset[str] = frozenset()
+        varied = frozenset(loaded_values(opened.conditions))
         if race and computed_addresses(self._addresses(obligation), self.summary.loop_values, self._synchronised()):
             rewritten = self._rewritten(obligation)
             if rewritten is None:
                 return None
-            data, varied = (), rewritten | loaded_values(opened.conditions).keys()
-        elif data and not (race and self._decidable_with_far_data(opened)):
-            data, varied = (), frozenset(loaded_values(opened.conditions))
-        if race and varied and not self._shows_with_far_data(opened):
+            varied |= rewritten
+        elif not data or (race and self._decidable_with_far_data(opened)):
+            found = self._searched(opened, data, frozenset())
+            if found is not None or not data:
+                return found
+        if race and not self._shows_with_far_data(opened):
             return None
+        return self._searched(opened, (), joined(varied, self.launch.data))
+
+    def _searched(self, opened: Open, data: tuple[Term, ...], varied: frozenset[str]) -> Found | None:
+        """A witness with ``data``, or for whatever ``varied`` arrays hold."""
+        obligation = opened.obligation
         sound = within_index_spaces(obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(

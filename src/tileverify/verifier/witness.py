@@ -132,7 +132,16 @@ class Search:
             attempts += 1
             if attempts == MAX_REPLAYS:
                 break
+            if self.varied:
+                room = (*room, *self._larger(result.model))
         return None
+
+    def _larger(self, model: Model) -> Iterator[Term]:
+        """Another launch: in those sizes the contents had a choice that left the fault out."""
+        number = Numbers(model)
+        sizes = [size for size in self.contract.variables if size.sort is t.Sort.INT]
+        if sizes:
+            yield t.or_(*(t.lt(t.const(number(size)), size) for size in sizes))
 
     def _small(self, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
         values = contract_values(self.contract)

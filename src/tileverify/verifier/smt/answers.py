@@ -24,7 +24,7 @@ class Limits:
     take ``total`` together; ``nonlinear`` for the one check of the non-linear rung, which 0 leaves out."""
 
     linear: int = 600_000
-    nonlinear: int = 600_000
+    nonlinear: int = 2_000_000
     rounds: int = 60
     total: int = 2_000_000
 

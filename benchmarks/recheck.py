@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileverify.certificates.model import LINEAR, NONLINEAR, STRUCTURAL, CertificateError
+from tileverify.certificates.model import STRUCTURAL, CertificateError
 from tileverify.certificates.recheck import Answer, Rechecked, recheck
 from tileverify.certificates.second_solver import LIMIT, SecondSolver
 from tileverify.check import CheckOptions, check_unit, solver_version
@@ -26,8 +26,9 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
+from tileverify.verifier.rungs import THEORIES
 
-RUNGS = (STRUCTURAL, LINEAR, NONLINEAR)
+RUNGS = (STRUCTURAL, *THEORIES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ import pytest
 
 from tileverify.certificates.document import certificate_text, read_certificate
 from tileverify.certificates.launches import essence, launch_from_json, launch_to_json
-from tileverify.certificates.model import LINEAR, NONLINEAR, STRUCTURAL
+from tileverify.certificates.model import STRUCTURAL
 from tileverify.certificates.recheck import Answer, recheck
 from tileverify.certificates.second_solver import SecondSolver
 from tileverify.check import CheckOptions, check_unit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.verifier.rungs import BIT_VECTORS, THEORIES
 
 from .proofs import certificates_of
 
@@ -55,11 +56,21 @@ def test_a_certificate_reads_back_and_is_written_the_same_again(target: str) -> 
 def test_every_rung_occurs() -> None:
     rungs = {
         proved.rung
-        for target in ("showcase/matmul_swizzled.py", "twins/contiguous_shares.py")
+        for target in ("showcase/matmul_swizzled.py", "twins/contiguous_shares.py", "integers/bit_patterns.py")
         for each in certificates_of(target)
         for proved in read_certificate(each.text, target).obligations
     }
-    assert rungs == {STRUCTURAL, LINEAR, NONLINEAR}
+    assert rungs == {STRUCTURAL, *THEORIES}
+
+
+def test_words_of_bits_are_confirmed() -> None:
+    confirmed = 0
+    for unit, _, text in certificates_of("integers/bit_patterns.py"):
+        found = recheck(text, "", bytecode=unit.bytecode, solver=SecondSolver())
+        assert not found.count(Answer.REJECTED)
+        assert not found.count(Answer.OPEN, BIT_VECTORS)
+        confirmed += found.count(Answer.CONFIRMED, BIT_VECTORS)
+    assert confirmed >= 6
 
 
 def test_the_swizzle_is_confirmed_by_lemmas_and_equal_twins() -> None:

@@ -320,7 +320,7 @@ def test_a_definition_cannot_speak_of_a_later_one() -> None:
         lambda document: document["obligations"][0].update(question=-1),
         lambda document: document["obligations"][0].update(question=True),
         lambda document: document["obligations"][0].update(rung="trust me"),
-        lambda document: document["questions"][0].update(linear=1),
+        lambda document: document["questions"][0].update(rung="structural"),
         lambda document: document["questions"][0].update(lemmas=[999]),
         lambda document: document["parameters"][0].__setitem__(0, "pointer to nowhere"),
         lambda document: document["symbols"].update({"$M": ["Real", "launch", 0, 0, 1]}),

@@ -19,6 +19,7 @@ from tileverify.frontend.symbolic.terms import Term
 from tileverify.results import Verdict
 from tileverify.verifier import derivation, proving
 from tileverify.verifier.arithmetic import expand
+from tileverify.verifier.rungs import BIT_VECTORS, LINEAR
 from tileverify.verifier.smt import Answer as SolverAnswer
 from tileverify.verifier.smt import Decider, Proof, Result, rung
 
@@ -46,15 +47,16 @@ def count_rejected(target: str) -> int:
     return rejected
 
 
+@pytest.mark.parametrize("theory", [LINEAR, BIT_VECTORS])
 @pytest.mark.parametrize("target", RACY)
-def test_a_solver_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_contradicts_everything(target: str, theory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
 
     def contradicted(self: Decider, conditions: Iterable[Term], **_: Any) -> Result:
         wanted = tuple(map(expand, conditions))
-        proof = Proof(wanted, (), (), linear=True) if self.explain else None
+        proof = Proof(wanted, (), (), theory) if self.explain else None
         answer = SolverAnswer.UNSATISFIABLE if wanted else SolverAnswer.SATISFIABLE
-        return Result(answer, "linear integers", proof=proof)
+        return Result(answer, theory, proof=proof)
 
     monkeypatch.setattr(Decider, "decide", contradicted)
     assert len(believed(target)) > before

@@ -36,6 +36,7 @@ def _times(tenths: int) -> Limits:
     return Limits(
         linear=_USUAL.linear * tenths // 10,
         nonlinear=_USUAL.nonlinear * tenths // 10,
+        bits=_USUAL.bits * tenths // 10,
         rounds=_USUAL.rounds,
         total=_USUAL.total * tenths // 10,
     )

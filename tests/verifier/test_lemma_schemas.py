@@ -9,11 +9,14 @@ import pytest
 
 from tileverify.certificates.second_solver import Opinion, SecondSolver
 from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.bits import OPERATIONS
 from tileverify.frontend.symbolic.terms import Kind, Scope, Term
 from tileverify.verifier.arithmetic import is_opaque_quotient, split_product
+from tileverify.verifier.bit_vectors import bit_question
 from tileverify.verifier.lemma_schemas import CONGRUENT, EXACT, SCHEMAS
 from tileverify.verifier.smt import Lemma, bound_lemmas, core_of_last
 from tileverify.verifier.smt.lemmas import (
+    bit_lemmas,
     coefficients_of_products,
     distribution_lemmas,
     eager_lemmas,
@@ -21,7 +24,7 @@ from tileverify.verifier.smt.lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
-from tileverify.verifier.smtlib import Vocabulary, number, script
+from tileverify.verifier.smtlib import Declaration, Vocabulary, number, script
 
 LIMIT = 20_000_000
 
@@ -32,6 +35,11 @@ def negation(name: str, statement: str | None = None) -> str:
     names = schema.parameters
     said = [*schema.identified(names), f"(not {statement or schema.stated(names)})"]
     declared = "".join(f"(declare-const {each} Int)\n" for each in names)
+    if name.startswith("bits"):  # beyond these words the schema says nothing
+        symbols = {each: Declaration("Int", "launch", 0, -(2**65), 2**65 - 1) for each in names}
+        question = bit_question(symbols, {}, said)
+        assert question.complete
+        return question.script
     return f"(set-logic ALL)\n{EXACT}{declared}" + "".join(f"(assert {each})\n" for each in said)
 
 
@@ -52,6 +60,12 @@ WRONG = {
     "line": ("(= {x} {A})", "(<= {x} {A})"),
     "plane above": ("(<= {B} {y})", "true"),
     "plane below": ("(<= {y} {B})", "true"),
+    "bits and": ("(<= 0 {x})", "true"),
+    "bits or": ("{q})))", "(+ {q} 1))))"),
+    "bits xor": ("(* 2 {q})", "{q}"),
+    "bits xor same": ("(= {y} {z})", "(= {x} {z})"),
+    "bits shift right": ("(<= 1 {s})", "(<= 0 {s})"),
+    "bits shift left": ("(= {x} 0)", "(<= {x} 0)"),
 }
 
 
@@ -82,6 +96,18 @@ PRODUCTS = [
 ]
 
 
+BITS = [
+    t.bit_and(M, B),
+    t.bit_or(B, K),
+    t.bit_xor(M, B),
+    t.bit_xor(K, M),
+    t.bit_xor(B, K),
+    t.shift_left(M, K),
+    t.shift_right(B, K),
+]
+assert all(operation.kind in OPERATIONS for operation in BITS)
+
+
 def lemmas() -> Iterator[Lemma]:
     """Instances of every schema, by way of wrong models."""
     products: Mapping[Term, tuple[Term, Term]] = {p: split_product(p) for p in PRODUCTS if p.kind is Kind.PRODUCT}
@@ -91,6 +117,8 @@ def lemmas() -> Iterator[Lemma]:
     quotients = [t.floordiv(M, N), t.floordiv(B, N), t.floordiv(PRODUCTS[0], B)]
     yield from map(quotient_lemma, quotients)
     yield from bound_lemmas([*products, *quotients])
+    for operation in BITS:
+        yield from bit_lemmas(operation, BITS)
     for m, b, wrong in product((0, 5, 7), (-4, 0, 5), (-1, 0, 3)):
         values = {M: m, N: 5, B: b, K: 2}
 

@@ -11,11 +11,10 @@ from typing import Any, Final, TypeAlias
 from ..errors import TileVerifyError
 from ..frontend.sources.launch import EntryParameter, Role
 from ..verifier.lemma_schemas import SCHEMAS
+from ..verifier.rungs import THEORIES
 from ..verifier.smtlib import Declaration
 from .launches import launch_from_json, launch_to_json
 from .model import (
-    LINEAR,
-    NONLINEAR,
     STRUCTURAL,
     Certificate,
     CertificateError,
@@ -98,7 +97,7 @@ def _question_to_json(question: Question) -> Json:
         "conditions": list(question.conditions),
         "equal": [[each.twin, each.first, each.second, list(each.lemmas)] for each in question.equal],
         "lemmas": list(question.lemmas),
-        "linear": question.linear,
+        "rung": question.rung,
     }
 
 
@@ -218,8 +217,7 @@ def _question(r: _Reader) -> Question:
                 equal.append(Equality(twin, first, second, numbers))
             case _:
                 raise _Malformed(f"{r.path}.equal holds {each!r}, which is no equality")
-    linear = _checked(r._get("linear"), bool, f"{r.path}.linear")
-    return Question(r.text("id"), r.texts("conditions"), tuple(equal), r.integers("lemmas"), linear)
+    return Question(r.text("id"), r.texts("conditions"), tuple(equal), r.integers("lemmas"), _rung(r, THEORIES))
 
 
 def _lemma(value: Any) -> Lemma:
@@ -238,17 +236,21 @@ def _place(value: Any) -> Place:
     raise _Malformed(f"{value!r} is no place")
 
 
-def _proved(r: _Reader) -> Proved:
+def _rung(r: _Reader, known: Sequence[str]) -> str:
     rung = r.text("rung")
-    if rung not in (STRUCTURAL, LINEAR, NONLINEAR):
+    if rung not in known:
         raise _Malformed(f"{r.path}.rung is {rung!r}")
+    return rung
+
+
+def _proved(r: _Reader) -> Proved:
     question = _integer(r._get("question"), f"{r.path}.question")
     return Proved(
         code=r.text("code"),
         level=r.text("level"),
         detail=r.text("detail"),
         places=r.integers("places"),
-        rung=rung,
+        rung=_rung(r, (STRUCTURAL, *THEORIES)),
         question=question,
         wraps=r.integers("wraps"),
     )

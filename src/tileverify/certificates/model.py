@@ -16,8 +16,6 @@ from ..frontend.sources.launch import EntryParameter, LaunchSpec
 from ..verifier.smtlib import Declaration
 
 STRUCTURAL: Final = "structural"
-LINEAR: Final = "linear integers"
-NONLINEAR: Final = "non-linear integers"
 
 
 class CertificateError(TileVerifyError):
@@ -48,14 +46,14 @@ class Equality:
 class Question:
     """``conditions`` that contradict the facts, by the equalities and ``lemmas`` (positions in the certificate's).
 
-    ``linear``: products and quotients need no meaning beyond the lemmas'.
+    ``rung``: the theory in which they do (`..verifier.rungs`); only linear integers need lemmas.
     """
 
     id: str
     conditions: tuple[str, ...]
     equal: tuple[Equality, ...]
     lemmas: tuple[int, ...]
-    linear: bool
+    rung: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ..verifier.prepare import launch_facts
 from ..verifier.smtlib import Vocabulary
 from .document import read_certificate
 from .model import Certificate, CertificateError, Place, Question
-from .scripts import lemma_script, possibility_script, question_scripts
+from .scripts import Script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
 from .statement import Statement, stated_facts, statement
 from .wellformed import check_texts
@@ -151,7 +151,7 @@ def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
         raise TileVerifyError(problem)
     summary = summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
     answers = {
-        question.id: Answered(tuple(each.twin for each in question.equal), question.linear)
+        question.id: Answered(tuple(each.twin for each in question.equal), question.rung)
         for question in certificate.questions
     }
     clauses = clause_terms(certificate.requires, summary, launch)
@@ -198,17 +198,18 @@ class _Opinions:
     def _question(self, number: int) -> Answer:
         question = self.certificate.questions[number]
         lemmas = {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
-        proofs = (self._ask(text) for _, text in question_scripts(self.certificate, number))
+        proofs = map(self._ask, question_scripts(self.certificate, number))
         return _worst((*proofs, *map(self._lemma, sorted(lemmas))))
 
     def _lemma(self, number: int) -> Answer:
         """Whether the schema applies: what it takes for products and quotients are products and quotients."""
         if number not in self._lemmas:
-            self._lemmas[number] = self._ask(lemma_script(self.certificate, number)[1])
+            self._lemmas[number] = self._ask(lemma_script(self.certificate, number))
         return self._lemmas[number]
 
-    def _ask(self, text: str) -> Answer:
-        return _ANSWERS[self.solver.opinion(text)]
+    def _ask(self, script: Script) -> Answer:
+        answer = _ANSWERS[self.solver.opinion(script.text)]
+        return Answer.OPEN if answer is Answer.REJECTED and not script.complete else answer
 
 
 _ANSWERS: Final = {

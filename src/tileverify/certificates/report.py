@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..reports.plain import printable
-from .model import LINEAR, NONLINEAR, STRUCTURAL, Certificate, Proved
+from ..verifier.rungs import BIT_VECTORS, LINEAR, NONLINEAR
+from .model import STRUCTURAL, Certificate, Proved
 from .recheck import Answer, Rechecked
 
 SCHEMA: Final = "tileverify/recheck/1"
@@ -67,7 +68,7 @@ def _row_lines(row: Row) -> Iterator[str]:
     yield f"{row.answer.value:13}  {row.file}: {_kernel(certificate)}"
     rungs = ", ".join(
         f"{row.found.count(Answer.CONFIRMED, rung)} of {total} {rung}"
-        for rung in (STRUCTURAL, LINEAR, NONLINEAR)
+        for rung in (STRUCTURAL, LINEAR, BIT_VECTORS, NONLINEAR)
         if (total := sum(proved.rung == rung for proved in certificate.obligations))
     )
     yield f"{'':13}  obligations confirmed: {rungs or 'there are none'}"

@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from ..verifier.bit_vectors import bit_question
+from ..verifier.rungs import BIT_VECTORS, LINEAR
 from ..verifier.smtlib import script
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate
 
 
-def question_scripts(certificate: Certificate, number: int) -> Iterator[tuple[str, str]]:
-    """Name and text of the scripts of one question: one for each equality, in order, and the last for the question."""
+@dataclass(frozen=True, slots=True)
+class Script:
+    """``complete``: a model contradicts the certificate; otherwise something was left out, and it says nothing."""
+
+    name: str
+    text: str
+    complete: bool = True
+
+
+def question_scripts(certificate: Certificate, number: int) -> Iterator[Script]:
+    """The scripts of one question: one for each equality, in order, and the last for the question."""
     question = certificate.questions[number]
     given = [*certificate.facts, *question.conditions]
     for position, each in enumerate(question.equal):
         wanted = [*given, f"(not (= {each.first} {each.second}))"]
-        yield f"question-{number}-equality-{position}", _script(certificate, wanted, each.lemmas, exact=False)
+        text = _script(certificate, wanted, each.lemmas, exact=False)
+        yield Script(f"question-{number}-equality-{position}", text)
         given.append(f"(= {each.first} {each.second})")
-    yield f"question-{number}", _script(certificate, given, question.lemmas, exact=not question.linear)
+    name = f"question-{number}"
+    if question.rung == BIT_VECTORS:
+        on_words = bit_question(certificate.symbols, certificate.definitions, given)
+        yield Script(name, on_words.script, on_words.complete)
+    else:
+        yield Script(name, _script(certificate, given, question.lemmas, exact=question.rung != LINEAR))
 
 
-def lemma_script(certificate: Certificate, number: int) -> tuple[str, str]:
-    """Name and text of the script that says a lemma's terms are not the products and quotients it takes them for."""
+def lemma_script(certificate: Certificate, number: int) -> Script:
+    """The script that says a lemma's terms are not the products and quotients it takes them for."""
     identities = lemma_identities(certificate.lemmas[number])
-    return f"lemma-{number}", _script(certificate, [f"(not (and true {' '.join(identities)}))"], (), exact=True)
+    text = _script(certificate, [f"(not (and true {' '.join(identities)}))"], (), exact=True)
+    return Script(f"lemma-{number}", text)
 
 
 def possibility_script(certificate: Certificate) -> str:
@@ -34,11 +53,12 @@ def possibility_script(certificate: Certificate) -> str:
 
 def write_scripts(certificate: Certificate, folder: Path) -> int:
     """Write all that should be contradictions as ``.smt2`` files; how many.  Raises OSError."""
-    scripts = [pair for number in range(len(certificate.questions)) for pair in question_scripts(certificate, number)]
+    scripts = [each for number in range(len(certificate.questions)) for each in question_scripts(certificate, number)]
     scripts += [lemma_script(certificate, number) for number in range(len(certificate.lemmas))]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in scripts:
-        (folder / f"{name}.smt2").write_text(f"(set-info :status unsat)\n{text}(check-sat)\n", encoding="utf-8")
+    for each in scripts:
+        text = f"(set-info :status unsat)\n{each.text}(check-sat)\n"
+        (folder / f"{each.name}.smt2").write_text(text, encoding="utf-8")
     return len(scripts)
 
 

@@ -18,7 +18,7 @@ from ..verifier.derivation import Derivation, Step, question_id
 from ..verifier.obligations import Obligation
 from ..verifier.smt import Proof
 from ..verifier.smtlib import Vocabulary
-from .model import LINEAR, NONLINEAR, STRUCTURAL, Equality, Place, Proved, Question
+from .model import STRUCTURAL, Equality, Place, Proved, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _question(proof: Proof, vocabulary: Vocabulary) -> Question:
         Equality(merge.twin, vocabulary.write(merge.first), vocabulary.write(merge.second), ())
         for merge in proof.merges
     )
-    return Question(question_id(proof.conditions), conditions, equal, (), proof.linear)
+    return Question(question_id(proof.conditions), conditions, equal, (), proof.rung)
 
 
 def _proved(step: Step, questions: Sequence[Question], places: dict[Place, int]) -> Proved:
@@ -70,7 +70,7 @@ def _proved(step: Step, questions: Sequence[Question], places: dict[Place, int])
 
 def rung(question: Question, *, structural: bool) -> str:
     """How an obligation was decided."""
-    return STRUCTURAL if structural else LINEAR if question.linear else NONLINEAR
+    return STRUCTURAL if structural else question.rung
 
 
 def _places(obligation: Obligation) -> Iterator[Place]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ..verifier.smtlib import PRODUCT, QUOTIENT, Declaration, tokens
+from ..verifier.smtlib import BIT_OPERATIONS, PRODUCT, QUOTIENT, Declaration, tokens
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate, CertificateError
 
@@ -25,6 +25,7 @@ _INTEGERS: Final[Mapping[str, tuple[int, int | None, str]]] = {
     "mod": (2, 2, "Int"),
     PRODUCT: (2, 2, "Int"),
     QUOTIENT: (2, 2, "Int"),
+    **dict.fromkeys(BIT_OPERATIONS, (2, 2, "Int")),
     "<": (2, 2, "Bool"),
     "<=": (2, 2, "Bool"),
 }

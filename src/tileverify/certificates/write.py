@@ -16,7 +16,8 @@ from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Kind, Term
 from ..results import KernelResult
 from ..verifier.clause_terms import clause_terms
-from ..verifier.derivation import Derivation, Underivable, derive
+from ..verifier.derivation import Derivation, Underivable, beyond_linear, derive
+from ..verifier.rungs import LINEAR
 from ..verifier.smt import Decider, Limits, Proof, bound_lemmas, core_of_last, solver_version
 from ..verifier.smt import Lemma as SolverLemma
 from ..verifier.smtlib import Vocabulary, needed_names, script
@@ -120,8 +121,13 @@ class _Argument:
             equal.append(replace(stated, lemmas=needed))
             given.append(f"(= {stated.first} {stated.second})")
         complete = len(equal) == len(self.question.equal)
-        needed = self._needed(given, self.proof.lemmas) if self.question.linear and complete else None
-        return replace(self.question, equal=tuple(equal), lemmas=needed or (), linear=needed is not None)
+        needed = self._needed(given, self.proof.lemmas) if self.question.rung == LINEAR and complete else None
+        rung = self.question.rung if needed is not None or self.question.rung != LINEAR else self._otherwise()
+        return replace(self.question, equal=tuple(equal), lemmas=needed or (), rung=rung)
+
+    def _otherwise(self) -> str:
+        """The theory to put the question in where the lemmas at hand do not carry it."""
+        return beyond_linear([*self.derivation.facts, *self.proof.conditions])
 
     def _needed(self, given: Sequence[str], lemmas: Sequence[SolverLemma]) -> tuple[int, ...] | None:
         """The lemmas, first of those that the proof had, that make ``given`` contradict itself."""

@@ -1,9 +1,15 @@
-"""Which products and quotients solvers are asked about: the forms that encodings and certificates agree on."""
+"""Which products, quotients and operations on bits solvers are asked about.
+
+Encodings and certificates agree on these forms.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.terms import Function, Kind, Scope, Term
+from ..frontend.symbolic.bits import OPERATIONS
+from ..frontend.symbolic.terms import Kind, Scope, Term
 
 
 def expand(term: Term, memo: dict[Term, Term] | None = None) -> Term:
@@ -15,8 +21,6 @@ def _expand(term: Term) -> Term | None:
     match term.kind:
         case Kind.TDIV:
             return _truncated(*term.args)
-        case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
-            return _congruent(term)
         case Kind.TMOD:
             a, b = term.args
             return t.sub(a, t.mul(b, _truncated(a, b)))
@@ -24,15 +28,6 @@ def _expand(term: Term) -> Term | None:
             a, b = term.args
             return t.sub(a, t.mul(b, t.floordiv(a, b)))
     return None
-
-
-def _congruent(term: Term) -> Term:
-    """An operation on bits that is not followed further: equal arguments give equal results, in every block.
-
-    The bounds go into the name: they belong to the symbol, and two symbols may not share a name.
-    """
-    name = f"{term.kind.value}[{term.low}..{term.high}]"
-    return t.apply(Function(name, Scope.LAUNCH, term.low, term.high), *term.args)
 
 
 def _truncated(a: Term, b: Term) -> Term:
@@ -50,6 +45,11 @@ def is_opaque_quotient(term: Term) -> bool:
     """A quotient whose divisor is no positive constant: the solver knows it by `lemmas.quotient_lemma` alone."""
     divisor = term.args[1]
     return divisor.kind is not Kind.CONST or divisor.value <= 0
+
+
+def mentions_bits(terms: Iterable[Term]) -> bool:
+    """Whether an operation on bits, other than such as are written as arithmetic, occurs in ``terms``."""
+    return any(sub.kind in OPERATIONS for term in terms for sub in t.postorder(term))
 
 
 def split_product(term: Term) -> tuple[Term, Term]:

@@ -14,12 +14,13 @@ from typing import TypeAlias
 from ..frontend.sources.launch import LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary, Promise
 from ..frontend.symbolic.terms import Kind, Term
-from .arithmetic import expand
+from .arithmetic import expand, mentions_bits
 from .contract import Contract, build_contract
 from .data import data_facts
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
+from .rungs import BIT_VECTORS, NONLINEAR
 from .simplify import Simplified, simplify
 from .smt import Answer, Decides, Merge, Proof, Result, as_merged
 
@@ -155,7 +156,7 @@ class _Ledger:
 
     def keep(self, conditions: Sequence[Term]) -> None:
         """A question to which nobody has an answer, for another solver to try."""
-        self._note(frozenset(conditions), Proof(tuple(map(expand, conditions)), (), (), linear=False))
+        self._note(frozenset(conditions), Proof(tuple(map(expand, conditions)), (), (), beyond_linear(conditions)))
         self._used.append(len(self.questions) - 1)
 
     def taken(self) -> tuple[int, ...]:
@@ -166,6 +167,11 @@ class _Ledger:
     def _note(self, key: frozenset[Term], proof: Proof) -> None:
         self._known[key] = len(self.questions)
         self.questions.append(proof)
+
+
+def beyond_linear(conditions: Iterable[Term]) -> str:
+    """The theory that a question is put in where linear integers do not do."""
+    return BIT_VECTORS if mentions_bits(conditions) else NONLINEAR
 
 
 def conjuncts(facts: Iterable[Term]) -> frozenset[Term]:
@@ -182,10 +188,11 @@ def question_id(conditions: Iterable[Term]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a certificate has to say about a question: which twins are equal, and whether it is ``linear``."""
+    """What a certificate has to say about a question: which twins are equal, and by which of the theories of `.rungs`
+    it is a contradiction."""
 
     twins: tuple[int, ...]
-    linear: bool
+    rung: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +217,4 @@ class Witnessed:
             a, b = as_merged(twins[number], replaced)
             replaced[b] = a
             merges.append(Merge(number, a, b, ()))
-        return Result(Answer.UNSATISFIABLE, "", proof=Proof(wanted, tuple(merges), (), answered.linear))
+        return Result(Answer.UNSATISFIABLE, "", proof=Proof(wanted, tuple(merges), (), answered.rung))

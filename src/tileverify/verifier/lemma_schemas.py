@@ -1,9 +1,9 @@
 """The lemma schemas of proofs over linear integers, stated in SMT-LIB for certificates.
 
-In such a proof products and quotients are congruent functions ``mul`` and ``quot`` without a meaning; what they mean
-enters through instances of these schemas.  A schema holds for all integers that satisfy its ``identities``, in which
-``mul`` and ``quot`` do have their meaning (`EXACT`).  The tests have each proved by two solvers; `smt.lemmas` chooses
-the instances.
+In such a proof products and quotients are congruent functions ``mul`` and ``quot`` without a meaning, operations on
+bits ``bitand`` and the like; what they mean enters through instances of these schemas.  A schema holds for all integers
+that satisfy its ``identities``, in which the functions do have their meaning (`EXACT`, `.bit_vectors`).
+The tests have each proved by two solvers; `smt.lemmas` chooses the instances.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from ..frontend.symbolic.bits import WIDTH
 
 CONGRUENT: Final = "(declare-fun mul (Int Int) Int)\n(declare-fun quot (Int Int) Int)\n"
 """Products and quotients of which nothing is known but that equal arguments give equal values."""
@@ -59,6 +61,15 @@ _PLANE: Final = "(- (+ (* {B} {x}) (* {A} {y})) (* {A} {B}))"
 _SAME_SIDES: Final = "(or (and (<= {x} {A}) (<= {y} {B})) (and (<= {A} {x}) (<= {B} {y})))"
 _OPPOSITE_SIDES: Final = "(or (and (<= {x} {A}) (<= {B} {y})) (and (<= {A} {x}) (<= {y} {B})))"
 
+_XOR: Final = "(or (= {{{0}}} (bitxor {{{1}}} {{{2}}})) (= {{{0}}} (bitxor {{{2}}} {{{1}}})))"
+
+
+def _words(*names: str) -> str:
+    """Within the bits that operations on them are defined on."""
+    end = 1 << (WIDTH - 1)
+    return f"(and {' '.join(f'(<= (- {end}) {{{name}}}) (< {{{name}}} {end})' for name in names)})"
+
+
 SCHEMAS: Final[Mapping[str, Schema]] = {
     "quotient": _schema(
         "x d q m",
@@ -93,4 +104,41 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
     "line": _schema("x A y p", "(=> (= {x} {A}) (= {p} (* {A} {y})))", _P_IS_XY),
     "plane above": _schema("x A y B p", f"(=> {_OPPOSITE_SIDES} (<= {{p}} {_PLANE}))", _P_IS_XY),
     "plane below": _schema("x A y B p", f"(=> {_SAME_SIDES} (<= {_PLANE} {{p}}))", _P_IS_XY),
+    "bits and": _schema(
+        "x y p",
+        f"(=> {_words('x', 'y')}"
+        " (and (=> (<= 0 {x}) (and (<= 0 {p}) (<= {p} {x}))) (=> (<= 0 {y}) (and (<= 0 {p}) (<= {p} {y})))"
+        " (=> (and (< {x} 0) (< {y} 0)) (and (<= {p} {x}) (<= {p} {y})))))",
+        "(= {p} (bitand {x} {y}))",
+    ),
+    "bits or": _schema(
+        "x y p q",
+        f"(=> {_words('x', 'y')} (= {{p}} (- (+ {{x}} {{y}}) {{q}})))",
+        "(= {p} (bitor {x} {y}))",
+        "(= {q} (bitand {x} {y}))",
+    ),
+    "bits xor": _schema(
+        "x y p q",
+        f"(=> {_words('x', 'y')} (= {{p}} (- (+ {{x}} {{y}}) (* 2 {{q}}))))",
+        "(= {p} (bitxor {x} {y}))",
+        "(= {q} (bitand {x} {y}))",
+    ),
+    "bits xor same": _schema(
+        "x y p z q",
+        f"(=> {_words('x', 'y', 'z')} (=> (= {{p}} {{q}}) (= {{y}} {{z}})))",
+        _XOR.format("p", "x", "y"),
+        _XOR.format("q", "x", "z"),
+    ),
+    "bits shift right": _schema(
+        "x s p",
+        f"(=> {_words('x', 's')}"
+        " (and (=> (<= 0 {x}) (and (<= 0 {p}) (<= {p} {x}))) (=> (< {x} 0) (and (<= {x} {p}) (< {p} 0)))"
+        " (=> (= {s} 0) (= {p} {x})) (=> (and (<= 0 {x}) (<= 1 {s})) (<= (* 2 {p}) {x}))))",
+        "(= {p} (shr {x} {s}))",
+    ),
+    "bits shift left": _schema(
+        "x s p",
+        f"(=> {_words('x', 's')} (and (=> (= {{x}} 0) (= {{p}} 0)) (=> (= {{s}} 0) (= {{p}} {{x}}))))",
+        "(= {p} (shl {x} {s}))",
+    ),
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.bits import OPERATIONS
 from ..frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
 from .arithmetic import expand, is_opaque_quotient, split_product
 from .lemma_schemas import CONGRUENT, EXACT
@@ -64,7 +65,7 @@ class Vocabulary:
             case Kind.TRUE | Kind.FALSE:
                 return "true" if term is t.TRUE else "false"
             case Kind.VAR:
-                return self._symbol(term.symbol, 0)
+                return self.symbol(term.symbol, 0)
         return self._define(self._written(term), term)
 
     def _define(self, text: str, term: Term) -> str:
@@ -100,11 +101,11 @@ class Vocabulary:
         return _joined(_OPERATORS[term.kind], args)
 
     def _application(self, term: Term, args: Sequence[str]) -> str:
-        name = self._symbol(term.function, len(args))
+        name = self.symbol(term.function, len(args))
         numbers = (f"(ite {a} 1 0)" if s.sort is Sort.BOOL else a for a, s in zip(args, term.args, strict=True))
         return f"({name} {' '.join(numbers)})" if args else name
 
-    def _symbol(self, symbol: Symbol | Function, arity: int) -> str:
+    def symbol(self, symbol: Symbol | Function, arity: int) -> str:
         """A name that no other symbol has: a size may be called ``l0``, as a lane is."""
         key = (symbol.name, symbol.sort, symbol.scope, symbol.low, symbol.high, arity, isinstance(symbol, Function))
         if key not in self._names:
@@ -119,6 +120,9 @@ class Vocabulary:
         return self._names[key]
 
 
+BIT_OPERATIONS: Final = frozenset(kind.value for kind in OPERATIONS)
+"""The functions that stand for operations on bits; in integers they are congruent and no more."""
+
 _NOT_IN_SYMBOLS: Final = str.maketrans({"|": "_", "\\": "_"})
 
 _OPERATORS: Final[Mapping[Kind, str]] = {
@@ -130,6 +134,7 @@ _OPERATORS: Final[Mapping[Kind, str]] = {
     Kind.LE: "<=",
     Kind.EQ: "=",
     Kind.IFF: "=",
+    **{kind: kind.value for kind in OPERATIONS},
 }
 
 
@@ -167,6 +172,7 @@ def script(
     wanted = list(assertions)
     needed = needed_names(wanted, definitions)
     lines = ["(set-logic ALL)", (EXACT if exact else CONGRUENT).rstrip("\n")]
+    lines += [f"(declare-fun {name} (Int Int) Int)" for name in sorted(BIT_OPERATIONS & needed)]
     lines += [_declared(name, symbol) for name, symbol in symbols.items() if name in needed]
     facts: list[str] = []
     for name, symbol in symbols.items():

@@ -1,4 +1,4 @@
-"""Permutes sixteen tiles by operations on bits: exchanges, Gray code, rotation, powers; and by two that lose a bit."""
+"""Permutes sixteen tiles by operations on bits: exchanges, Gray code, rotation, powers; and by some that lose a bit."""
 
 import cuda.tile as ct
 
@@ -21,6 +21,36 @@ def gray_code(x, out, TILE: ConstInt):
 def rotate_bits(x, out, TILE: ConstInt):
     i = ct.bid(0)
     ct.store(out, index=((i >> 1) | ((i & 1) << 3),), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def gray_code_by_or(x, out, TILE: ConstInt):
+    i = ct.bid(0)
+    ct.store(out, index=(i | (i >> 1),), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def rotate_by(x, out, bits, TILE: ConstInt):
+    i = ct.bid(0)
+    ct.store(out, index=((i >> bits) | ((i << (4 - bits)) & 15),), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def shift_by(x, out, bits, TILE: ConstInt):
+    i = ct.bid(0)
+    ct.store(out, index=((i << bits) & 15,), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def exchange_by_key(x, out, key, TILE: ConstInt):
+    i = ct.bid(0)
+    ct.store(out, index=(i ^ key,), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def mask_by_key(x, out, key, TILE: ConstInt):
+    i = ct.bid(0)
+    ct.store(out, index=(i & key,), tile=ct.load(x, index=(i,), shape=(TILE,)))
 
 
 @ct.kernel

@@ -26,6 +26,7 @@ MOST_RUNS: Final = 6
 
 BITWISE: Final = (Kind.BITAND, Kind.BITOR, Kind.BITXOR)
 SHIFTS: Final = (Kind.SHL, Kind.SHR)
+OPERATIONS: Final = frozenset((*BITWISE, *SHIFTS))
 
 
 def signed(value: int) -> int:
@@ -78,9 +79,9 @@ def _bitwise(kind: Kind, a: Term, b: Term) -> Term:
         return const(number_of(kind, a.value, b.value))
     if a.kind is Kind.CONST:
         a, b = b, a
-    if a is b and _fits(a):
+    if a is b and fits(a):
         return ZERO if kind is Kind.BITXOR else a
-    if b.kind is Kind.CONST and _fits(a):
+    if b.kind is Kind.CONST and fits(a):
         runs = list(_runs(signed(b.value)))
         if len(runs) <= MOST_RUNS:
             return _by_pieces(kind, a, runs)
@@ -89,7 +90,8 @@ def _bitwise(kind: Kind, a: Term, b: Term) -> Term:
     return make(kind, (first, second), low=low, high=high)
 
 
-def _fits(term: Term) -> bool:
+def fits(term: Term) -> bool:
+    """Whether the static interval of ``term`` lies inside the bits that operations are defined on."""
     half = 1 << (WIDTH - 1)
     return term.low is not None and term.high is not None and -half <= term.low and term.high < half
 
@@ -154,7 +156,7 @@ _ALL: Final = (-(1 << (WIDTH - 1)), (1 << (WIDTH - 1)) - 1)
 
 def _range(term: Term) -> tuple[int, int]:
     """The static interval of what the operation sees of a term."""
-    if term.low is None or term.high is None or not _fits(term):
+    if term.low is None or term.high is None or not fits(term):
         return _ALL
     return term.low, term.high
 
@@ -163,10 +165,10 @@ def _range(term: Term) -> tuple[int, int]:
 def _shift(kind: Kind, a: Term, amount: Term) -> Term:
     if amount.kind is Kind.CONST and (0 <= amount.value < WIDTH):
         factor = const(1 << amount.value)
-        if kind is Kind.SHR and _fits(a):
+        if kind is Kind.SHR and fits(a):
             return floordiv(a, factor)
         widened = scale(factor.value, a)
-        if kind is Kind.SHL and _fits(a) and _fits(widened):
+        if kind is Kind.SHL and fits(a) and fits(widened):
             return widened
     if a.kind is Kind.CONST and amount.kind is Kind.CONST:
         return const(number_of(kind, a.value, amount.value))

@@ -21,12 +21,14 @@ class Answer(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Z3 resource units: ``linear`` for one check of the linear rung and ``rounds`` checks of a question, which may
-    take ``total`` together; ``nonlinear`` for the one check of the non-linear rung, which 0 leaves out."""
+    take ``total`` together; ``nonlinear`` and ``bits`` for the one check of the non-linear rung and of the one on words
+    of bits, which 0 leaves out."""
 
     linear: int = 600_000
-    nonlinear: int = 600_000
+    nonlinear: int = 2_000_000
     rounds: int = 60
     total: int = 2_000_000
+    bits: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +52,16 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other.
+    """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other, by which of
+    the theories of `..rungs`.
 
-    ``lemmas``: all that were at hand when the contradiction showed, more than it takes.  ``linear``: products and
-    quotients were congruent functions; otherwise they were the solver's own.
+    ``lemmas``: all that were at hand when the contradiction showed, more than it takes.
     """
 
     conditions: tuple[Term, ...]
     merges: tuple[Merge, ...]
     lemmas: tuple[Lemma, ...]
-    linear: bool
+    rung: str
 
 
 @dataclass(frozen=True, slots=True)

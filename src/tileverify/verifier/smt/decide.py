@@ -1,4 +1,5 @@
-"""The ladder of the solver: linear integers with congruent products and lemmas, then non-linear integers.
+"""The ladder of the solver: linear integers with congruent products and lemmas, words of bits where a question speaks
+of bits, then non-linear integers.
 
 Limits are the solver's resource counts and numbers of rounds, never seconds, so that a slow machine gives the same
 verdict as a fast one.
@@ -6,6 +7,7 @@ verdict as a fast one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,20 +18,20 @@ import z3
 
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import ZERO, Kind, Term
-from ..arithmetic import expand
+from ..arithmetic import expand, mentions_bits
 from ..differences import Differences
 from ..evaluate import evaluate
 from ..examples import Examples
+from ..rungs import BIT_VECTORS, LINEAR, NONLINEAR
 from .answers import Answer, Limits, Merge, Model, Proof, Result
 from .lemmas import Lemma
 from .rung import Rung
 from .selection import Selection
 from .session import Session
+from .words import Words
 
 AS_WRITTEN: Final = "as written"
 EXAMPLE: Final = "example"
-LINEAR: Final = "linear integers"
-NONLINEAR: Final = "non-linear integers"
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -96,13 +98,28 @@ class Decider:
         merges: list[Merge] = []
         merged = self._merge(rung, wanted, twins, merges)
         result, lemmas = self._linear(rung, merged, limits, limits.rounds, model=model)
-        if result.answer is not Answer.UNKNOWN or not limits.nonlinear:
+        if result.answer is not Answer.UNKNOWN:
             return self._explained(result, wanted, merges, lemmas)
+        if limits.bits and mentions_bits(wanted):
+            result = self._on_words(wanted, limits.bits, model=model)
+            if result.answer is not Answer.UNKNOWN:
+                return self._explained(result, wanted, (), ())
+        if not limits.nonlinear:
+            return result
         exact = self._new_rung(exact_products=True)
         exact.push(merged)
-        answer = exact.check(limits.nonlinear)
+        answer = exact.check_exactly(limits.nonlinear)
         found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
         return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
+
+    def _on_words(self, wanted: Sequence[Term], limit: int, *, model: bool) -> Result:
+        timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
+        if timeout is not None and timeout <= 1:
+            return Result(Answer.UNKNOWN, BIT_VECTORS)
+        words = Words(self.expanded(self.facts), wanted, self.session.seed)
+        answer, found = words.settle(limit, timeout)
+        self.session.charge(words.spent)
+        return Result(answer, BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
     def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
         """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
@@ -116,7 +133,7 @@ class Decider:
     ) -> Result:
         if not self.explain or result.answer is not Answer.UNSATISFIABLE:
             return result
-        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, linear=result.rung == LINEAR))
+        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.rung))
 
     def aside(self, session: Session) -> Decider:
         """Another one under the same facts and limits."""
@@ -150,7 +167,9 @@ class Decider:
         return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
 
     def _model(self, rung: Rung) -> Model:
-        model = rung.model()
+        return self._with_multiples(rung.model())
+
+    def _with_multiples(self, model: Model) -> Model:
         for variable, multiple in self._multiples.items():
             counts = {count: model.variables.get(count, count.low or 0) for count in multiple.free}
             model.variables[variable] = evaluate(multiple, counts)

@@ -1,7 +1,8 @@
 """Terms as Z3 expressions over mathematical integers.
 
 Products of variables and quotients by variables are *uninterpreted but congruent*: ``mul(x, y)`` and ``div(x, y)``
-are functions of their arguments, whose meaning enters through the lemmas of `lemmas`.  Everything else is exact:
+are functions of their arguments, whose meaning enters through the lemmas of `lemmas`; so are ``bitand(x, y)`` and the
+other operations on bits.  Everything else is exact:
 
     wrap_N(x)        ((x + 2**(N-1)) mod 2**N) - 2**(N-1)
     x // c, x % c    Z3's Euclidean div and mod, which are floor division for c > 0
@@ -16,6 +17,7 @@ from collections.abc import Callable
 import z3
 
 from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.bits import OPERATIONS
 from ...frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
 from ..arithmetic import is_opaque_quotient, split_product
 
@@ -48,7 +50,7 @@ class Encoder:
         return memo[term]
 
     def carriers(self, term: Term) -> tuple[Term, ...]:
-        """The symbols, products and quotients in ``term``."""
+        """The symbols, products, quotients and operations on bits in ``term``."""
         found = self._carriers.get(term)
         if found is None:
             found = tuple(sub for sub in t.postorder(term) if sub.kind in _CARRIERS)
@@ -95,6 +97,8 @@ class Encoder:
             case Kind.WRAP:
                 half = 1 << (term.payload - 1)
                 return (args[0] + half) % (2 * half) - half
+            case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+                return self._on_bits(term, args)
             case Kind.IFF:
                 return args[0] == args[1]
         return _DIRECT[term.kind](*args)
@@ -140,6 +144,15 @@ class Encoder:
         self._range(term, expression, term.low, term.high)
         return expression
 
+    def _on_bits(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+        name = term.kind.value
+        if name not in self._functions:
+            integer = z3.IntSort(self.context)
+            self._functions[name] = z3.Function(name, integer, integer, integer)
+        expression = self._functions[name](*args)
+        self._range(term, expression, term.low, term.high)
+        return expression
+
     def _quotient(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
         a, b = args
         if not is_opaque_quotient(term):
@@ -154,7 +167,7 @@ def _solver_name(symbol: Symbol | Function) -> str:
     return f"{symbol.name} {symbol.sort.value} {symbol.scope.value} [{symbol.low}..{symbol.high}]"
 
 
-_CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV})
+_CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV}) | OPERATIONS
 
 
 _DIRECT: dict[Kind, Callable[..., z3.ExprRef]] = {

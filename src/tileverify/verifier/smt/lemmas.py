@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.bits import fits
 from ...frontend.symbolic.terms import Kind, Term
 from ..arithmetic import is_opaque_quotient, split_product
 
@@ -230,6 +231,63 @@ def plane_lemma(p: Term, x: Term, a: int, y: Term, b: int, *, above: bool) -> Le
         return Lemma(t.implies(opposite, t.le(p, plane)), "plane above", (x, a, y, b, p))
     same = t.or_(t.and_(t.le(x, at_x), t.le(y, at_y)), t.and_(t.le(at_x, x), t.le(at_y, y)))
     return Lemma(t.implies(same, t.le(plane, p)), "plane below", (x, a, y, b, p))
+
+
+def bit_lemmas(operation: Term, others: Iterable[Term]) -> Iterator[Lemma]:
+    """What a result of an operation on bits says of its operands, and of ``others`` that share one.
+
+        x & y         0 <= x  ->  0 <= x & y <= x;  likewise y;  x, y < 0  ->  x & y <= min(x, y)
+        x | y         x + y - (x & y)
+        x ^ y         x + y - 2*(x & y);  x ^ y = x ^ z  ->  y = z
+        x >> s        between 0, or -1 for x < 0, and x;  s = 0  ->  x;  0 <= x and 1 <= s  ->  2*(x >> s) <= x
+        x << s        x = 0  ->  0;  s = 0  ->  x
+
+    Operands beyond 66 bits are another matter; about those there are no lemmas.
+    """
+    x, y = operation.args
+    if not all(map(fits, operation.args)):
+        return
+    match operation.kind:
+        case Kind.BITAND:
+            yield _and_lemma(x, y, operation)
+        case Kind.BITOR:
+            common = t.bit_and(x, y)
+            if common.kind is Kind.BITAND:
+                yield Lemma(t.eq(operation, t.sub(t.add(x, y), common)), "bits or", (x, y, operation, common))
+        case Kind.BITXOR:
+            common = t.bit_and(x, y)
+            if common.kind is Kind.BITAND:
+                apart = t.sub(t.add(x, y), t.scale(2, common))
+                yield Lemma(t.eq(operation, apart), "bits xor", (x, y, operation, common))
+            for other in others:
+                if other.kind is Kind.BITXOR and other is not operation and all(map(fits, other.args)):
+                    yield from _injective_lemmas(operation, other)
+        case Kind.SHR:
+            above = t.implies(t.le(t.ZERO, x), t.and_(t.le(t.ZERO, operation), t.le(operation, x)))
+            below = t.implies(t.lt(x, t.ZERO), t.and_(t.le(x, operation), t.lt(operation, t.ZERO)))
+            same = t.implies(t.eq(y, t.ZERO), t.eq(operation, x))
+            half = t.implies(t.and_(t.le(t.ZERO, x), t.le(t.ONE, y)), t.le(t.scale(2, operation), x))
+            yield Lemma(t.and_(above, below, same, half), "bits shift right", (x, y, operation))
+        case _:
+            zero = t.implies(t.eq(x, t.ZERO), t.eq(operation, t.ZERO))
+            same = t.implies(t.eq(y, t.ZERO), t.eq(operation, x))
+            yield Lemma(t.and_(zero, same), "bits shift left", (x, y, operation))
+
+
+def _and_lemma(x: Term, y: Term, p: Term) -> Lemma:
+    def below(side: Term) -> Term:
+        return t.implies(t.le(t.ZERO, side), t.and_(t.le(t.ZERO, p), t.le(p, side)))
+
+    negative = t.implies(t.and_(t.lt(x, t.ZERO), t.lt(y, t.ZERO)), t.and_(t.le(p, x), t.le(p, y)))
+    return Lemma(t.and_(below(x), below(y), negative), "bits and", (x, y, p))
+
+
+def _injective_lemmas(p: Term, q: Term) -> Iterator[Lemma]:
+    """``p = x ^ y`` and ``q = x ^ z`` are equal only if y and z are."""
+    for x in dict.fromkeys(p.args):
+        if x in q.args:
+            y, z = (side.args[side.args[0] is x] for side in (p, q))
+            yield Lemma(t.implies(t.eq(p, q), t.eq(y, z)), "bits xor same", (x, y, p, z, q))
 
 
 def bound_lemmas(terms: Iterable[Term]) -> Iterator[Lemma]:

@@ -9,6 +9,7 @@ from typing import Final
 import z3
 
 from ...frontend.symbolic import terms as t
+from ...frontend.symbolic.bits import OPERATIONS, number_of
 from ...frontend.symbolic.terms import Kind, Term
 from ..arithmetic import is_opaque_quotient, split_product
 from ..evaluate import Value
@@ -16,6 +17,7 @@ from .answers import Answer, Limits, Model
 from .encode import Encoder
 from .lemmas import (
     Lemma,
+    bit_lemmas,
     coefficients_of_products,
     distribution_lemmas,
     eager_lemmas,
@@ -75,7 +77,7 @@ class Rung:
                 return answer, lemmas
             new = self.refine()
             if not new:
-                return answer, lemmas
+                return (answer if self._bits_are_right() else Answer.UNKNOWN), lemmas
             lemmas += new
         return Answer.UNKNOWN, lemmas
 
@@ -112,10 +114,24 @@ class Rung:
                         definition = quotient_lemma(carrier)
                         self._known_lemmas[definition.formula] = definition
                         queue.append(definition.formula)
+                    elif carrier.kind in OPERATIONS and not self.encoder.exact_products:
+                        known = {lemma.formula: lemma for lemma in bit_lemmas(carrier, self._operations())}
+                        self._known_lemmas.update(known)
+                        queue += known
             self.solver.add(*expressions)
 
     def _products(self) -> dict[Term, tuple[Term, Term]]:
         return {term: split_product(term) for term in self._carriers if term.kind is Kind.PRODUCT}
+
+    def _operations(self) -> list[Term]:
+        return [term for term in self._carriers if term.kind in OPERATIONS]
+
+    def _bits_are_right(self) -> bool:
+        """Whether operations on bits have their values in the current model: nothing but lemmas speaks of them."""
+        value = _Valuation(self.solver.model(), self.encoder)
+        return all(
+            value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in self._operations()
+        )
 
     def _coefficients(self) -> dict[Term, set[int]]:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
@@ -131,6 +147,11 @@ class Rung:
         if outcome == z3.unsat:
             return Answer.UNSATISFIABLE
         return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN
+
+    def check_exactly(self, limit: int) -> Answer:
+        """`check`, where products are the solver's own: a model must have the operations on bits right, too."""
+        answer = self.check(limit)
+        return Answer.UNKNOWN if answer is Answer.SATISFIABLE and not self._bits_are_right() else answer
 
     def refine(self) -> int:
         """Add the lemmas that the current model breaks; the number added."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...frontend.symbolic.terms import Term
+from ..arithmetic import mentions_bits
 from .answers import Answer, Limits
 from .rung import Rung
 
@@ -23,6 +24,7 @@ class Selection:
         self, decider: Decider, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
     ) -> None:
         self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
+        self._bits = bool(limits.bits) and mentions_bits(conditions)
         self._rung: Rung | None = None
 
     def close(self) -> None:
@@ -34,7 +36,7 @@ class Selection:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
         if self._decider.plainly_refuted([*self._conditions, *clauses]):
             return True
-        if self._twins:  # which of them are equal depends on the clauses
+        if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another rung
             asked = [*self._conditions, *clauses]
             return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
         if self._rung is None:

@@ -21,7 +21,8 @@ class Session:
     def __init__(self, seed: int = 0, *, models: bool = False) -> None:
         self.seed = seed
         self.models = models
-        self.spent = 0
+        self._spent_here = 0
+        self._spent_elsewhere = 0
         self.expanded: dict[Term, Term] = {}  # the memo of `..arithmetic.expand`
 
     @cached_property
@@ -50,13 +51,22 @@ class Session:
                 solver.set("arith.solver", 2)
         return solver
 
+    @property
+    def spent(self) -> int:
+        """Resource units that all solvers of this session used up to now."""
+        return self._spent_here + self._spent_elsewhere
+
+    def charge(self, units: int) -> None:
+        """Resource units that were used for this session in another context."""
+        self._spent_elsewhere += units
+
     def check(self, solver: z3.Solver) -> z3.CheckSatResult:
-        """``solver.check``; ``spent`` is then what all solvers of this session used up to now, in resource units."""
+        """``solver.check``, counted in ``spent``."""
         outcome = solver.check()
         statistics = solver.statistics()
         for place in reversed(range(len(statistics))):  # the counter stands near the end
             key, value = statistics[place]
             if key == "rlimit count":
-                self.spent = int(value)
+                self._spent_here = int(value)
                 break
         return outcome

@@ -7,7 +7,7 @@ import inspect
 import io
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,44 +99,59 @@ def described(arguments: Sequence[Any], signature: Any) -> list[Json]:
     return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
 
 
-def values_of(descriptions: Sequence[Json]) -> Iterator[Value]:
-    """What a guard is told: arrays and scalars in order, tuples flattened; constants are compiled in."""
-    for each in descriptions:
+def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, Value]]:
+    """What a guard is told: arrays and scalars in order, tuples taken apart; constants are compiled in."""
+    for name, each in zip(names, descriptions, strict=True):
         match each["kind"]:
             case "array":
-                yield ArrayValue(each["address"], tuple(each["shape"]), tuple(each["strides"]), each["dtype"])
+                yield name, _array_value(each)
             case "scalar":
                 value = each["value"]
-                yield float(value) if isinstance(value, str) else int(value)
+                yield name, float(value) if isinstance(value, str) else int(value)
             case "tuple":
-                yield from values_of(each["items"])
+                items = each["items"]
+                fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
+                yield from named_values([f"{name}{field}" for field in fields], items)
+
+
+def _array_value(described: Json) -> ArrayValue:
+    shape, strides = tuple(described["shape"]), tuple(described["strides"])
+    return ArrayValue(described["address"], shape, strides, described["dtype"])
+
+
+def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
+    """The lists of arrays by name."""
+    for name, each in zip(names, descriptions, strict=True):
+        if each["kind"] == "list":
+            yield name, tuple(map(_array_value, each["items"]))
 
 
 def spec_of(
     kernel: Kernel,
-    grid: Grid,
     descriptions: Sequence[Json],
     contents: Mapping[str, Any],
     data: Sequence[str],
-    assumed: bool,
+    vouched: bool,
+    grid: Grid | None,
 ) -> LaunchSpec:
-    """The launch with its own numbers as its contract.
+    """The launch with its own numbers as its contract; any grid for ``None``.
 
-    ``contents``: what integer arrays hold, by argument name, of which facts are observed.  ``data``: facts that the
-    user states.  Raises `UsageError` for an argument that launch specs cannot say.
+    ``contents``: what integer arrays hold, by argument name; facts of them are observed, unless the caller ``vouched``
+    for ``data``, the facts that are stated.  Raises `UsageError` for an argument that launch specs cannot say.
     """
     overlaps = [
         {"first": kernel.parameters[i], "second": kernel.parameters[j], "same": _same(descriptions, i, j, offset)}
         for i, j, offset in conflicts(descriptions)
     ]
-    recorded = {"grid": list(grid), "arguments": descriptions, "overlaps": overlaps, "observed": [], "test": ""}
-    if not assumed:
-        recorded["observed"] = observed_facts({name: [array] for name, array in contents.items()})
+    observed = [] if vouched else observed_facts({name: [array] for name, array in contents.items()})
+    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": overlaps, "observed": observed}
     try:
         text = launch_table(kernel.name, kernel.parameters, recorded, constants=False, name=LAUNCH)
     except NotExpressible as error:
         raise UsageError(f"'{kernel.name}' cannot be verified: {error}") from None
     fields = tomllib.loads(text)["launch"][0]
+    if grid is None:
+        del fields["grid"]
     if data:
         fields["data"] = list(data)
     raw = raw_launch(fields, str(kernel.file), kernel.line, 0)

@@ -17,6 +17,7 @@ from ..backend.launch.arguments import Grid, Value
 from ..errors import TileVerifyError, UsageError
 from ..execution.blocks import execute_launch
 from ..frontend.bytecode import decode
+from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import (
     Argument,
     ArrayArgument,
@@ -25,7 +26,6 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     flat,
 )
-from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..verifier.claim import ConcreteArray, ConcreteLaunch
 
 Bytes = NDArray[np.uint8]

@@ -255,6 +255,19 @@ def _own_row(tile: int, place: Callable[[Values], int]) -> Reference:
     return reference
 
 
+def _mark_own_clamped(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    for i, value in enumerate(a["x"]):
+        out[64 * i + min(max(int(value), 0), 63)] = 1
+    return {"out": out}
+
+
+def _move_by_float(a: Arrays, v: Values) -> Arrays:
+    out, first = a["out"].copy(), 64 * min(max(int(v["scale"]), 0), 3)
+    out[first : first + len(a["x"])] = a["x"]
+    return {"out": out}
+
+
 def _to_tiles(target: Callable[[int, int, Values], int]) -> Reference:
     """Tile i of 64 elements goes to the tile that i, the number of tiles and the arguments say."""
 
@@ -557,6 +570,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "look_back": _look_back,
     "look_back_by_status": _look_back_by_status,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
+    "mark_own_clamped": _mark_own_clamped,
+    "move_by_float": _move_by_float,
     "matmul": _product,
     "matmul_swizzled": _product,
     "move_or_double": lambda a, v: {"moved": a["x"], "out": 2 * a["x"]},
@@ -686,6 +701,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
+    "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),
+    "data/float_places.py::move_by_float[any-scale]": Numbers({"B": 5, "scale": 2.75}),
     "integers/bit_patterns.py::exchange[whole-pairs]": Numbers({"N": 512}),
     "integers/bit_patterns.py::gray_code[sixteen-tiles]": Numbers({}),
     "integers/bit_patterns.py::rotate_bits[sixteen-tiles]": Numbers({}),

@@ -95,7 +95,7 @@ def test_a_float_becomes_any_integer_of_its_type(bits: int, element: str) -> Non
     builder = ModuleBuilder((13, 4))
     with builder.entry("k", [tile(pointer(I32)), tile(scalar("f32"))]) as f:
         made = f.op("ftoi", results=[tile(scalar(element))], s=f.parameters[1], sgn="signed")
-        place = f.op("offset", f.parameters[0].type, ptr=f.parameters[0], off=made)
+        place = f.op("offset", ptr=f.parameters[0], off=made)
         f.op("store_ptr_tko", ptr=place, val=f.constant(tile(I32), 1))
         f.op("return")
     module = builder.build()

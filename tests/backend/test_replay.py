@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tileverify.backend.replay import replay
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation
+from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown
 
 from .helpers import array, compiled, decoded, launch, replayer
 
@@ -208,3 +210,49 @@ def test_the_claimed_ops_are_preferred() -> None:
     assert found is not None
     assert found.second is not None
     assert (found.first.offset, found.second.offset) == (load.offset, store.offset)
+
+
+# ------------------------------------------------------------------------------------------ in any blocks
+def test_a_race_between_blocks_that_the_claim_does_not_name() -> None:
+    contents = {i: i for i in range(64)} | {50: 3}
+    concrete = launch((4, 1, 1), idx=array("i32", 64, contents=contents), out=array("f32", 64))
+    check = replayer("racy", "scattered")
+    assert check(concrete, claim("TV101")) is None
+    shown = check.anywhere(concrete, claim("TV101"))
+    assert (shown.claim.block_a, shown.claim.block_b) == ((0, 0, 0), (3, 0, 0))
+    assert shown.confirmation is not None
+    assert shown.confirmation.element == "out[3]"
+    again = check(concrete, shown.claim)
+    assert again is not None
+    assert shown.confirmation.steps > again.steps > 0
+    assert replace(again, steps=shown.confirmation.steps) == shown.confirmation
+
+
+def test_what_is_at_stake_where_no_fault_shows() -> None:
+    def shown(*, first: int) -> Shown:
+        contents = {i: first + i for i in range(64)}
+        concrete = launch((4, 1, 1), idx=array("i32", 64, contents=contents), out=array("f32", 64))
+        return check.anywhere(concrete, Claim("TV101", A, B, stored.first.offset, stored.first.offset))
+
+    check = replayer("racy", "scattered")
+    clash = launch((2, 1, 1), idx=array("i32", 32), out=array("f32", 64))
+    stored = confirmed("scattered", clash, claim("TV101"))
+    assert (shown(first=0).confirmation, shown(first=0).at_stake) == (None, True)
+    assert (shown(first=64).confirmation, shown(first=64).at_stake) == (None, False)
+    assert not shown(first=63).at_stake, "one element, one block: no pair of blocks stores"
+
+
+def test_an_event_in_a_block_that_the_claim_does_not_name() -> None:
+    concrete = launch((9, 1, 1), x=array("f32", 64), out=array("f32", 64))
+    check = replayer("racy", "own_tile")
+    assert check(concrete, claim("TV301")) is None
+    shown = check.anywhere(concrete, claim("TV301"))
+    assert shown.confirmation is not None
+    assert shown.claim.block_a == shown.confirmation.first.block == (4, 0, 0)
+
+
+def test_what_cannot_be_run_shows_nothing_and_may_be_at_stake() -> None:
+    check = replayer("racy", "own_tile", total=10)
+    shown = check.anywhere(launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64)), claim("TV101"))
+    assert (shown.confirmation, shown.at_stake) == (None, True)
+    assert check.left == 0

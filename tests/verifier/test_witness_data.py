@@ -6,24 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import Expression
 from tileverify.verifier.claim import ConcreteArray
-from tileverify.verifier.kept_facts import NumberedFact, keeps, keeps_apart
-from tileverify.verifier.witness_data import MOST_ELEMENTS, NoContents, completed, other_contents, segments_keep
+from tileverify.verifier.fact_contents import MOST_ELEMENTS
+from tileverify.verifier.kept_facts import keeps, keeps_apart
+from tileverify.verifier.witness_data import NoContents, completed, segments_keep
 
-
-def fact(text: str) -> NumberedFact:
-    read = parse_data_fact(text)
-
-    def number(part: Expression | None) -> int | None:
-        return None if part is None else evaluate(part, {})
-
-    unless = frozenset(evaluate(part, {}) for part in read.unless)
-    return NumberedFact(
-        read.kind, read.array, read.other, number(read.low), number(read.high), number(read.amount), unless
-    )
+from .numbered import fact
 
 
 def array(known: Mapping[int, int], *shape: int, dtype: str = "i32") -> ConcreteArray:
@@ -149,23 +137,3 @@ def test_segments_may_touch_and_be_empty() -> None:
     starts = array({0: 0, 1: 2}, 2)
     assert segments_keep({"starts": starts, "lengths": array({0: 2, 1: 2}, 2)}, [segments])
     assert not segments_keep({"starts": starts, "lengths": array({0: 3, 1: 2}, 2)}, [segments])
-
-
-# ---------------------------------------------------------------------------------------- other contents
-def test_other_contents_differ_and_keep_the_facts() -> None:
-    found = {
-        tuple(each.contents.values())
-        for each in other_contents(array({}, 3), [fact("range(a, 2, 9)"), fact("injective(a)")], bounded=True)
-    }
-    assert {(2, 3, 4), (6, 7, 8), (8, 7, 6)} <= found
-    assert all(len(set(values)) == 3 and all(2 <= value < 9 for value in values) for values in found)
-
-
-def test_contents_without_facts_are_alike_apart_and_far_apart() -> None:
-    found = {tuple(each.contents.values()) for each in other_contents(array({}, 3), [])}
-    assert {(0, 1, 2), (0, 4096, 8192), (0, 0, 0), (2, 1, 0)} <= found
-
-
-def test_contents_that_have_no_choice_say_nothing() -> None:
-    assert other_contents(array({}, 3), [fact("range(a, 0, 1)")]) == []
-    assert other_contents(array({}, 3), [fact("injective(a)")], bounded=True) == []

@@ -10,6 +10,7 @@ for others need them: last, small launches run whole (`whole_launch`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -17,7 +18,8 @@ from typing import Final
 
 from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.launch import EntryParameter
-from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Touch
+from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Shown, Touch
+from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks
 from .interpreter import (
     BlockLog,
     BoundLaunch,
@@ -52,10 +54,6 @@ WHOLE_BUDGET: Final = 1 << 27
 
 KERNEL_BUDGET: Final = 1 << 26
 """Steps for all claims that a check makes about one kernel; what shows a fault takes a twentieth of it."""
-
-BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
-INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
-EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
 
 NAME: Final = "reference interpreter"
 
@@ -114,15 +112,49 @@ class Replayer:
             self.last_reason = str(stop)
         return None
 
+    def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+        """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
+        self.last_reason = None
+        try:
+            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+            with self._metered() as budget:
+                return self._anywhere(bound, launch, claim, budget)
+        except InterpreterStop as stop:
+            self.last_reason = str(stop)
+        return Shown(claim, None, True)
+
+    def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
+        steps, blocks = budget.left, chosen_blocks(launch.grid, claim)
+        logs = [_run(bound, launch, Memory(bound.image), block, budget, apart=True) for block in blocks]
+        for found in at_fault(logs, claim, self._loops, budget):
+            try:
+                confirmation = self._seen(bound, launch, found, budget)
+            except NotConfirmed as failure:
+                self.last_reason = str(failure)
+            else:
+                return Shown(found, replace(confirmation, steps=steps - budget.left), True)
+        return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim))
+
+    def _accesses(self, claim: Claim) -> bool:
+        """Whether the claim is about an access to memory."""
+        return any(op.offset == claim.offset_a and "ord" in op.attributes for op in self._loops)
+
     def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
+        with self._metered() as budget:
+            steps = budget.left
+            confirmation = self._seen(bound, launch, claim, budget)
+            return replace(confirmation, steps=steps - budget.left)
+
+    @contextmanager
+    def _metered(self) -> Iterator[Budget]:
+        """Steps for one claim; what it takes is off what all claims have."""
         steps = self.budget if self.left is None else min(self.budget, self.left)
         budget = Budget(steps)
         try:
-            confirmation = self._seen(bound, launch, claim, budget)
+            yield budget
         finally:
             if self.left is not None:
                 self.left = max(self.left - (steps - budget.left), 0)
-        return replace(confirmation, steps=steps - budget.left)
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:

@@ -155,7 +155,24 @@ def _block(axes: Sequence[int]) -> Block:
     return x, y, z
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What all blocks of a launch showed: the first fault of the claimed kind; ``claim`` names the blocks at fault.
+
+    ``at_stake``: the claimed ops touched memory in as many blocks as a fault takes.  Otherwise the launch says nothing
+    about the claim.
+    """
+
+    claim: Claim
+    confirmation: Confirmation | None
+    at_stake: bool
+
+
 class Confirm(Protocol):
     """Runs the launch and looks for the fault; ``None`` if it does not show (or cannot be run)."""
 
     def __call__(self, launch: ConcreteLaunch, claim: Claim) -> Confirmation | None: ...
+
+    def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+        """The same between, or in, any of its blocks."""
+        ...

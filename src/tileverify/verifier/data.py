@@ -234,13 +234,17 @@ _INSTANCES: Final[Mapping[str, Callable[..., Iterator[Term]]]] = {
 
 
 # ---------------------------------------------------------------------------------------- contents to try
-def ordinary_data(conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1) -> Iterator[Term]:
+def ordinary_data(
+    conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1, only: Container[str] | None = None
+) -> Iterator[Term]:
     """``a[i] = spacing * i``, counted in row-major order: contents that are injective and sorted at once.
+
+    For every array, or for those of ``only``.
 
     A race that shows both with indices that count up and with offsets far apart is the kernel's own, not the data's.
     """
     for array, values in loaded_values(conditions).items():
-        for v in values:
+        for v in values if only is None or array in only else ():
             origin = origins.get(array)
             linear = t.ZERO
             for i, argument in enumerate(v.args):

@@ -19,18 +19,19 @@ from ..results import Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .contract import build_contract
-from .data import WIDE_SPACING, computed_addresses, loaded_values, ordinary_data
+from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
-from .obligations import Obligation, within_index_spaces
+from .obligations import Obligation, reached, within_index_spaces
 from .observed import follow_from_observed
 from .prepare import launch_facts
 from .protocols import watched
 from .proving import Open, Outcome, VerifyOptions
+from .rewritten import rewritten_arrays
 from .smt import Answer, Limits, Session
 from .wide_proof import WIDE_LIMITS, WideProof
 from .widening import levels
@@ -213,20 +214,24 @@ class _Verification(NarrowProof):
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
         Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
+        obligation = opened.obligation
         data = tuple(ordinary_data(opened.conditions, self._origins))
-        race = opened.obligation.code in RACES
-        varied: Iterable[str] = ()
-        if data and not (race and self._decidable_with_far_data(opened)):
-            data, varied = (), loaded_values(opened.conditions)
-        if race and computed_addresses(
-            self._addresses(opened.obligation), self.summary.loop_values, self._synchronised()
-        ):
+        race = obligation.code in RACES
+        varied: frozenset[str] = frozenset()
+        if race and computed_addresses(self._addresses(obligation), self.summary.loop_values, self._synchronised()):
+            rewritten = self._rewritten(obligation)
+            if rewritten is None:
+                return None
+            data, varied = (), rewritten | loaded_values(opened.conditions).keys()
+        elif data and not (race and self._decidable_with_far_data(opened)):
+            data, varied = (), frozenset(loaded_values(opened.conditions))
+        if race and varied and not self._shows_with_far_data(opened):
             return None
-        sound = within_index_spaces(opened.obligation, self._by_number)
+        sound = within_index_spaces(obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
-            opened.obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
-            self._modeller, frozenset(varied),
+            obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            self._modeller, varied,
         )  # fmt: skip
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
@@ -240,6 +245,27 @@ class _Verification(NarrowProof):
     def _decidable_with_far_data(self, opened: Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
         return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+
+    def _shows_with_far_data(self, opened: Open) -> bool:
+        """Whether values that lie far apart make no difference, in those arrays whose facts let them."""
+        work = [*reached(opened.obligation, self._by_number, self.contract)]
+        work += data_facts(work, self.contract, self._origins)
+        far: set[str] = set()
+        for array in sorted(loaded_values(work).keys() - self._measures()):
+            values = ordinary_data(work, self._origins, WIDE_SPACING, only=far | {array})
+            if self._decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
+                far.add(array)
+        values = ordinary_data(opened.conditions, self._origins, WIDE_SPACING, only=far)
+        return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
+
+    def _measures(self) -> set[str]:
+        """Arrays of numbers that say how much, not where."""
+        lengths = {data.fact.other for data in self.contract.data if data.fact.other is not None}
+        return lengths | {data.fact.array for data in self.contract.data if data.fact.kind == "shares"}
+
+    def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
+        """The arrays from which the addresses come through memory that the kernel writes (`rewritten`)."""
+        return rewritten_arrays(self._addresses(obligation), [each.site for each in self._sites])
 
     def _addresses(self, obligation: Obligation) -> Iterator[Term]:
         for site in (obligation.first, obligation.second):

@@ -23,7 +23,7 @@ from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .obligations import Obligation
 from .prepare import contract_values
 from .smt import Answer, Decider, Model
-from .witness_data import FEWEST, other_contents, possible, room, segments_keep
+from .variety import Variety, possible, room
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -40,12 +40,13 @@ MOST_SHOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A confirmed witness."""
+    """A confirmed witness.  ``elsewhere``: other blocks are at fault than those that the model speaks of."""
 
     launch: ConcreteLaunch
     claim: Claim
     confirmation: Confirmation
     model: Model
+    elsewhere: bool = False
 
     @property
     def steps(self) -> int:
@@ -103,11 +104,15 @@ class Search:
         """What is asked of the contents of arrays, in turn.
 
         Values that cannot keep a distance make races of their own; bounds are hurt most where every value is taken.
+        Where the contract has no such launch, its facts leave the contents no choice in any.
         """
+        possible = tuple(self._possible())
         if not self.varied:
-            return [tuple(self._possible())]
+            return [possible]
         tight = (False,) if self.obligation.code in RACES else (True, False)
-        return [tuple(self._room(tight=each)) for each in tight]
+        rooms = [(*possible, *self._room(tight=each)) for each in tight]
+        allowed = [room for room in rooms if self.decider.decide(room).answer is not Answer.UNSATISFIABLE]
+        return allowed or [possible]
 
     def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
         attempts = 0
@@ -149,7 +154,6 @@ class Search:
 
     def _room(self, *, tight: bool) -> Iterator[Term]:
         """The contents of ``varied`` arrays may vary."""
-        yield from self._possible()
         values = contract_values(self.contract)
         for name in sorted(self.varied):
             yield from (t.substitute(term, values) for term in room(*self._facts_of(name), tight=tight))
@@ -167,34 +171,22 @@ class Search:
             launch = concrete_launch(model, self.contract, self.launch, self.origins)
         except NoLaunch:
             return None
-        claim = concrete_claim(self.obligation, model)
+        claim = meant = concrete_claim(self.obligation, model)
         confirmation = confirm(launch, claim)
+        if not self.varied:
+            return None if confirmation is None else Found(launch, claim, confirmation, model)
+        if confirmation is None:
+            shown = confirm.anywhere(launch, claim)
+            claim, confirmation = shown.claim, shown.confirmation
         if confirmation is None:
             return None
-        steps = confirmation.steps
-        for other in self._with_other_contents(launch, model):
-            again = None if other is None else confirm(other, claim)
-            if again is None:
-                return None
-            steps += again.steps
-        return Found(launch, claim, replace(confirmation, steps=steps), model)
-
-    def _with_other_contents(self, launch: ConcreteLaunch, model: Model) -> Iterator[ConcreteLaunch | None]:
-        """The launch with other contents in all ``varied`` arrays; ``None`` if one of them cannot have any."""
         facts = numbered_facts(Numbers(model), self.contract)
-        bounded = self.obligation.code not in RACES
-        choices: dict[str, list[ConcreteArray]] = {}
-        for name in sorted(self.varied):
-            array = launch.arrays[name]
-            alone = all(other.allocation != array.allocation for each, other in launch.arrays.items() if each != name)
-            own = [fact for fact in facts if fact.array == name]
-            choices[name] = other_contents(array, own, bounded=bounded) if alone else []
-        turns = max(map(len, choices.values()), default=0)
-        other = [{name: of[turn % len(of)] for name, of in choices.items() if of} for turn in range(turns)]
-        kept = [arrays for one in other if segments_keep(arrays := {**launch.arrays, **one}, facts)]
-        if self.varied and (not all(choices.values()) or len(kept) < FEWEST):
-            yield None
-        yield from (replace(launch, arrays=arrays) for arrays in kept)
+        variety = Variety(launch, self.varied, facts, bounded=self.obligation.code not in RACES)
+        steps = variety.shows(claim, confirm)
+        if steps is None:
+            return None
+        confirmation = replace(confirmation, steps=confirmation.steps + steps)
+        return Found(launch, claim, confirmation, model, elsewhere=claim != meant)
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
@@ -279,7 +271,7 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
         scalars=scalars,
         strides=strides,
         data=data,
-        variables=tuple(_variables(obligation, found.model, prepared)),
+        variables=() if found.elsewhere else tuple(_variables(obligation, found.model, prepared)),
         confirmed_by=found.confirmation.replayed_by,
         launch=claim_to_json(found.launch, found.claim),
         elements=found.confirmation.elements,

@@ -1,0 +1,85 @@
+"""Which blocks of a launch show a fault of one kind, where any will do.
+
+Blocks run apart, each from the initial memory, as for a claim about two of them (`replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, combinations, islice, product
+from typing import Final
+
+from ..frontend.bytecode.model import Op
+from ..verifier.claim import Block, Claim
+from .interpreter import BlockLog, Budget, DynamicAccess
+from .interpreter.conflicts import doubled_lanes, races, unordered
+
+MOST_BLOCKS: Final = 16
+"""Blocks that are run of one launch: those of the claim, then the first."""
+
+BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
+INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
+EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
+
+
+def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:
+    """The blocks of the claim that the grid has, then others."""
+    named = [block for block in (claim.block_a, claim.block_b) if block is not None]
+    inside = [block for block in named if all(place < size for place, size in zip(block, grid, strict=True))]
+    others = ((x, y, z) for z, y, x in product(*map(range, reversed(grid))))
+    return list(islice(dict.fromkeys(chain(inside, islice(others, MOST_BLOCKS + 2))), MOST_BLOCKS))
+
+
+def at_fault(
+    logs: Sequence[BlockLog], claim: Claim, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
+) -> Iterator[Claim]:
+    """The claim about every block, or pair of blocks, that shows such a fault; first those of the claimed ops."""
+    for ops in (_claimed(claim), None):
+        if claim.code in BETWEEN_BLOCKS:
+            for first, second in combinations(logs, 2):
+                if _race(first, second, claim.code, ops, budget):
+                    yield replace(claim, block_a=first.block, block_b=second.block)
+            continue
+        for log in logs:
+            if _faulty(log, claim.code, ops, loops, budget):
+                yield replace(claim, block_a=log.block, block_b=None)
+
+
+def _claimed(claim: Claim) -> frozenset[int]:
+    return frozenset(offset for offset in (claim.offset_a, claim.offset_b) if offset is not None)
+
+
+def _race(first: BlockLog, second: BlockLog, code: str, ops: frozenset[int] | None, budget: Budget) -> bool:
+    mine, other = (_of(log.accesses, ops) for log in (first, second))
+    return any(True for _ in races(code, mine, other, lambda earlier, later: False, budget))
+
+
+def _of(accesses: Sequence[DynamicAccess], ops: frozenset[int] | None) -> Sequence[DynamicAccess]:
+    return accesses if ops is None else [access for access in accesses if access.op.offset in ops]
+
+
+def _faulty(
+    log: BlockLog, code: str, ops: frozenset[int] | None, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
+) -> bool:
+    if code in EVENTS:
+        return any(event.code == code and (ops is None or event.offset in ops) for event in log.events)
+    found = unordered(log, loops, budget) if code == "TV201" else doubled_lanes(log)
+    sides = ({a.op.offset for a in (each.first, each.second) if a is not None} for each in found)
+    return any(ops is None or offsets <= ops for offsets in sides)
+
+
+def at_stake(logs: Sequence[BlockLog], claim: Claim) -> bool:
+    """Whether as many blocks as a fault takes got to what the claim is about."""
+    first = [log.block for log in logs if claim.offset_a in _touched(log)]
+    if claim.offset_b is None:
+        return bool(first)
+    second = [log.block for log in logs if claim.offset_b in _touched(log)]
+    if claim.code in BETWEEN_BLOCKS:
+        return any(a != b for a in first for b in second)
+    return not set(first).isdisjoint(second)
+
+
+def _touched(log: BlockLog) -> set[int]:
+    """The ops that touched memory, or failed."""
+    return {a.op.offset for a in log.accesses if a.footprints} | {event.offset for event in log.events}

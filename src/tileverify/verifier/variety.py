@@ -1,0 +1,172 @@
+"""Whether a fault shows whatever index arrays hold of what the contract's facts allow.
+
+A fault of one odd content is no refutation: a further fact, which only the user can add, may exclude it.  So the same
+launch runs with contents that are as different from each other as the facts allow, and every one in which the accesses
+at stake are reached has to show the fault, between whichever blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Final
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Term
+from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm
+from .contract import DataTerm
+from .fact_contents import Described, exhausts, several, several_segments
+from .kept_facts import NumberedFact
+from .witness_data import segments_keep
+
+MOST_VARIED: Final = 1 << 12
+"""Elements of an array for which other contents are tried."""
+
+MOST_COMBINED: Final = 40
+"""Contents of several arrays together that are all tried; of more, each array's own in turn."""
+
+FEWEST: Final = 3
+"""Different contents that it takes to say that contents do not matter, where there are so many."""
+
+SPACIOUS: Final = 4
+"""Values for each element, where contents shall have room to keep a distance."""
+
+Contents = Mapping[str, ConcreteArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Contents of arrays that are chosen together; ``all``: there are no others."""
+
+    contents: Sequence[Contents]
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Variety:
+    """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
+
+    ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.
+    """
+
+    launch: ConcreteLaunch
+    varied: frozenset[str]
+    facts: Sequence[NumberedFact]
+    bounded: bool
+
+    def shows(self, claim: Claim, confirm: Confirm) -> int | None:
+        """The steps that it took to see the fault in every content; ``None`` if it is not in one, or too few say so."""
+        choices = self._choices()
+        if choices is None:
+            return None
+        steps, seen, distinct, wanted = 0, 0, set[str](), set[str]()
+        for contents in self._combined(choices):
+            apart = {name for name, array in contents.items() if _distinct(array)}
+            wanted |= apart
+            shown = confirm.anywhere(replace(self.launch, arrays={**self.launch.arrays, **contents}), claim)
+            if shown.confirmation is not None:
+                steps, seen, distinct = steps + shown.confirmation.steps, seen + 1, distinct | apart
+            elif shown.at_stake:
+                return None
+        few = all(choice.all for choice in choices)
+        return steps if wanted <= distinct and seen >= (1 if few else FEWEST) else None
+
+    def _choices(self) -> list[Choice] | None:
+        """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
+        choices, done = [], set[str]()
+        for fact in self.facts:
+            if fact.other is not None and {fact.array, fact.other} & self.varied and fact.array not in done:
+                done |= {fact.array, fact.other}
+                choices.append(self._segments(fact))
+        choices += [self._alone(name) for name in sorted(self.varied - done)]
+        found = [choice for choice in choices if choice is not None]
+        return found if len(found) == len(choices) else None
+
+    def _described(self, name: str) -> Described | None:
+        array = self.launch.arrays[name]
+        shared = any(o.allocation == array.allocation for each, o in self.launch.arrays.items() if each != name)
+        if shared or prod(array.shape) > MOST_VARIED:
+            return None
+        return Described.of(array, [fact for fact in self.facts if fact.array == name])
+
+    def _alone(self, name: str) -> Choice | None:
+        described = self._described(name)
+        if described is None or (self.bounded and not described.bounded):
+            return None
+        found = several(described)
+        return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
+
+    def _segments(self, fact: NumberedFact) -> Choice | None:
+        assert fact.other is not None
+        starts, lengths = self._described(fact.array), self._described(fact.other)
+        if starts is None or lengths is None or (self.bounded and fact.low is None and not starts.bounded):
+            return None
+        found = several_segments(fact, starts, lengths)
+        return Choice(
+            [
+                {
+                    fact.array: self._holding(fact.array, starts, a),
+                    fact.other: self._holding(fact.other, lengths, n),
+                }
+                for a, n in found
+            ],
+            all=False,
+        )
+
+    def _holding(self, name: str, described: Described, values: Sequence[int]) -> ConcreteArray:
+        contents = dict(zip(described.places, values, strict=True))
+        return replace(self.launch.arrays[name], contents=contents, fill=0)
+
+    def _combined(self, choices: Sequence[Choice]) -> Iterator[Contents]:
+        """Contents of all arrays that keep the facts that join them."""
+        if prod(len(choice.contents) for choice in choices) <= MOST_COMBINED:
+            chosen: Iterator[tuple[Contents, ...]] = product(*(choice.contents for choice in choices))
+        else:
+            turns = max(len(choice.contents) for choice in choices)
+            chosen = (
+                tuple(
+                    choice.contents[(turn + number * shift) % len(choice.contents)]
+                    for number, choice in enumerate(choices)
+                )
+                for shift in range(min(len(choices), 2))
+                for turn in range(turns)
+            )
+        for parts in chosen:
+            contents = {name: array for part in parts for name, array in part.items()}
+            if segments_keep({**self.launch.arrays, **contents}, self.facts):
+                yield contents
+
+
+def _distinct(array: ConcreteArray) -> bool:
+    return len(set(array.contents.values())) == len(array.contents)
+
+
+# ---------------------------------------------------------------------------------- of the launch itself
+def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]:
+    """What the facts of one array say of the launch itself: limits that leave a value for each element."""
+    count = t.product(shape)
+    for data in facts:
+        if data.fact.kind == "range" and not data.unless and data.low is not None and data.high is not None:
+            yield t.or_(t.eq(count, t.ZERO), t.lt(data.low, data.high))
+            if any(other.fact.kind == "injective" and other.low is None and not other.unless for other in facts):
+                yield t.le(t.add(count, data.low), data.high)
+
+
+def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> Iterator[Term]:
+    """Sizes that leave contents some choice: several elements, and room to place them.
+
+    ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance.
+    """
+    if not shape:
+        return
+    yield t.le(t.const(FEWEST), shape[0])
+    yield from (t.le(t.ONE, size) for size in shape[1:])
+    count = t.product(shape)
+    for data in facts:
+        if data.fact.kind in ("range", "segments") and data.low is not None and data.high is not None:
+            values = t.sub(data.high, data.low)
+            yield t.eq(values, count) if tight else t.le(t.scale(SPACIOUS, count), values)
+        if data.fact.kind == "shares" and data.amount is not None:
+            yield t.le(t.scale(SPACIOUS, count), data.amount)

@@ -1,0 +1,20 @@
+"""Data facts of numbers alone."""
+
+from __future__ import annotations
+
+from tileverify.frontend.sources.data_facts import parse_data_fact
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.frontend.sources.launch import Expression
+from tileverify.verifier.kept_facts import NumberedFact
+
+
+def number(part: Expression | None) -> int | None:
+    return None if part is None else evaluate(part, {})
+
+
+def fact(text: str) -> NumberedFact:
+    read = parse_data_fact(text)
+    unless = frozenset(evaluate(part, {}) for part in read.unless)
+    return NumberedFact(
+        read.kind, read.array, read.other, number(read.low), number(read.high), number(read.amount), unless
+    )

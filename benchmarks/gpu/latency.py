@@ -2,8 +2,8 @@
 
     python -m benchmarks.gpu.latency BUNDLES KEY.pub [--json FILE]
 
-``BUNDLES`` has the bundles of `launches`.  Every way launches the same small addition 1, 10, 100 and 1000 times in a row
-on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to `cuda.tile.launch`.
+``BUNDLES`` has the bundles of `launches`.  Every way launches the same small addition 1, 10, 100 and 1000 times in a
+row on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to `cuda.tile.launch`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def main() -> int:
     tile = 1024 if "I1024" in kernel.bundle.certificate.symbol else 2048
     x, y = (torch.rand(ELEMENTS, device="cuda") for _ in range(2))
     out = torch.full_like(x, float("nan"))
-    grid, arguments = (ELEMENTS // tile,), (x, y, out, tile)
+    grid, arguments = (ELEMENTS // tile,), (x, y, out)
     stream = torch.cuda.current_stream()
     tileverify.launch(stream, grid, kernel, arguments)
     torch.cuda.synchronize()
@@ -97,7 +97,7 @@ def main() -> int:
         import cuda.tile as ct
 
         handed = by_cuda_tile(kernel)
-        ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, arguments)
+        ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, (*arguments, tile))
     except ImportError as error:
         print(f"without cuda.tile: {error}", file=sys.stderr)
     rows = {count: measured(ways, count) for count in COUNTS}

@@ -26,6 +26,7 @@ def refused(what: str, *call: object) -> None:
 
 def main() -> int:
     found = bundles(Path(sys.argv[1]), Path(sys.argv[2]))
+    assert len(found) == 4, "the four bundles of `launches`"
     stream = torch.cuda.current_stream()
     for symbol, kernel in found.items():
         if symbol.startswith("add_"):
@@ -34,22 +35,21 @@ def main() -> int:
             for size in (1 << 16, 1 << 20, 16 * 12345):
                 x, y = (torch.rand(size, device="cuda").to(dtype) for _ in range(2))
                 out = torch.full_like(x, float("nan"))
-                tileverify.launch(stream, (-(-size // tile),), kernel, (x, y, out, tile))
+                tileverify.launch(stream, (-(-size // tile),), kernel, (x, y, out))
                 assert torch.equal(out, x + y), (symbol, size)
             grid = (-(-size // tile),)
-            refused("grid", stream, (grid[0] + 1,), kernel, (x, y, out, tile))
-            refused("size", stream, grid, kernel, (x, y, out[:-16], tile))
-            refused("dtype", stream, grid, kernel, (x.double(), y, out, tile))
-            refused("alignment", stream, (1,), kernel, (x[1:17], y[:16], out[:16], tile))
-            refused("overlap", stream, (1,), kernel, (x[:32], out[16:48], out[:32], tile))
-            refused("constant", stream, grid, kernel, (x, y, out, 2 * tile))
+            refused("grid", stream, (grid[0] + 1,), kernel, (x, y, out))
+            refused("size", stream, grid, kernel, (x, y, out[:-16]))
+            refused("dtype", stream, grid, kernel, (x.double(), y, out))
+            refused("alignment", stream, (1,), kernel, (x[1:17], y[:16], out[:16]))
+            refused("overlap", stream, (1,), kernel, (x[:32], out[16:48], out[:32]))
         else:
             for m, n, k in ((1024, 1536, 512), (2048, 256, 128), (1008, 400, 272)):
                 a, b = (torch.randn(shape, device="cuda").half() for shape in ((m, k), (k, n)))
                 c = torch.full((m, n), float("nan"), device="cuda").half()
                 grid = (-(-m // 128) * -(-n // 128),)
                 try:
-                    tileverify.launch(stream, grid, kernel, (a, b, c, 128, 128, 64, 8))
+                    tileverify.launch(stream, grid, kernel, (a, b, c))
                 except tileverify.LaunchRefused as error:
                     print(f"matmul {m}x{n}x{k}: {error}")
                     continue
@@ -57,7 +57,7 @@ def main() -> int:
                 error = float((c.double() - expected).norm() / expected.norm())
                 print(f"matmul {m}x{n}x{k}: relative error {error:.2e}")
                 assert error < 2e-3
-            refused("shapes", stream, grid, kernel, (a, b[:-16], c, 128, 128, 64, 8))
+            refused("shapes", stream, grid, kernel, (a, b[:-16], c))
     torch.cuda.synchronize()
     print("as expected")
     return 0

@@ -281,6 +281,15 @@ def _move_by_float(a: Arrays, v: Values) -> Arrays:
     return {"out": out}
 
 
+def _swizzle_columns(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    for i in range(-(-len(out) // 8)):
+        for j in range(out.shape[1] // 8):
+            place = 8 * (j ^ (i & 7))
+            out[8 * i : 8 * i + 8, place : place + 8] = a["x"][8 * i : 8 * i + 8, 8 * j : 8 * j + 8]
+    return {"out": out}
+
+
 def _to_tiles(target: Callable[[int, int, Values], int]) -> Reference:
     """Tile i of 64 elements goes to the tile that i, the number of tiles and the arguments say."""
 
@@ -544,6 +553,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_two_counters": _fill_by_two_counters,
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
+    "copy_along_z_curve": _copy,
+    "swizzle_columns": _swizzle_columns,
     "copy_between_lists": lambda a, v: _listed(a, "ys", lambda i, y: _first(64, y, a[f"xs[{i}]"])),
     "fill_own_array": lambda a, v: _listed(a, "xs", lambda i, x: _first(64, x, i)),
     "fill_own_tile_of_all": lambda a, v: _listed(a, "xs", lambda i, x: np.full(512, i)),
@@ -732,6 +743,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "integers/bit_patterns.py::rotate_by[up-to-four-bits]": Numbers({"bits": 3}),
     "integers/bit_patterns.py::exchange_by_key[four-bits]": Numbers({"key": 11}),
     "integers/bit_patterns.py::powers[eight-blocks]": Numbers({}),
+    "integers/block_curves.py::copy_along_z_curve[eight-by-eight]": Numbers({}),
+    "integers/block_curves.py::swizzle_columns[whole-groups-of-columns]": Numbers({"M": 70, "N": 128}),
     "integers/end_that_wraps.py::write_if_end_inside[below-the-last-integers]": Numbers({"M": 4, "N": 20, "start": 12}),
     "integers/end_that_wraps.py::write_if_start_inside[any-start]": Numbers({"M": 4, "N": 20, "start": 12}),
     "integers/floor_of_negative.py::rotate[any-distance]": Numbers({"N": 512, "distance": 5}),

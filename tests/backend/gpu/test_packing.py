@@ -11,8 +11,11 @@ import pytest
 from tileverify.backend.gpu.packing import packed
 from tileverify.backend.launch import ArrayValue
 from tileverify.backend.launch.arguments import Value
+from tileverify.bundles.manifest import parameter_types
+from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
-from tileverify.frontend.sources.launch import EntryParameter, Role
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
 ARRAY = ArrayValue(0x7F00_1234_5678, (3, 2**31 - 1), (-1, 2**40), "f32")
 
@@ -79,6 +82,19 @@ def test_every_parameter_has_its_place() -> None:
         struct.pack("<i", 7),
     ]
     assert read(found.pointers, 3, 8) == struct.pack("<Q", 4096)
+
+
+def test_the_types_of_an_entry() -> None:
+    unit = next(unit for unit in discover([str(ROOT / "race_free" / "axpy.py")]) if isinstance(unit, KernelUnit))
+    types = parameter_types(unit.bytecode, unit.symbol, "axpy.py")
+    arrays: dict[str, Value] = {name: ArrayValue(4096, (7,), (1,), "f32") for name in ("x", "y")}
+    found = packed(unit.parameters, types, {"alpha": 2.0, **arrays}, {})
+    roles = [parameter.role for parameter in unit.parameters]
+    expected = {Role.POINTER: (4096, 8), Role.SHAPE: (7, 4), Role.STRIDE: (1, 4)}
+    for place, role in enumerate(roles):
+        value, width = expected.get(role, (int.from_bytes(struct.pack("<f", 2.0), "little"), 4))
+        assert int.from_bytes(read(found.pointers, place, width), "little") == value
+    assert set(roles) == {Role.POINTER, Role.SHAPE, Role.STRIDE, Role.SCALAR}
 
 
 def test_a_type_that_nobody_passes() -> None:

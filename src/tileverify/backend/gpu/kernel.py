@@ -35,7 +35,7 @@ class Plan:
 class GpuKernel:
     """A cubin of this tool's own making, loaded on ``device``.
 
-    ``parameters`` and ``types`` (``ptr<f32>``, ``i32``, ...) are the entry's, in ABI order.
+    ``parameters`` and ``types`` (``tile<ptr<f32>>``, ``tile<i32>``, ...) are the entry's, in ABI order.
     """
 
     cubin: bytes

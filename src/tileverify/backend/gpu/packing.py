@@ -34,17 +34,22 @@ def packed(
 ) -> Packed:
     """Every parameter in its own 8 bytes.
 
-    ``types``: ``ptr<f32>``, ``i32`` and so on, in ABI order.  ``lists``: the address of a list's descriptors, and its
+    ``types``: ``tile<ptr<f32>>``, ``tile<i32>`` and so on, in ABI order.  ``lists``: the address of a list's descriptors, and its
     length.
     """
     slots = [
-        _bytes(parameter, type_, values, lists).ljust(_SLOT, b"\0")
+        _bytes(parameter, _element(type_), values, lists).ljust(_SLOT, b"\0")
         for parameter, type_ in zip(parameters, types, strict=True)
     ]
     memory = ctypes.create_string_buffer(b"".join(slots) or bytes(_SLOT))
     start = ctypes.addressof(memory)
     addresses = (ctypes.c_void_p * max(1, len(parameters)))(*(start + _SLOT * n for n in range(len(parameters))))
     return Packed(ctypes.addressof(addresses), (memory, addresses))
+
+
+def _element(type_: str) -> str:
+    """Parameters are tiles without dimensions."""
+    return type_.removeprefix("tile<").removesuffix(">") if type_.startswith("tile<") else type_
 
 
 def _bytes(

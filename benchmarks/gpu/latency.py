@@ -3,7 +3,8 @@
     python -m benchmarks.gpu.latency BUNDLES KEY.pub [--json FILE]
 
 ``BUNDLES`` has the bundles of `launches`.  Every way launches the same small addition 1, 10, 100 and 1000 times in a
-row on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to `cuda.tile.launch`.
+row on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to
+`cuda.tile.launch`.
 """
 
 from __future__ import annotations

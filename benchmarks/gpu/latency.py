@@ -42,6 +42,8 @@ def by_cuda_tile(kernel: BundledKernel) -> object:
     """A kernel that `cuda.tile.launch` launches with the bundle's cubin; its source is not looked at."""
     import cuda.tile as ct
 
+    from .kernels import add
+
     code = kernel.bundle.cubins[driver.architecture(0)].code
     symbol = kernel.bundle.certificate.symbol
 
@@ -49,10 +51,7 @@ def by_cuda_tile(kernel: BundledKernel) -> object:
         def _compile(self, *arguments: object, **options: object) -> tuple[bytes, str, None, tuple[()]]:
             return code, symbol, None, ()
 
-    def add(x, y, out, TILE: ct.Constant[int]):  # type: ignore[no-untyped-def]  # noqa: N803
-        pass
-
-    return Handed(add)
+    return Handed(add._annotated_function.pyfunc)
 
 
 def measured(ways: dict[str, Callable[[], object]], count: int) -> dict[str, float]:

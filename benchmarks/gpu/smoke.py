@@ -39,7 +39,7 @@ def main() -> int:
                 assert torch.equal(out, x + y), (symbol, size)
             grid = (-(-size // tile),)
             refused("grid", stream, (grid[0] + 1,), kernel, (x, y, out))
-            refused("size", stream, grid, kernel, (x, y, out[:-16]))
+            refused("size", stream, grid, kernel, (x, y, out[:tile]))
             refused("dtype", stream, grid, kernel, (x.double(), y, out))
             refused("alignment", stream, (1,), kernel, (x[1:17], y[:16], out[:16]))
             refused("overlap", stream, (1,), kernel, (x[:32], out[16:48], out[:32]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
@@ -47,7 +47,8 @@ class BundledKernel:
     @cached_property
     def guard(self) -> Guard:
         certificate = self.bundle.certificate
-        return compile_guard(certificate.launch, certificate.requires, written_by(self.unit))
+        launch = replace(certificate.launch, kernel=self.name)
+        return compile_guard(launch, certificate.requires, written_by(self.unit))
 
     @cached_property
     def unit(self) -> KernelUnit:

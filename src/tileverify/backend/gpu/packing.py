@@ -34,8 +34,8 @@ def packed(
 ) -> Packed:
     """Every parameter in its own 8 bytes.
 
-    ``types``: ``tile<ptr<f32>>``, ``tile<i32>`` and so on, in ABI order.  ``lists``: the address of a list's descriptors, and its
-    length.
+    ``types``: ``tile<ptr<f32>>``, ``tile<i32>`` and so on, in ABI order.  ``lists``: the address of a list's
+    descriptors, and its length.
     """
     slots = [
         _bytes(parameter, _element(type_), values, lists).ljust(_SLOT, b"\0")

@@ -34,6 +34,29 @@ def halves(pair, out, TILE: ct.Constant[int]):
     ct.store(out, index=(i,), tile=ct.load(pair[0], (i,), (TILE,)) + ct.load(pair[1], (i,), (TILE,)))
 
 
+@ct.kernel
+def sum_all(xs, out, n: int, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    total = ct.zeros((TILE,), dtype=ct.float32)
+    for k in range(n):
+        total += ct.load(xs[k], (i,), (TILE,))
+    ct.store(out, (i,), total)
+
+
+@ct.kernel
+def put_list(places, xs, y, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    where = ct.load(places, index=(i,), shape=(TILE,))
+    ct.scatter(y, where, ct.load(xs[0], index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def fill_all(outs, TILE: ct.Constant[int]):
+    """Block i writes the i-th array of a list."""
+    i = ct.bid(0)
+    ct.store(outs[i], index=(0,), tile=ct.full((TILE,), 1, dtype=ct.float32))
+
+
 @tileverify.launch(args={"places": "i32[N]", "x": "f32[N]", "y": "f32[M]", "TILE": 128}, data=["injective(places)"])
 @ct.kernel
 def put_apart(places, x, y, TILE: ct.Constant[int]):

@@ -121,6 +121,39 @@ def test_tuples_are_taken_apart(launcher: Launcher, kernels: ModuleType, x: Arra
     assert np.array_equal(out, x + 1)
 
 
+def test_lists_of_arrays(launcher: Launcher, kernels: ModuleType, x: Array, y: Array, checked: list[str]) -> None:
+    out = np.zeros_like(x)
+    for _ in range(2):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, y, x], out, 3, 128))
+        assert np.array_equal(out, 2 * x + 1)
+    assert checked == ["sum_all"]
+    with pytest.raises(LaunchRefused):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, y, x], out, 4, 128))
+    with pytest.raises(LaunchRefused):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, y, x[:1000]], out, 3, 128))
+
+
+def test_facts_beside_lists_are_checked(launcher: Launcher, kernels: ModuleType, x: Array, y: Array) -> None:
+    places = np.arange(1024, dtype=np.int32)
+    for data in ((), ("injective(places)", "range(places, 0, y.shape[0])")):
+        places[5] = 5
+        launcher.launch(None, (8,), kernels.put_list, (places, [x], y, 128), data=data)
+        assert np.array_equal(y, x)
+        places[5] = 6
+        with pytest.raises(LaunchRefused):
+            launcher.launch(None, (8,), kernels.put_list, (places, [x], y, 128), data=data)
+
+
+def test_the_arrays_of_a_list_must_not_overlap(launcher: Launcher, kernels: ModuleType) -> None:
+    memory = np.zeros((3, 64), np.float32)
+    launcher.launch(None, (3,), kernels.fill_all, ([memory[0], memory[1], memory[2]], 64))
+    assert (memory == 1).all()
+    with pytest.raises(LaunchRefused):
+        launcher.launch(None, (3,), kernels.fill_all, ([memory[0], memory[1], memory[0]], 64))
+    with pytest.raises(LaunchRefused):
+        launcher.launch(None, (4,), kernels.fill_all, ([memory[0], memory[1], memory[2]], 64))
+
+
 # ------------------------------------------------------------------------------------------ facts on data
 def test_observed_facts_are_checked_each_time(
     launcher: Launcher, kernels: ModuleType, x: Array, y: Array, checked: list[str]

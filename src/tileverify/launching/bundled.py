@@ -81,7 +81,7 @@ class BundledKernel:
     def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Plan | None:
         """``None`` for a launch on the CPU, which is done then."""
         given = tuple(map(on_cpu.host_arrays, arguments))
-        on_host = any(map(on_cpu.is_host_array, given))
+        on_host = any(map(on_cpu.on_host, given))
         seen = tuple(map(numpy_as_cuda, given))
         values = values_by_contract(self.bundle.certificate.launch.arguments, seen, self.name)
         axes = self._covering(values) if grid is None else grid_of(grid)
@@ -89,7 +89,8 @@ class BundledKernel:
         named = {each.name: value for each, value in zip(self.guard.order, values, strict=True)}
         read = host_bytes if on_host else partial(driver.device_bytes, driver.stream_handle(stream))
         contents = Contents(named, read)
-        broken = None if vouch else broken_fact(self.guard, values, axes, contents)
+        facts = () if vouch else self.guard.data
+        broken = broken_fact(facts, self.guard.named(values, axes) if facts else {}, contents)
         if broken is not None:
             raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
         if on_host:

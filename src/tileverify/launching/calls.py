@@ -8,7 +8,7 @@ import io
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +22,10 @@ from ..frontend.sources.decorator import decorated_launches
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
 from ..frontend.sources.spec_files import raw_launch
-from ..record.hook.arguments import conflicts, describe
+from ..record.hook.arguments import describe
 from ..record.hook.driver import NoDriver
 from ..record.observations import observed_facts
+from ..record.overlap import overlaps
 from ..record.spec import NotExpressible, launch_table
 
 Json = dict[str, Any]
@@ -80,9 +81,24 @@ def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
         raise UsageError(f"'{kernel.name}' has {len(kernel.parameters)} parameters, {len(arguments)} were given")
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
     try:
-        return KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
+        given = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
     except (TypeError, ValueError) as error:
         raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
+    parameters = tuple(map(_without_list_promises, given.parameters))
+    if parameters == given.parameters:
+        return given
+    plain = KernelSignature(parameters, convention)
+    return plain.with_mangled_symbol(kernel.name.replace(".", "_"))
+
+
+def _without_list_promises(constraint: Any) -> Any:
+    """No clause can say that all arrays of a list are aligned, so the compiler is not told."""
+    if type(constraint).__name__ != "ListConstraint":
+        return constraint
+    element = constraint.element
+    ones = (1,) * element.ndim
+    plain = replace(element, stride_divisible_by=ones, shape_divisible_by=ones, base_addr_divisible_by=1)
+    return replace(constraint, element=plain)
 
 
 @cache
@@ -139,12 +155,10 @@ def spec_of(
     ``contents``: what integer arrays hold, by argument name; facts of them are observed, unless the caller ``vouched``
     for ``data``, the facts that are stated.  Raises `UsageError` for an argument that launch specs cannot say.
     """
-    overlaps = [
-        {"first": kernel.parameters[i], "second": kernel.parameters[j], "same": _same(descriptions, i, j, offset)}
-        for i, j, offset in conflicts(descriptions)
-    ]
+    found = overlaps(kernel.parameters, descriptions)
+    pairs = [{"first": each.first, "second": each.second, "same": each.same} for each in found]
     observed = [] if vouched else observed_facts({name: [array] for name, array in contents.items()})
-    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": overlaps, "observed": observed}
+    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": pairs, "observed": observed}
     try:
         text = launch_table(kernel.name, kernel.parameters, recorded, constants=False, name=LAUNCH)
     except NotExpressible as error:
@@ -156,12 +170,6 @@ def spec_of(
         fields["data"] = list(data)
     raw = raw_launch(fields, str(kernel.file), kernel.line, 0)
     return build_launch(raw, LAUNCH, None)
-
-
-def _same(descriptions: Sequence[Json], i: int, j: int, offset: int) -> bool:
-    """Whether two arguments are the same array."""
-    one, other = ({k: v for k, v in descriptions[n].items() if k != "index_bits"} for n in (i, j))
-    return offset == 0 and one == other and one["kind"] == "array"
 
 
 def compiled(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:

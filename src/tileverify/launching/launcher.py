@@ -87,7 +87,7 @@ class Launcher:
         """Make a launch that is not remembered; the plan of one that may be."""
         known = self._kernel(kernel)
         given = tuple(map(on_cpu.host_arrays, arguments))
-        on_host = any(map(on_cpu.is_host_array, given))
+        on_host = any(map(on_cpu.on_host, given))
         seen = tuple(map(numpy_as_cuda, given))
         signature = calls.signature_of(known, seen)
         descriptions = calls.described(seen, signature)
@@ -97,16 +97,15 @@ class Launcher:
         contents = Contents(named, read)
         spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
         specialisation = self._specialisation(known, signature, spec, device)
-        values = tuple(named.values())
 
         def request(axes: Grid | None) -> Request:
-            return Request(values, axes, contents, vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
+            return Request(named, axes, contents, vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         proof = self._admitted(known, specialisation, request(axes))
         lists = dict(calls.lists_of(known.parameters, descriptions))
         if device is None:
-            on_cpu.run(request(axes).unit(), values, lists, axes)
+            on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
             return None
         if lists:
             raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")

@@ -37,8 +37,16 @@ class RunStopped(TileVerifyError):
     exit_code = 1
 
 
-def is_host_array(value: Any) -> bool:
-    """Whether ``value`` is an array in the memory of the host: of NumPy, or a tensor of torch on the CPU."""
+def on_host(value: Any) -> bool:
+    """Whether ``value`` is an array in the memory of the host, or has one in it: of NumPy, or of torch on the CPU."""
+    if isinstance(value, tuple | list):
+        return any(map(on_host, value))
+    if hasattr(value, "__dataclass_fields__"):
+        return any(on_host(getattr(value, name)) for name in value.__dataclass_fields__)
+    return _is_host_array(value)
+
+
+def _is_host_array(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return True
     torch = sys.modules.get("torch")
@@ -51,7 +59,7 @@ def host_arrays(value: Any) -> Any:
         return tuple(map(host_arrays, value))
     if isinstance(value, list):
         return list(map(host_arrays, value))
-    if not isinstance(value, np.ndarray) and is_host_array(value):
+    if not isinstance(value, np.ndarray) and _is_host_array(value):
         try:
             return value.detach().numpy()
         except TypeError as error:

@@ -8,18 +8,18 @@ what fails is remembered, so that the same launch is refused at once the next ti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..backend.launch import Guard, LaunchRefused, compile_guard
+from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import Grid, Value
 from ..check import CheckOptions, check_unit, summary_of
-from ..errors import UsageError
+from ..errors import SpecError, UsageError
 from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
-from ..frontend.sources.expressions import evaluate
-from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec
+from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
+from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
 from ..results import KernelResult, Verdict
 
 MOST_REFUSALS: Final = 256
@@ -37,11 +37,16 @@ class Request:
     the caller takes upon himself, so that nobody looks.
     """
 
-    values: tuple[Value, ...]
+    named: Mapping[str, Value]
     grid: Grid | None
     contents: Contents
     vouched: bool
     unit: Callable[[], KernelUnit]
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The arguments in the order of the contract."""
+        return tuple(self.named.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +54,37 @@ class Proof:
     """One proof of a specialisation; ``guard`` admits the launches that it covers.
 
     Without a guard, for contracts that no guard can be made of (lists of arrays), it covers ``launch`` alone.
+    ``assumed``: facts on contents that the proof rests on.
     """
 
     result: KernelResult
     launch: LaunchSpec
+    assumed: tuple[DataFact, ...]
     guard: Guard | None
 
-    @property
-    def assumed(self) -> tuple[DataFact, ...]:
-        """Facts on contents that the proof rests on."""
-        return self.launch.data
-
     def covers(self, request: Request) -> bool:
-        if self.guard is None:
-            return bool(_essence(request.unit().launch) == _essence(self.launch))
-        assert request.grid is not None
-        numbers = self.guard.numbers(request.values)
-        return self.guard.admit(*numbers, *request.grid) < 0 and self.broken_fact(request) is None
-
-    def broken_fact(self, request: Request) -> str | None:
-        """What breaks a fact on contents that the proof rests on, in words."""
-        if request.vouched or self.guard is None:
-            return None
-        assert request.grid is not None
-        return broken_fact(self.guard, request.values, request.grid, request.contents)
+        if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
+            return False
+        try:
+            self.check(request)
+        except LaunchRefused:
+            return False
+        return True
 
     def check(self, request: Request) -> None:
         """Raises `LaunchRefused` (TV501, TV502) where the launch is outside the contract."""
-        if self.guard is not None:
-            assert request.grid is not None
+        assert request.grid is not None
+        if self.guard is None:
+            names = _numbers(request)
+            broken = _broken_clause(self.result.requires, names)
+        else:
             self.guard.check(request.values, request.grid)
-            broken = self.broken_fact(request)
-            if broken is not None:
-                raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
+            names = self.guard.named(request.values, request.grid) if self.assumed else {}
+            broken = None
+        if broken is None and not request.vouched:
+            broken = broken_fact(self.assumed, names, request.contents)
+        if broken is not None:
+            raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
 
 
 @dataclass
@@ -140,24 +143,48 @@ def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
     launch = result.proved_launch
     try:
         guard = compile_guard(launch, result.requires, written_by(unit))
-    except UsageError as error:
-        if result.requires:
-            raise LaunchRefused(f"{unit.kernel} was not launched: {error.message} (TV502)") from None
-        return Proof(result, unit.launch, None)
-    return Proof(result, launch, guard)
+    except UsageError:  # lists
+        return Proof(result, unit.launch, launch.data, None)
+    return Proof(result, launch, launch.data, guard)
 
 
-def broken_fact(guard: Guard, values: Sequence[Value], grid: Grid, contents: Contents) -> str | None:
-    """What breaks a fact on contents that the guard's contract states, in words."""
-    if not guard.data:
-        return None
-    names = guard.named(values, grid)
+def _numbers(request: Request) -> dict[str, int]:
+    """What a request's own numbers give the names of a contract; lists give none."""
+    names: dict[str, int] = dict(zip(GRID_NAMES, request.grid or (), strict=False))
+    for name, value in request.named.items():
+        if isinstance(value, ArrayValue):
+            names[f"{name}.address"] = value.address
+            names |= {f"{name}.shape[{dim}]": size for dim, size in enumerate(value.shape)}
+            names |= {f"{name}.strides[{dim}]": stride for dim, stride in enumerate(value.strides)}
+        elif isinstance(value, int):
+            names[name] = value
+    return names
+
+
+def _broken_clause(clauses: Iterable[str], names: Mapping[str, int]) -> str | None:
+    """The first clause that does not hold of the numbers, or speaks of others, in words."""
+    for clause in clauses:
+        try:
+            condition = parse_condition(clause)
+            holds = not isinstance(condition, SameArray) and evaluate(condition, names)
+        except (KeyError, Undefined, SpecError):
+            holds = False
+        if not holds:
+            return f"'{clause}' does not hold"
+    return None
+
+
+def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: Contents) -> str | None:
+    """What breaks a fact on contents, in words."""
 
     def value(expression: Expression) -> int:
         return evaluate(expression, names)
 
-    for fact in guard.data:
-        problem = violation(fact, contents, value)
+    for fact in facts:
+        try:
+            problem = violation(fact, contents, value)
+        except (KeyError, Undefined):
+            problem = "as it speaks of what no launch shows"
         if problem is not None:
             return f"'{fact.text}' does not hold, {problem}"
     return None

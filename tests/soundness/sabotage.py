@@ -11,16 +11,17 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from tileverify.frontend.symbolic import lanes, loops, machine, views
+from tileverify.frontend.symbolic import control, lanes, loops, machine, tokens, views
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import BID, Access
 from tileverify.frontend.symbolic.terms import Scope, Sort, Term
+from tileverify.frontend.symbolic.tokens import join
 from tileverify.verifier import data, meeting, obligations, prepare, verify
 from tileverify.verifier.contract import Contract
 from tileverify.verifier.smt import Answer, Decider
@@ -74,18 +75,6 @@ def unbounded_integers(patch: Patch) -> None:
 
 
 @sabotage
-def path_condition_lost(patch: Patch) -> None:
-    """A number that fits its type on one path is taken to fit on every path."""
-    fits = prepare.Preparer._fit
-
-    def fit(self: Any, wrapped: Term, guard: Term) -> bool:
-        anywhere = any(known for (term, _), known in self._fits.items() if term is wrapped)
-        return anywhere or fits(self, wrapped, guard)
-
-    patch.setattr(prepare.Preparer, "_fit", fit)
-
-
-@sabotage
 def unsigned_as_signed(patch: Patch) -> None:
     """Unsigned readings are taken for signed ones."""
     patch.setattr(machine.Machine, "unsigned", lambda self, bits, term: term)
@@ -117,6 +106,66 @@ def believed(patch: Patch, code: str) -> None:
         return replace(asked, conditions=(t.FALSE,)) if asked.code == code else asked
 
     everywhere(patch, ask, promise)
+
+
+# -------------------------------------------------------------------------------------------------- paths
+@sabotage
+def path_condition_lost(patch: Patch) -> None:
+    """A number that fits its type on one path is taken to fit on every path."""
+    fits = prepare.Preparer._fit
+
+    def fit(self: Any, wrapped: Term, guard: Term) -> bool:
+        anywhere = any(known for (term, _), known in self._fits.items() if term is wrapped)
+        return anywhere or fits(self, wrapped, guard)
+
+    patch.setattr(prepare.Preparer, "_fit", fit)
+
+
+@sabotage
+def known_on_every_path(patch: Patch) -> None:
+    """What is known on one path, of numbers and of conditions, is believed behind it as well."""
+    enter = machine.Machine.branch
+
+    @contextmanager
+    def branch(self: Any, condition: Term) -> Iterator[Any]:
+        with enter(self, condition) as side:
+            yield side
+            learned = self.bounds, self.known
+        self.bounds, self.known = learned
+
+    patch.setattr(machine.Machine, "branch", branch)
+
+
+@sabotage
+def one_side_taken(patch: Patch) -> None:
+    """A number that a branch gives is taken for the one of its first side."""
+    choose = control.choose
+    patch.setattr(control, "choose", lambda c, a, b: a if isinstance(a, Term) else choose(c, a, b))
+
+
+@sabotage
+def exits_end_everything(patch: Patch) -> None:
+    """Where one side of a branch leaves, nothing behind the branch is taken to run."""
+    enter = control.branch
+
+    def branch(m: machine.Machine, op: Any) -> Any:
+        before = m.path
+        found = enter(m, op)
+        if m.path is not before:
+            m.stop()
+        return found
+
+    everywhere(patch, enter, branch)
+
+
+@sabotage
+def waits_on_every_path(patch: Patch) -> None:
+    """What a token waits for on one path it is taken to wait for on every path."""
+
+    def either_way(condition: Term, then: Any, otherwise: Any) -> Any:
+        return join((then, otherwise))
+
+    everywhere(patch, tokens.either_way, either_way)
 
 
 # ------------------------------------------------------------------------------------------------- order

@@ -22,7 +22,7 @@ from .generated.keeping import keep
 from .generated.kernels import generate
 from .generated.recorded import judge_recorded
 from .generated.shrinking import shrunk
-from .sabotage import SABOTAGES, exposed
+from .sabotage import FIVE, SABOTAGES, exposed
 
 SEED = 1
 COUNT = 300
@@ -92,7 +92,7 @@ def test_summaries_hold_no_times() -> None:
 
 
 # --------------------------------------------------------------------------------------------- sabotage
-@pytest.mark.parametrize("name", ["program_order_orders", "reads_ignored"])
+@pytest.mark.parametrize("name", [*FIVE, "one_side_taken", "program_order_orders", "reads_ignored"])
 def test_a_flawed_prover_is_exposed(name: str) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == name)
     assert exposed(chosen, SEED, SOON) is not None

@@ -205,7 +205,7 @@ def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Ite
         return
     if not may_share(first.origin, second.origin, contract):
         return
-    blocked = _unknown_origin(first, second)
+    blocked = _unknown_origin(first, second, contract)
     if blocked:
         yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
         return
@@ -233,7 +233,7 @@ def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Itera
         return
     if not may_share(first.origin, second.origin, contract):
         return
-    blocked = _unknown_origin(first, second)
+    blocked = _unknown_origin(first, second, contract)
     if blocked:
         yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
         return
@@ -254,12 +254,13 @@ def _private(origin: Origin) -> bool:
     return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
 
 
-def _unknown_origin(first: Prepared, second: Prepared) -> tuple[str, str] | None:
+def _unknown_origin(first: Prepared, second: Prepared, contract: Contract) -> tuple[str, str] | None:
     for prepared in (first, second):
         if prepared.origin.kind is OriginKind.UNKNOWN:
             return "TV906", "an address is not derived from an argument of the kernel"
-        if prepared.origin.kind is OriginKind.LIST_ELEMENT:
-            return "TV906", f"whether the arrays of the list `{prepared.origin.name}` overlap is not known"
+        name = prepared.origin.name
+        if prepared.origin.kind is OriginKind.LIST_ELEMENT and any(name in group for group in contract.overlap):
+            return "TV906", f"the arrays of the list `{name}` may overlap in any way"
     return None
 
 

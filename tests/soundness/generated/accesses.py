@@ -88,6 +88,21 @@ class Accesses:
         else:
             self._view(buffer, "atomic")
 
+    def write_at(self, buffer: Buffer, start: Value, token: Value | None = None) -> None:
+        """Store one tile, the one with number ``start`` along the first dimension, as far as it lies inside."""
+        a, f, shape = self.arithmetic, self.f, (self.tile,)
+        wide = a.convert(start, I64)
+        lanes = a.add(a.spread(a.multiply(wide, a.constant(wide.type, self.tile)), shape), a.lanes(I64, self.tile))
+        conditions: list[Value] = []
+        place = self._guard(lanes, buffer.sizes[0], conditions)
+        if not buffer.unit_stride(0):
+            place = a.multiply(place, a.fit(buffer.strides[0], place.type))
+        parts = {"ptr": f.op("offset", ptr=a.spread(buffer.base, shape), off=place)}
+        parts |= self.ordering.operand(buffer.name) if token is None else {"token": token}
+        if conditions:
+            parts["mask"] = a.all_of(conditions)
+        self._pointer_op(buffer, "store", parts, TileType(buffer.element, shape))
+
     def segment(self, starts: Buffer, lengths: Buffer | None, target: Buffer) -> None:
         """Store where a segment lies that the index arrays give: from a start on, up to a length or the next start."""
         draws, a, f = self.draws, self.arithmetic, self.f
@@ -257,7 +272,7 @@ class Accesses:
             limit = a.fit(size, index.type)
             if kind == "remainder":
                 return a.remainder(index, limit, draws.pick(("unsigned", "signed")))
-            last = a.f.op("subi", lhs=limit, rhs=a.constant(index.type, 1))
+            last = a.minus(limit, a.constant(index.type, 1))
             low = a.f.op("maxi", lhs=index, rhs=a.constant(index.type, 0), sgn="signed")
             return a.f.op("mini", lhs=low, rhs=last, sgn="signed")
         wide = index if kind == "narrow" else a.convert(index, I64)
@@ -300,7 +315,7 @@ class Accesses:
         stop = size if self.draws.chance(70) else a.any(size.type)
         place = a.multiply(start, a.fit(buffer.strides[0], start.type))
         base = f.op("offset", ptr=buffer.base, off=a.convert(place, I64))
-        return base, f.op("subi", lhs=stop, rhs=start), None
+        return base, a.minus(stop, start), None
 
     def _view(self, buffer: Buffer, kind: str) -> Value | None:
         draws, f = self.draws, self.f

@@ -79,6 +79,9 @@ class Arithmetic:
     def add(self, lhs: Value, rhs: Value) -> Value:
         return self.f.op("addi", lhs=lhs, rhs=rhs, ovf=self._overflow())
 
+    def minus(self, lhs: Value, rhs: Value) -> Value:
+        return self.f.op("subi", lhs=lhs, rhs=rhs, ovf="none")
+
     def multiply(self, lhs: Value, rhs: Value) -> Value:
         return self.f.op("muli", lhs=lhs, rhs=rhs, ovf=self._overflow())
 
@@ -186,6 +189,8 @@ class Arithmetic:
         if draws.chance(15):
             other = self.compare(self.any(type), draws.pick(PREDICATES), self._operand(type))
             found = self.f.op(draws.pick(("andi", "ori", "xori")), lhs=found, rhs=other)
+        if not shape:
+            self.flags.append(found)
         return found
 
     def all_of(self, conditions: Sequence[Value]) -> Value:

@@ -11,6 +11,9 @@ from tileverify.frontend.bytecode.model import ScalarType, TileType, Value
 from .arithmetic import Arithmetic
 from .draws import Draws
 
+FIRST = (2, 1, 3)
+"""How many of the blocks a condition tells from the others."""
+
 
 @dataclass
 class Indices:
@@ -24,29 +27,51 @@ class Indices:
     counters: list[Value] = field(default_factory=list)
     read: list[Value] = field(default_factory=list)
     """Integers that were loaded."""
+    launch: list[Value] = field(default_factory=list)
+    """Numbers of the launch: the same in every block."""
+    made: list[tuple[int, Value]] = field(default_factory=list)
+    """Index tiles that accesses were made with, and the axis that each is meant for."""
 
     def part(self, element: ScalarType, axis: int = 0) -> Value:
         """A 0-d number that is meant to be different in every block."""
+        known = self._known((), axis)
+        if known is not None:
+            return self.arithmetic.convert(known, element)
+        found = self._fresh_part(element, axis)
+        self.made.append((axis, found))
+        return found
+
+    def linear(self) -> Value:
+        """The block's number in the plane."""
+        x, y, _ = self.blocks
+        return self.arithmetic.add(self.arithmetic.multiply(y, self.counts[0]), x)
+
+    def _known(self, shape: tuple[int, ...], axis: int) -> Value | None:
+        """Now and then an index that another access was made with."""
+        known = [index for meant, index in self.made if meant == axis and index.type.shape == shape]
+        return self.draws.pick(known) if known and self.draws.chance(25) else None
+
+    def _fresh_part(self, element: ScalarType, axis: int) -> Value:
         draws, a = self.draws, self.arithmetic
         x, y, _ = self.blocks
         kind = draws.weighted(
             (8, "own"), (2, "linear"), (1, "swizzled"), (4, "loaded"), (5, "counter"), (1, "reversed"),
-            (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
+            (2, "by branch"), (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
         )  # fmt: skip
         if kind == "loaded" and self.read:
             found = draws.pick(self.read)
         elif kind == "counter" and self.counters:
             found = draws.pick(self.counters)
         elif kind == "linear":
-            first, second, width = (y, x, self.counts[0]) if draws.chance(60) else (x, y, self.counts[1])
-            found = a.add(a.multiply(first, width), second)
+            found = self.linear() if draws.chance(60) else a.add(a.multiply(x, self.counts[1]), y)
         elif kind == "swizzled":
             found = self._swizzled(x)
         elif kind == "fixed":
             found = a.constant(tile(I32), draws.pick((0, 1, 2)))
         elif kind == "reversed":
-            last = a.f.op("subi", lhs=self.counts[0], rhs=a.constant(tile(I32), draws.pick((1, 0))))
-            found = a.f.op("subi", lhs=last, rhs=x)
+            found = a.minus(a.minus(self.counts[0], a.constant(tile(I32), draws.pick((1, 0)))), x)
+        elif kind == "by branch":
+            found = self._by_branch(self.blocks[axis if axis < 2 else 0], self.counts[axis if axis < 2 else 0])
         elif kind == "any" and a.pool:
             found = draws.pick(a.pool)
         else:
@@ -58,10 +83,33 @@ class Indices:
             found = self._folded(found)
         return self._far(found) if draws.chance(6) else found
 
+    def _by_branch(self, x: Value, count: Value) -> Value:
+        """A number that each side of a branch gives: neighbours swapped, the first blocks turned, one of two orders.
+
+        The last one meets another block's where the blocks of a launch do not all take the same side.
+        """
+        draws, a, f = self.draws, self.arithmetic, self.arithmetic.f
+        one, first = a.constant(x.type, 1), a.constant(x.type, draws.pick(FIRST))
+        kind = draws.weighted((2, "orders"), (1, "neighbours"), (1, "turned"))
+        if kind == "neighbours":
+            condition = a.compare(f.op("andi", lhs=x, rhs=one), "equal", a.constant(x.type, 0))
+            sides = (lambda: a.add(x, one), lambda: a.minus(x, one))
+        elif kind == "turned":
+            condition = a.compare(x, "less_than", first)
+            sides = (lambda: a.minus(a.minus(first, one), x), lambda: x)
+        else:
+            condition = a.compare(x, draws.pick(("less_than", "equal")), first) if draws.slip(60) else a.condition(())
+            sides = (lambda: x, lambda: a.minus(a.minus(count, one), x))
+        with f.if_(condition, [x.type]) as branch:
+            for region, side in zip((branch.then, branch.otherwise), sides, strict=True):
+                with region():
+                    f.op("yield", args=[a.constant(x.type, 0) if draws.slip(15) else side()])
+        return branch.results[0]
+
     def _folded(self, value: Value) -> Value:
         """A quotient or remainder of a number that may be negative."""
         a, draws = self.arithmetic, self.draws
-        moved = a.f.op("subi", lhs=value, rhs=a.constant(value.type, draws.pick((1, 2, 3))))
+        moved = a.minus(value, a.constant(value.type, draws.pick((1, 2, 3))))
         by = a.constant(value.type, draws.pick((2, 3, 4)))
         if draws.chance(30):
             return a.remainder(moved, by, draws.pick(("signed", "unsigned")))
@@ -93,6 +141,9 @@ class Indices:
         """An index tile of ``shape`` (rank 0 to 2) that runs along its last dimension, ``part`` times its length on."""
         draws, a = self.draws, self.arithmetic
         element = draws.weighted((8, I32), (3, I64), (2, I8), (1, I16))
+        known = self._known(shape, axis)
+        if known is not None:
+            return known
         start = self.part(element, axis)
         if not shape:
             return start
@@ -108,4 +159,5 @@ class Indices:
         found = a.add(a.spread(start, shape), iota)
         if draws.slip(10):
             found = a.changed(found)
+        self.made.append((axis, found))
         return found

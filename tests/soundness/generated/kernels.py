@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
@@ -23,6 +24,7 @@ from .contracts import FiniteContract, make_contract
 from .draws import Draws
 from .indices import Indices
 from .ordering import TOKEN, WIRINGS, Ordering
+from .paths import Paths
 
 DEPTH = 2
 """Loops and branches inside each other."""
@@ -76,15 +78,21 @@ class _Writer:
                 self.arithmetic.pool += numbers[:rank]
             else:
                 self.arithmetic.pool.append(next(parameters))
+        launch = list(self.arithmetic.pool)
         blocks, counts = f.op("get_tile_block_id"), f.op("get_num_tile_blocks")
         self.arithmetic.pool += [*blocks[:2], counts[0]]
-        self.indices = Indices(draws, self.arithmetic, blocks, counts, contract.tile)
+        self.indices = Indices(draws, self.arithmetic, blocks, counts, contract.tile, launch=[*launch, *counts[:2]])
         wiring = draws.weighted((5, WIRINGS[0]), (3, WIRINGS[1]), (2, WIRINGS[2]), (1, WIRINGS[3]))
         self.ordering = Ordering(draws, f, [buffer.name for buffer in self.buffers], wiring)
         self.accesses = Accesses(draws, f, self.arithmetic, self.indices, self.ordering, contract.tile)
+        self.paths = Paths(draws, f, self.arithmetic, self.indices, self.ordering, self.accesses)
 
     def body(self) -> None:
         self.ordering.begin()
+        self.draws.weighted((4, self._mixture), (1, lambda: self._path(0)))()
+
+    def _mixture(self) -> None:
+        """A few statements of any kind."""
         index = [buffer for buffer in self.buffers if buffer.name in INDEX_ARRAYS]
         for buffer in index:
             self.accesses.load(buffer)
@@ -103,6 +111,7 @@ class _Writer:
         write = self.draws.weighted(
             (4, self._access), (3, self._definition), (2 * nested, self._counted), (2 * nested, self._branch),
             (nested, self._while), (not nested or depth == 0, self._early_return if depth == 0 else self._access),
+            (1, self._path),
         )  # fmt: skip
         write(depth)
 
@@ -123,14 +132,15 @@ class _Writer:
         for _ in range(1 + self.draws.below(2)):
             value = a.changed(value)
         a.pool.append(value)
-        if self.draws.chance(20):
-            a.flags.append(a.condition(()))
         if self.draws.chance(10):
             line = a.lanes(value.type.element, 4)
             where = a.convert(a.any(tile(I32)), I32) if self.draws.chance(30) else a.constant(tile(I32), 3)
             a.pool.append(a.piece(a.put(value, line, where), a.constant(tile(I32), self.draws.pick((3, 0, 2)))))
 
     # ---------------------------------------------------------------------------------------- control flow
+    def _path(self, depth: int) -> None:
+        self.paths.statement(self._buffer(), leaves=depth == 0)
+
     def _early_return(self, depth: int) -> None:
         with self.f.if_(self.arithmetic.condition(())) as branch, branch.then():
             self.f.op("return")
@@ -219,8 +229,9 @@ class _Scope:
     """Values made inside a region are forgotten behind it."""
 
     def __init__(self, writer: _Writer) -> None:
-        self._lists: list[list[Value]] = [
+        self._lists: list[list[Any]] = [
             writer.arithmetic.pool, writer.arithmetic.flags, writer.indices.counters, writer.indices.read,
+            writer.indices.made,
         ]  # fmt: skip
 
     def __enter__(self) -> None:

@@ -24,11 +24,14 @@ class Ordering:
     arrays: Sequence[str]
     wiring: str
     last: dict[str, Value] = field(default_factory=dict)
+    earlier: dict[str, Value] = field(default_factory=dict)
+    """The token before the last one."""
 
     def begin(self) -> None:
         start = self.f.op("make_token")
         names = self.arrays if self.wiring in ("by array", "partly") else ("*",)
         self.last = dict.fromkeys(names, start)
+        self.earlier = dict(self.last)
 
     def operand(self, array: str) -> dict[str, Value]:
         """The token operand of an access to ``array``."""
@@ -45,7 +48,7 @@ class Ordering:
         key = self._key(array)
         if self.wiring == "partly" and self.draws.chance(30):
             token = self.f.op("join_tokens", tokens=[self.last[key], token])
-        self.last[key] = token
+        self.last[key], self.earlier[key] = token, self.last[key]
 
     def _key(self, array: str) -> str:
         return array if array in self.last else "*" if "*" in self.last else next(iter(self.last))
@@ -58,13 +61,15 @@ class Ordering:
     @contextmanager
     def inside(self, keys: Sequence[str], arguments: Sequence[Value]) -> Iterator[Any]:
         """A region whose chains ``keys`` start from ``arguments``; afterwards everything is as it was before."""
-        before = dict(self.last)
+        before = dict(self.last), dict(self.earlier)
         self.last.update(zip(keys, arguments, strict=True))
         yield
-        self.last = before
+        self.last, self.earlier = before
 
     def now(self, keys: Sequence[str]) -> list[Value]:
-        return [self.last[key] for key in keys]
+        """What a region hands on; where the wiring has holes, one side of a branch may forget an access."""
+        forgotten = [self.wiring == "partly" and self.draws.chance(20) for _ in keys]
+        return [(self.earlier if old else self.last)[key] for key, old in zip(keys, forgotten, strict=True)]
 
     def leave(self, keys: Sequence[str], results: Sequence[Value]) -> None:
         self.last.update(zip(keys, results, strict=True))

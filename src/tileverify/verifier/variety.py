@@ -86,7 +86,7 @@ class Variety:
                 found.append(Varied(launch, shown.claim, shown.confirmation))
             if self._faulty(shown):
                 seen, distinct = seen + 1, distinct | apart
-            elif shown.at_stake and not self._by_chance(contents, claim, confirm):
+            elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
                 return None
         few = all(choice.all for choice in choices)
         if not found or not wanted <= distinct or seen < (1 if few else FEWEST):
@@ -98,7 +98,8 @@ class Variety:
         return replace(self.launch, arrays={**self.launch.arrays, **contents})
 
     def _faulty(self, shown: Shown) -> bool:
-        """The fault, or one of another kind, unless values did that which a further fact would bound."""
+        """The fault, or one of another kind, unless values may have done that which a further fact would bound: such
+        contents say nothing."""
         return shown.confirmation is not None or (shown.otherwise and all(map(self._bounded, self.varied)))
 
     def _by_chance(self, contents: Contents, claim: Claim, confirm: Confirm) -> bool:

@@ -61,7 +61,7 @@ def _regular(
     name: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value, known: Mapping[str, NDArray[Any]],
     variant: int,
 ) -> Iterator[Sequence[int]]:  # fmt: skip
-    """Rising tightly (1), spread out (2), two values, one a row, or falling (3); amounts are above 0 where they can be."""
+    """Rising tightly (1), spread out (2), two values, one a row, or falling (3); amounts above 0 where they can be."""
     if variant not in (1, 2, 3):
         return
     count, width = prod(shape), shape[-1] if shape else 1

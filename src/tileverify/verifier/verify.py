@@ -225,25 +225,28 @@ class _Verification(NarrowProof):
                 return None
             varied |= rewritten
         elif not data or (race and self._decidable_with_far_data(opened)):
-            found = self._searched(opened, data, frozenset())
-            if found is not None or not data:
+            search = self._search_for(opened, data, frozenset())
+            found = self._run(search, opened)
+            if found is not None or not data or not search.candidate:
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
-        return self._searched(opened, (), joined(varied, self.launch.data))
+        return self._run(self._search_for(opened, (), joined(varied, self.launch.data)), opened)
 
-    def _searched(self, opened: Open, data: tuple[Term, ...], varied: frozenset[str]) -> Found | None:
-        """A witness with ``data``, or for whatever ``varied`` arrays hold."""
-        obligation = opened.obligation
-        sound = within_index_spaces(obligation, self._by_number)
-        conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
-        search = Search(
-            obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
-            self._modeller, varied,
-        )  # fmt: skip
+    def _run(self, search: Search, opened: Open) -> Found | None:
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
+
+    def _search_for(self, opened: Open, data: tuple[Term, ...], varied: frozenset[str]) -> Search:
+        """For a witness with ``data``, or whatever ``varied`` arrays hold."""
+        obligation = opened.obligation
+        sound = within_index_spaces(obligation, self._by_number)
+        conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
+        return Search(
+            obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            self._modeller, varied,
+        )  # fmt: skip
 
     def _synchronised(self) -> frozenset[str]:
         """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""

@@ -111,6 +111,8 @@ def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: 
         yield from (second.guard, touches(second.place))
         if obligation.level == "block":
             yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+        if obligation.level == "lane":
+            yield _two_lanes(obligation.second, copy)
 
 
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
@@ -168,10 +170,14 @@ def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
     copy = Copy("lane", OTHER)
-    differ = t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
+    differ = _two_lanes(site, copy)
     yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
+
+
+def _two_lanes(site: Site, copy: Copy) -> Term:
+    return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
 
 
 # ------------------------------------------------------------------------------------------ access pairs

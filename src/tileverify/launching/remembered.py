@@ -53,7 +53,8 @@ def reader(arguments: Sequence[Any]) -> Reader | None:
     """A function from a grid and arguments of the same kinds to a tuple.
 
     Tuples are equal only if every contract says the same of both launches: they hold all but the contents of arrays.
-    ``None`` for lists, and for arrays that are not torch's.  An address tells memory of the host from that of a GPU (unified addressing).
+    ``None`` for lists, and for arrays that are not torch's.  An address tells memory of the host from that of a GPU
+    (unified addressing).
     """
     torch = sys.modules.get("torch")
     parts = ["grid"]

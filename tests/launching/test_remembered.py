@@ -37,17 +37,28 @@ A = Tensor()
 ARGUMENTS = (A, A, 2.0, 3, True, "name")
 
 
-def plan(number: int) -> Any:
-    return SimpleNamespace(number=number)
+class Plan:
+    """Counts its launches."""
+
+    def __init__(self) -> None:
+        self.streams: list[Any] = []
+
+    def launch(self, stream: Any) -> None:
+        self.streams.append(stream)
 
 
-def test_an_equal_launch_is_known() -> None:
-    kernel = Remembered()
-    assert kernel.plan((8,), ARGUMENTS) is None
-    kept = plan(1)
-    kernel.keep((8,), ARGUMENTS, kept)
-    assert kernel.plan((8,), (Tensor(), Tensor(), 2.0, 3, True, "name")) is kept
-    assert kernel.plan((8,), list(ARGUMENTS)) is kept
+def kept(*arguments: Any) -> tuple[Remembered, Plan]:
+    kernel, plan = Remembered(), Plan()
+    kernel.keep((8,), arguments, plan)  # type: ignore[arg-type]
+    return kernel, plan
+
+
+def test_an_equal_launch_is_made_again() -> None:
+    assert not Remembered().launch("s", (8,), ARGUMENTS)
+    kernel, plan = kept(*ARGUMENTS)
+    assert kernel.launch("s", (8,), (Tensor(), Tensor(), 2.0, 3, True, "name"))
+    assert kernel.launch("t", (8,), list(ARGUMENTS))
+    assert plan.streams == ["s", "t"]
 
 
 @pytest.mark.parametrize(
@@ -70,45 +81,42 @@ def test_an_equal_launch_is_known() -> None:
     ],
 )
 def test_another_launch_is_not(place: int, other: Any) -> None:
-    kernel = Remembered()
-    kernel.keep((8,), ARGUMENTS, plan(1))
+    kernel, plan = kept(*ARGUMENTS)
     changed = (*ARGUMENTS[:place], other, *ARGUMENTS[place + 1 :])
-    assert kernel.plan((8,), changed) is None
+    assert not kernel.launch("s", (8,), changed)
+    assert not plan.streams
 
 
 def test_grids_and_numbers_of_arguments_tell_launches_apart() -> None:
-    kernel = Remembered()
-    kernel.keep((8,), ARGUMENTS, plan(1))
-    assert kernel.plan((9,), ARGUMENTS) is None
-    assert kernel.plan([8], ARGUMENTS) is None
-    assert kernel.plan((8,), ARGUMENTS[:-1]) is None
-    assert kernel.plan((8,), (*ARGUMENTS, 1)) is None
+    kernel, _ = kept(*ARGUMENTS)
+    assert not kernel.launch("s", (9,), ARGUMENTS)
+    assert not kernel.launch("s", [8], ARGUMENTS)
+    assert not kernel.launch("s", (8,), ARGUMENTS[:-1])
+    assert not kernel.launch("s", (8,), (*ARGUMENTS, 1))
 
 
 def test_zeros_have_signs() -> None:
-    kernel = Remembered()
-    kernel.keep((8,), (0.0,), plan(1))
-    assert kernel.plan((8,), (-0.0,)) is None
-    assert kernel.plan((8,), (0.0,)) is not None
+    kernel, _ = kept(0.0)
+    assert not kernel.launch("s", (8,), (-0.0,))
+    assert kernel.launch("s", (8,), (0.0,))
 
 
 def test_lists_and_other_arrays_are_not_remembered() -> None:
     assert reader(([A],)) is None
     assert reader((object(),)) is None
-    kernel = Remembered()
-    kernel.keep((8,), ([A],), plan(1))
-    assert kernel.plan((8,), ([A],)) is None
+    kernel, _ = kept([A])
+    assert not kernel.launch("s", (8,), ([A],))
 
 
 def test_a_kernel_without_arguments() -> None:
-    kernel = Remembered()
-    kernel.keep((8,), (), plan(1))
-    assert kernel.plan((8,), ()) is not None
+    kernel, _ = kept()
+    assert kernel.launch("s", (8,), ())
 
 
 def test_the_oldest_are_forgotten() -> None:
-    kernel = Remembered()
-    for number in range(MOST_PLANS + 2):
-        kernel.keep((8,), (number,), plan(number))
-    assert kernel.plan((8,), (1,)) is None
-    assert kernel.plan((8,), (2,)).number == 2  # type: ignore[union-attr]
+    kernel, plans = Remembered(), [Plan() for _ in range(MOST_PLANS + 2)]
+    for number, plan in enumerate(plans):
+        kernel.keep((8,), (number,), plan)  # type: ignore[arg-type]
+    assert not kernel.launch("s", (8,), (1,))
+    assert kernel.launch("s", (8,), (2,))
+    assert plans[2].streams == ["s"]

@@ -62,14 +62,13 @@ class BundledKernel:
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
-        plan = self._remembered.plan(grid, arguments)
-        if plan is None:
-            plan = self._planned(stream, grid, arguments, vouch)
-            if plan is None:
-                return
+        if self._remembered.launch(stream, grid, arguments):
+            return
+        plan = self._planned(stream, grid, arguments, vouch)
+        if plan is not None:
+            plan.launch(stream)
             if not self.guard.data:
                 self._remembered.keep(grid, arguments, plan)
-        plan.launch(driver.stream_handle(stream))
 
     def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Plan | None:
         """``None`` for a launch on the CPU, which is done then."""

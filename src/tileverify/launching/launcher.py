@@ -67,9 +67,7 @@ class Launcher:
             kernel.launch(stream, grid, arguments, vouch=vouch)
             return
         remembered = self._remembered.get(kernel)
-        plan = None if remembered is None else remembered.plan(grid, arguments)
-        if plan is not None:
-            plan.launch(driver.stream_handle(stream))
+        if remembered is not None and remembered.launch(stream, grid, arguments):
             return
         plan = self._made(stream, grid, kernel, arguments, data, vouch)
         if plan is not None:
@@ -104,7 +102,7 @@ class Launcher:
         if lists:
             raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")
         plan = self._on(device, specialisation).plan(axes, named)
-        plan.launch(driver.stream_handle(stream))
+        plan.launch(stream)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return plan if proof is not None and not proof.assumed else None
 

@@ -20,33 +20,36 @@ MOST_PLANS: Final = 4096
 Reader = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
 
 
+def _nothing(grid: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    raise KeyError
+
+
 @dataclass
 class Remembered:
     """The launches of one kernel on GPUs."""
 
-    _reader: Reader | None = None
+    _read: Reader = _nothing
     _plans: OrderedDict[tuple[Any, ...], Plan] = field(default_factory=OrderedDict)
 
-    def plan(self, grid: Any, arguments: Sequence[Any]) -> Plan | None:
-        """The plan of an equal launch; ``None`` if there was none."""
-        if self._reader is None:
-            return None
+    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+        """Launch if there was an equal launch; whether there was."""
         try:
-            return self._plans.get(self._reader(grid, arguments))
-        except (AttributeError, TypeError, ValueError):  # arguments of other kinds
-            return None
+            plan = self._plans[self._read(grid, arguments)]
+        except (KeyError, AttributeError, TypeError, ValueError):  # new, or of other kinds
+            return False
+        plan.launch(stream)
+        return True
 
     def keep(self, grid: Any, arguments: Sequence[Any], plan: Plan) -> None:
         """Remember a launch whose arguments are of kinds that can be told apart."""
-        if self._reader is None:
-            self._reader = reader(arguments)
-        if self._reader is not None:
-            try:
-                self._plans[self._reader(grid, arguments)] = plan
-            except (AttributeError, TypeError, ValueError):
-                return
-            if len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
+        if self._read is _nothing:
+            self._read = reader(arguments) or _nothing
+        try:
+            self._plans[self._read(grid, arguments)] = plan
+        except (KeyError, AttributeError, TypeError, ValueError):
+            return
+        if len(self._plans) > MOST_PLANS:
+            self._plans.popitem(last=False)
 
 
 def reader(arguments: Sequence[Any]) -> Reader | None:

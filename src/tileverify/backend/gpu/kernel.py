@@ -39,18 +39,21 @@ class Plan:
     def __post_init__(self) -> None:
         self._parameters = ctypes.c_void_p(self.parameters.pointers)
 
-    def launch(self, stream: int) -> None:
-        known = self._configs.get(stream)
-        config = self._configured(stream) if known is None else known[0]
+    def launch(self, stream: Any) -> None:
+        """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle."""
+        try:
+            config = self._configs[stream.cuda_stream][0]  # the most usual, and the quickest
+        except (AttributeError, KeyError):
+            config = self._configured(driver.stream_handle(stream))
         status = _cu_launch_kernel_ex(config, self.kernel.function, self._parameters, None)
         if status:
             raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
 
     def _configured(self, stream: int) -> Any:
-        config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
-        pointer = ctypes.byref(config)
-        self._configs[stream] = pointer, config
-        return pointer
+        if stream not in self._configs:
+            config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
+            self._configs[stream] = ctypes.byref(config), config
+        return self._configs[stream][0]
 
 
 @dataclass(eq=False)

@@ -5,15 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .frontend.sources.decorator import launch as launch
+    from .api import kernel as kernel
+    from .api import launch as launch
+    from .api import load as load
+    from .api import patch as patch
+    from .api import unproved as unproved
+    from .api import unproved_launches as unproved_launches
+    from .backend.launch import LaunchRefused as LaunchRefused
 
 __version__ = "0.1.0"
+
+_API = ("kernel", "launch", "load", "patch", "unproved", "unproved_launches")
 
 
 def __getattr__(name: str) -> Any:
     # Kernels import this package for the decorator alone, so nothing else is loaded with it.
-    if name == "launch":
-        from .frontend.sources.decorator import launch
+    if name in _API:
+        from . import api
 
-        return launch
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(api, name)
+    elif name == "LaunchRefused":
+        from .backend.launch import LaunchRefused
+
+        found = LaunchRefused
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found  # asked once
+    return found

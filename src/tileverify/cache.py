@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from .atomic_file import write_whole
-from .frontend.sources.launch import KernelUnit
+from .certificates.launches import essence, launch_from_json, launch_to_json
+from .errors import SpecError
+from .frontend.sources.launch import KernelUnit, LaunchSpec
 from .reports.json_report import result_from_json, result_to_json
 from .results import KernelResult, Verdict
 
@@ -61,17 +63,19 @@ class ResultCache:
             entry = json.loads(self._path(key).read_text(encoding="utf-8"))
             if entry["key"] != key or entry["digest"] != digest_of(entry["result"]):
                 return None
-            result = result_from_json(entry["result"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            result = result_from_json(entry["result"]["verdict"])
+            proved = entry["result"]["launch"]
+            launch = None if proved is None else launch_from_json(proved, unit.launch.kernel)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, SpecError):
             return None
-        return dataclasses.replace(result, cached=True) if result.verdict in KEPT else None
+        return dataclasses.replace(result, cached=True, proved_launch=launch) if result.verdict in KEPT else None
 
     def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
         """Keep ``result`` if it is a verdict that another run would reach as well."""
         if result.verdict not in KEPT:
             return
         key = _key(unit, options)
-        document = result_to_json(result)
+        document = {"verdict": result_to_json(result), "launch": _launch_to_json(result.proved_launch)}
         entry = {"key": key, "digest": digest_of(document), "result": document}
         path = self._path(key)
         with contextlib.suppress(OSError):
@@ -90,6 +94,17 @@ class ResultCache:
         for old in self.folder.iterdir():
             if old.is_dir() and _is_generation(old.name) and time.time() - old.stat().st_mtime > _STALE_AFTER_S:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+def _launch_to_json(launch: LaunchSpec | None) -> dict[str, Any] | None:
+    """``None`` too for a launch that has no words that read back as the same."""
+    if launch is None:
+        return None
+    with contextlib.suppress(SpecError):
+        document = launch_to_json(launch)
+        if essence(launch_from_json(document)) == essence(launch):
+            return document
+    return None
 
 
 def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:

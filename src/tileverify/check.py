@@ -167,13 +167,14 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         contract=outcome.contract,
+        proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
     )
     if cache:
         cache.store(unit, key, result)
-    if options.certificate and result.verdict is Verdict.PROVED:
-        result = _with_certificate(replace(unit, launch=outcome.launch or unit.launch), summary, result)
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     return replace(result, findings=_displayed(result.findings, unit))
 
 

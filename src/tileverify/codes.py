@@ -278,9 +278,9 @@ _ALL: Final = (
         "unknown-pointer",
         "a pointer of unknown origin",
         "An access goes through a pointer that was made from an integer or loaded from memory, so that it may point "
-        "anywhere.",
+        "anywhere, or to an array of a list whose arrays may overlap.",
         "the access may meet every other one.",
-        "Derive the pointer from a kernel parameter.",
+        "Derive the pointer from a kernel parameter; leave the list out of `overlap` if its arrays are distinct.",
     ),
     Code(
         "TV907",

@@ -8,7 +8,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .frontend.sources.launch import LaunchSpec
 
 
 class Verdict(enum.Enum):
@@ -183,6 +186,7 @@ class KernelResult:
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
+    proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
 
 
 @dataclass(frozen=True, slots=True)

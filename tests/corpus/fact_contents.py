@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.execution.data import generated
+from tileverify.execution.fact_checks import Value, amount, violation
 from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import DataFact, LaunchSpec
+from tileverify.frontend.sources.launch import DataFact, Expression, LaunchSpec
 
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}
 
@@ -36,8 +38,69 @@ def starts_last(spec: LaunchSpec) -> list[str]:
 
 def rich_contents(
     name: str, dtype: str, shape: Sequence[int], spec: LaunchSpec, values: Mapping[str, int], seed: int,
-    known: Mapping[str, NDArray[Any]],
+    known: Mapping[str, NDArray[Any]], variant: int = 0,
 ) -> NDArray[Any]:  # fmt: skip
-    """Contents that keep all facts on the array; ``known`` holds those of arrays filled before."""
-    made = generated(name, dtype, shape, said(name, spec), lambda e: evaluate(e, values), seed, known)
-    return np.asarray(made).reshape(-1)
+    """Contents that keep all facts on the array; ``known`` holds those of arrays filled before.
+
+    ``variant``: 1 to 3 are regular where the facts admit that (see `_regular`), all others are drawn.
+    """
+    facts = said(name, spec)
+
+    def value(expression: Expression) -> int:
+        return evaluate(expression, values)
+
+    for regular in _regular(name, shape, facts, value, known, variant):
+        made = np.asarray(regular, np.int64).reshape(shape)
+        spoken = [fact for fact in facts if fact.array == name and (fact.other is None or fact.other in known)]
+        if all(violation(fact, {**known, name: made}, value) is None for fact in spoken):
+            return made.reshape(-1)
+    return np.asarray(generated(name, dtype, shape, facts, value, seed, known)).reshape(-1)
+
+
+def _regular(
+    name: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value, known: Mapping[str, NDArray[Any]],
+    variant: int,
+) -> Iterator[Sequence[int]]:  # fmt: skip
+    """Rising tightly (1), spread out (2), alike or falling (3); no amount is 0 where there is enough."""
+    if variant not in (1, 2, 3):
+        return
+    count, width = prod(shape), shape[-1] if shape else 1
+    low, high, step = 0, 4 * max(count, 1), 1
+    for fact in facts:
+        if fact.kind == "multiples":
+            step = amount(fact, value)
+        elif fact.kind == "shares":
+            part = amount(fact, value) // max(variant * count, 1)
+            yield [part if variant in (1, 2) else min(part, 1)] * count
+            return
+        elif fact.low is not None and fact.high is not None:
+            low, high = value(fact.low), value(fact.high)
+    for fact in facts:
+        if fact.other is not None:
+            yield from _of_segments(name, fact, count, low, high, known, variant)
+            return
+    if variant == 1:
+        yield [low + step * i for i in range(count)]
+    if variant == 2:
+        spacing = max(1, (high - low) // max(count, 1) // step) * step
+        yield [low + spacing * i for i in range(count)]
+    if variant == 3:
+        yield [low + step * (i // width) for i in range(count)]
+        yield [high - 1 - i for i in range(count)]
+
+
+def _of_segments(
+    name: str, fact: DataFact, count: int, low: int, high: int, known: Mapping[str, NDArray[Any]], variant: int
+) -> Iterator[Sequence[int]]:
+    """One behind the other (1), with gaps (2), the last one first (3)."""
+    if name == fact.other:
+        yield [max((high - low) // ((2 if variant == 2 else 1) * max(count, 1)), 0)] * count
+    elif fact.other in known:
+        lengths = [int(n) for n in known[fact.other][:count]]
+        own = lengths + [0] * (count - len(lengths))
+        if variant == 2:
+            yield [low + (high - low) // max(len(lengths), 1) * i if i < len(lengths) else high for i in range(count)]
+        elif variant == 3:
+            yield [low + sum(own[i + 1 :]) for i in range(count)]
+        else:
+            yield [low + sum(own[:i]) for i in range(count)]

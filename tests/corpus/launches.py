@@ -41,6 +41,8 @@ LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
 LARGEST_MEMORY = 1 << 24
 """Bytes of an array of floats that gets values of its own."""
+WIDE = 4096
+"""Apart by more than a tile is long."""
 STEPS = 1 << 32
 BLOCKS = 12
 """Blocks to run of a larger grid."""
@@ -304,10 +306,13 @@ def _array(
     shape, strides = _layout(array, values)
     contents: Mapping[int, int] = {}
     if array.dtype[0] in "iu":
-        if has_rich_facts(array.name, spec):
+        if has_rich_facts(array.name, spec) and _product(shape) > LARGEST_CONTENTS:
+            contents = {}
+        elif has_rich_facts(array.name, spec):
             known = {name: np.array(list(other.contents.values()), np.int64) for name, other in filled.items()}
             known_values = {**values, **_layouts(spec, values)}
-            made = rich_contents(array.name, array.dtype, shape, spec, known_values, source.randrange(1 << 30), known)
+            seed = source.randrange(1 << 30)
+            made = rich_contents(array.name, array.dtype, shape, spec, known_values, seed, known, variant)
             contents = dict(enumerate(map(int, made)))
         else:
             contents = _contents(array, spec, values, source, _product(shape), variant)
@@ -328,15 +333,17 @@ def _contents(
 ) -> dict[int, int]:  # fmt: skip
     """Values of an index array that make its facts true; where none says so, they are distinct half of the time.
 
-    ``variant``: 0 draws them, 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all.
+    ``variant``: 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all, 4 counts down from
+    the highest, 5 puts them far apart where no fact limits them; all others are drawn.
     """
     if not 0 < count <= LARGEST_CONTENTS:
         return {}
-    low, high, distinct = -2, count, False
+    low, high, distinct, limited = -2, count, False, False
     for fact in spec.data:
         if fact.array != array.name:
             continue
         distinct |= fact.kind in ("injective", "permutation")
+        limited |= fact.kind in ("permutation", "range")
         if fact.kind == "permutation":
             low, high = 0, count
         elif fact.kind == "injective":
@@ -348,6 +355,10 @@ def _contents(
     step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
     if step is not None:
         drawn = [min(low + step * i, high - 1) for i in range(count)]
+    if variant == 4:
+        drawn = [max(high - 1 - i, low) for i in range(count)]
+    if variant == 5 and not limited:
+        drawn = [WIDE * i for i in range(count)]
     if any(fact.array == array.name and fact.kind == "nondecreasing" for fact in spec.data):
         drawn.sort()
     return dict(enumerate(drawn))

@@ -110,6 +110,19 @@ def _sliding_maximum(a: Arrays, _: Values) -> Arrays:
     return {"out": np.array([a["x"][start : start + 128].max() for start in range(0, len(a["x"]), 64)])}
 
 
+def _listed(a: Arrays, name: str, each: Callable[[int, Any], Any]) -> Arrays:
+    """What becomes of every array of a list, by its number and contents."""
+    count = sum(array.startswith(f"{name}[") for array in a)
+    return {f"{name}[{i}]": each(i, a[f"{name}[{i}]"]) for i in range(count)}
+
+
+def _first(count: int, array: Any, source: Any) -> Any:
+    """``array`` with its first elements replaced, by a number or those of another array."""
+    changed = array.copy()
+    changed[:count] = source if isinstance(source, int) else source[:count]
+    return changed
+
+
 def _last_tiles(a: Arrays, _: Values) -> Arrays:
     """Tiles of 128, the last one filled up with zeros."""
     lists = [a[f"xs[{row}]"] for row in range(len(a["out"]))]
@@ -253,6 +266,28 @@ def _own_row(tile: int, place: Callable[[Values], int]) -> Reference:
         return {"out": out}
 
     return reference
+
+
+def _mark_own_clamped(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    for i, value in enumerate(a["x"]):
+        out[64 * i + min(max(int(value), 0), 63)] = 1
+    return {"out": out}
+
+
+def _move_by_float(a: Arrays, v: Values) -> Arrays:
+    out, first = a["out"].copy(), 64 * min(max(int(v["scale"]), 0), 3)
+    out[first : first + len(a["x"])] = a["x"]
+    return {"out": out}
+
+
+def _swizzle_columns(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    for i in range(-(-len(out) // 8)):
+        for j in range(out.shape[1] // 8):
+            place = 8 * (j ^ (i & 7))
+            out[8 * i : 8 * i + 8, place : place + 8] = a["x"][8 * i : 8 * i + 8, 8 * j : 8 * j + 8]
+    return {"out": out}
 
 
 def _to_tiles(target: Callable[[int, int, Values], int]) -> Reference:
@@ -518,6 +553,13 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_two_counters": _fill_by_two_counters,
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
+    "copy_along_z_curve": _copy,
+    "swizzle_columns": _swizzle_columns,
+    "copy_between_lists": lambda a, v: _listed(a, "ys", lambda i, y: _first(64, y, a[f"xs[{i}]"])),
+    "fill_own_array": lambda a, v: _listed(a, "xs", lambda i, x: _first(64, x, i)),
+    "fill_own_tile_of_all": lambda a, v: _listed(a, "xs", lambda i, x: np.full(512, i)),
+    "fill_tiles_of_arrays": lambda a, v: _listed(a, "xs", lambda i, x: np.full(512, i)),
+    "mark_own_array": lambda a, v: _listed(a, "xs", lambda i, x: _first(16, x, 1)),
     "fill_first_of_list": lambda a, v: {"xs[0]": np.arange(512) // 64},
     "fill_masked": lambda a, v: {"out": np.arange(len(a["out"])) // 96},
     "fill_own_row": lambda a, v: {"out": np.broadcast_to(np.arange(len(a["out"]))[:, None], a["out"].shape)},
@@ -557,6 +599,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "look_back": _look_back,
     "look_back_by_status": _look_back_by_status,
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
+    "mark_own_clamped": _mark_own_clamped,
+    "move_by_float": _move_by_float,
     "matmul": _product,
     "matmul_swizzled": _product,
     "move_or_double": lambda a, v: {"moved": a["x"], "out": 2 * a["x"]},
@@ -686,12 +730,21 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
+    "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),
+    "data/float_places.py::move_by_float[any-scale]": Numbers({"B": 5, "scale": 2.75}),
+    "twins/list_targets.py::fill_own_array[one-block-an-array]": Numbers({"L": 3}),
+    "twins/list_targets.py::fill_tiles_of_arrays[every-tile]": Numbers({"L": 3}),
+    "twins/list_targets.py::fill_own_tile_of_all[every-tile]": Numbers({"L": 3}),
+    "twins/list_targets.py::copy_between_lists[one-block-an-array]": Numbers({"L": 3}),
+    "twins/list_targets.py::mark_own_array[one-block-an-array]": Numbers({"L": 3}),
     "integers/bit_patterns.py::exchange[whole-pairs]": Numbers({"N": 512}),
     "integers/bit_patterns.py::gray_code[sixteen-tiles]": Numbers({}),
     "integers/bit_patterns.py::rotate_bits[sixteen-tiles]": Numbers({}),
     "integers/bit_patterns.py::rotate_by[up-to-four-bits]": Numbers({"bits": 3}),
     "integers/bit_patterns.py::exchange_by_key[four-bits]": Numbers({"key": 11}),
     "integers/bit_patterns.py::powers[eight-blocks]": Numbers({}),
+    "integers/block_curves.py::copy_along_z_curve[eight-by-eight]": Numbers({}),
+    "integers/block_curves.py::swizzle_columns[whole-groups-of-columns]": Numbers({"M": 70, "N": 128}),
     "integers/end_that_wraps.py::write_if_end_inside[below-the-last-integers]": Numbers({"M": 4, "N": 20, "start": 12}),
     "integers/end_that_wraps.py::write_if_start_inside[any-start]": Numbers({"M": 4, "N": 20, "start": 12}),
     "integers/floor_of_negative.py::rotate[any-distance]": Numbers({"N": 512, "distance": 5}),

@@ -154,13 +154,15 @@ def test_lists_and_overlaps(run: Run) -> None:
         ct.launch(STREAM, (1,), first, ([x[:32], x[32:80]], x[80:], True))
         ct.launch(STREAM, (4,), scale, (x[::2], x[1::2], 3, 16))
         ct.launch(STREAM, (4,), scale, (x, x, 3, 16))
+        ct.launch(STREAM, (1,), first, ([x[:33], x[16:49]], x[80:], True))
     """)
     texts = [
         (recorded.folder / spec).read_text().split("[[launch]]")[1:]
         for spec in dict.fromkeys(entry["spec"] for entry in recorded.specialisations)
     ]
     launches = [launch for text in texts for launch in text]
-    disjoint, overlapping, uneven, interleaved, same = launches
+    (within,) = [launch for launch in launches if 'overlap = [["xs"]]' in launch]
+    disjoint, overlapping, uneven, interleaved, same = [launch for launch in launches if launch is not within]
     assert "overlap" not in disjoint
     assert 'xs = { list = "f32[32]", length = "2" }' in disjoint
     assert 'overlap = [["xs", "y"]]' in overlapping

@@ -46,6 +46,12 @@ def test_names_inside_tuples_and_fields() -> None:
     assert found == [Overlap("p[1]", "r.left", same=True)]
 
 
+def test_arrays_of_one_list() -> None:
+    one, two = array(1000, [8], [1]), array(1016, [8], [1])
+    assert not overlaps(["xs"], [{"kind": "list", "items": [one, two]}])
+    assert overlaps(["xs"], [{"kind": "list", "items": [one, two, one]}]) == [Overlap("xs", "xs", same=False)]
+
+
 def test_elements_smaller_than_a_byte_are_compared_as_ranges() -> None:
     packed = {**array(1000, [16], [2], bits=8), "bits": 4}
     assert overlaps(["a", "b"], [packed, array(1001, [4], [1], bits=8)])

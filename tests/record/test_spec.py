@@ -28,6 +28,14 @@ def arguments(*described: dict[str, Any], constants: bool = True) -> dict[str, A
     return found
 
 
+def test_a_list_that_overlaps_itself_is_a_group_of_its_own() -> None:
+    items = {"kind": "list", "items": [array([8], [1])]}
+    pairs = [{"first": "xs", "second": "xs", "same": False}, {"first": "xs", "second": "y", "same": False}]
+    launch = {"grid": [1, 1, 1], "arguments": [items, array([8], [1])], "overlaps": pairs, "test": ""}
+    (table,) = tomllib.loads(launch_table("k", ["xs", "y"], launch, constants=True, name="0"))["launch"]
+    assert table["overlap"] == [["xs"], ["xs", "y"]]
+
+
 @pytest.mark.parametrize(
     ("described", "text"),
     [

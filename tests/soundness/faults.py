@@ -56,12 +56,14 @@ Contents = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Obligation ``code`` is broken by ``launch``; ``blocks`` and ``text`` say where it shows."""
+    """Obligation ``code`` is broken by ``launch``; ``blocks`` and ``text`` say where it shows, ``ops`` at which
+    offsets."""
 
     code: str
     launch: ConcreteLaunch
     blocks: tuple[Block, ...]
     text: str
+    ops: frozenset[int] = frozenset()
 
 
 class Watched:
@@ -116,16 +118,16 @@ class Watched:
         for log in self.logs:
             for event in log.events:
                 text = f"{event.op} at {event.offset:#x}: {event.message}"
-                yield Fault(event.code, self.launch, (log.block,), text)
+                yield Fault(event.code, self.launch, (log.block,), text, frozenset({event.offset}))
             for code, conflicts in (("TV201", unordered(log, self.loops, budget)), ("TV202", doubled_lanes(log))):
                 for conflict in conflicts:
-                    yield Fault(code, self.launch, (log.block,), _described(self.bound, conflict))
+                    yield Fault(code, self.launch, (log.block,), _described(self.bound, conflict), _ops(conflict))
 
     def _between(self, first: BlockLog, second: BlockLog, ordered: Order, budget: Budget) -> Iterator[Fault]:
         for code in BETWEEN_BLOCKS:
             for conflict in races(code, first.accesses, second.accesses, ordered, budget):
                 text = _described(self.bound, conflict)
-                yield Fault(code, self.launch, (first.block, second.block), text)
+                yield Fault(code, self.launch, (first.block, second.block), text, _ops(conflict))
 
     def _in_sequence(self, budget: Budget) -> Iterator[Fault]:
         """Pairs of blocks on one memory, so that the second sees what the first left there."""
@@ -134,6 +136,11 @@ class Watched:
             memory = Memory(self.bound.image)
             first, second = (self._run(memory, block) for block in pair)
             yield from self._between(first, second, _observed_order(first, second), budget)
+
+    def at_stake(self, fault: Fault) -> bool:
+        """Whether as many blocks as it takes got to where the fault was seen; also true where that is not known."""
+        touched = [{a.op.offset for a in log.accesses if a.footprints} for log in self.logs]
+        return not fault.ops or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
 
     def explored(self) -> Iterator[Fault]:
         """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`."""
@@ -176,6 +183,10 @@ def faults(unit: KernelUnit, launch: ConcreteLaunch, steps: int = STEPS) -> Iter
 def _observed_order(first: BlockLog, second: BlockLog) -> Order:
     meetings = synchronisations(first, second)
     return lambda earlier, later: any(meeting.orders(earlier, later) for meeting in meetings)
+
+
+def _ops(conflict: Conflict) -> frozenset[int]:
+    return frozenset(a.op.offset for a in (conflict.first, conflict.second) if a is not None)
 
 
 def _described(bound: BoundLaunch, conflict: Conflict) -> str:

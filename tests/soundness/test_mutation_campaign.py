@@ -6,11 +6,16 @@ import collections
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
 from tileverify.check import check_unit
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.execution.fact_checks import violation
+from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.frontend.sources.expressions import evaluate
+from tileverify.frontend.sources.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.claim import ConcreteLaunch
 
 from .mutants import judgement
 from .mutants.campaign import Task, mutants_of, run
@@ -122,3 +127,54 @@ def test_a_witness_outside_the_contract_is_found_out(monkeypatch: pytest.MonkeyP
     told = replace(refuted, findings=(replace(finding, witness=far),))
     monkeypatch.setattr(judgement, "check_unit", lambda unit, options=None: told)
     assert "outside the contract: the grid" in (Judge(subject, ()).judge(unit).wrong or "")
+
+
+# -------------------------------------------------------------------------------- contents of index arrays
+@cache
+def steered() -> tuple[Subject, ...]:
+    """The kernels that index arrays steer."""
+    return tuple(subject for subject in corpus_subjects() if subject.name.startswith("data/"))
+
+
+def names(spec: LaunchSpec, launch: ConcreteLaunch) -> dict[str, int]:
+    """The values of names in shapes: alone, behind a factor, before a summand."""
+    known = dict(launch.scalars)
+    for array in spec.arrays():
+        for size, number in zip(array.shape, launch.arrays[array.name].shape, strict=True):
+            match size:
+                case Name(name=name):
+                    known[name] = number
+                case Apply(op="*", args=(Number(value=factor), Name(name=name))):
+                    known[name] = number // factor
+                case Apply(op="+", args=(Name(name=name), Number(value=more))):
+                    known[name] = number - more
+    return known | {"S": known["size"]} if "size" in known else known
+
+
+def test_launches_of_the_judge_keep_the_facts_with_different_contents() -> None:
+    for subject in steered():
+        spec = subject.unit.launch
+        launches = Judge(subject, ())._own
+        different = max(len({str(launch.arrays) for launch in variants}) for variants in launches)
+        assert different >= (4 if spec.data else 1), subject.name
+        for launch in (launch for variants in launches for launch in variants):
+            known = names(spec, launch)
+            for fact in spec.data:
+                arrays = {name: launch.arrays[name] for name in arrays_of(fact)}
+                contents = {
+                    name: np.array([*array.contents.values()], np.int64).reshape(array.shape)
+                    for name, array in arrays.items()
+                }
+                problem = violation(fact, contents, lambda part, known=known: evaluate(part, known))
+                assert problem is None, f"{subject.name} {fact.text}: {problem}"
+
+
+def test_values_without_room_are_crammed() -> None:
+    subject = next(each for each in steered() if "write_groups[injective-and-range]" in each.name)
+    judge = Judge(subject, ())
+    spans = {}
+    for variants in judge._own:
+        count, room = variants[0].arrays["numbers"].shape[0], variants[0].arrays["out"].shape[0] // 4
+        spans[count, room] = judge._crammed(variants)
+    assert all(crammed == (room < 2 * count) for (count, room), crammed in spans.items() if count), spans
+    assert set(spans.values()) == {True, False}

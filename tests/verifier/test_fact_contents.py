@@ -111,9 +111,11 @@ def test_what_may_repeat_outside_a_restricted_fact_does() -> None:
     assert any(values.count(50) > 1 for values in found)
 
 
-def test_shares_are_equal_for_one_growing_and_none() -> None:
+def test_shares_are_equal_growing_or_mostly_for_one() -> None:
     found = set(several(described((3,), "shares(a, 60)")))
-    assert {(20, 20, 20), (60, 0, 0), (0, 0, 60), (10, 20, 30), (30, 20, 10), (1, 1, 1), (0, 0, 0)} <= found
+    assert {(20, 20, 20), (58, 1, 1), (1, 1, 58), (0, 30, 30), (10, 20, 30), (30, 20, 10), (1, 1, 1)} <= found
+    assert found.isdisjoint({(60, 0, 0), (0, 0, 0)})
+    assert several(described((70,), "shares(a, 0)")) == [(0,) * 70]
 
 
 def test_rows_hold_one_value_or_values_of_their_own() -> None:
@@ -149,10 +151,15 @@ def test_segments_lie_in_both_orders_with_and_without_gaps() -> None:
         ((40, 20, 0), (20, 20, 20)),
         ((0, 20, 40), (10, 10, 10)),
         ((0, 1, 2), (1, 1, 1)),
-        ((0, 0, 0), (0, 0, 0)),
-        ((0, 0, 0), (60, 0, 0)),
+        ((0, 58, 59), (58, 1, 1)),
     } <= set(found)
     assert ((0, 10, 30), (10, 20, 30)) in found
+    assert several_segments(fact("segments(a, n, 3, 3)"), described((2,)), described((2,))) == [((3, 3), (0, 0))]
+
+
+def test_segments_are_no_longer_than_their_lengths_may_be() -> None:
+    found = several_segments(fact("segments(a, n, 0, 60)"), described((3,)), described((3,), "range(n, 1, 3)"))
+    assert ((0, 2, 4), (2, 2, 2)) in found
 
 
 def test_segments_keep_what_else_is_said_of_their_arrays() -> None:

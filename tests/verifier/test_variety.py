@@ -13,12 +13,14 @@ from .numbered import fact
 
 CLAIM = Claim("TV101", (0, 0, 0), (1, 0, 0))
 STEPS = 5
+OTHER = "another fault"
 
 
 class Scripted:
-    """``shows`` says of the contents of `a` and `b`: the fault (True), none (False), nothing at stake (None)."""
+    """``shows`` says of the contents of `a` and `b`: the fault (True), none (False), another one (`OTHER`), or that
+    nothing is at stake (None)."""
 
-    def __init__(self, shows: Callable[..., bool | None]) -> None:
+    def __init__(self, shows: Callable[..., bool | str | None]) -> None:
         self.shows = shows
         self.asked: list[tuple[tuple[int, ...], ...]] = []
 
@@ -30,7 +32,7 @@ class Scripted:
         self.asked.append(contents)
         seen = self.shows(*contents)
         found = Confirmation("o", "o[0]", 0, Touch(0, "store", (0, 0, 0)), None, "a test", steps=STEPS)
-        return Shown(claim, found if seen else None, seen is not None)
+        return Shown(claim, found if seen is True else None, seen is not None, seen is OTHER)
 
 
 def array(count: int) -> ConcreteArray:
@@ -38,7 +40,7 @@ def array(count: int) -> ConcreteArray:
 
 
 def shows(
-    script: Callable[..., bool | None],
+    script: Callable[..., bool | str | None],
     *texts: str,
     bounded: bool = False,
     b: ConcreteArray | None = None,
@@ -49,7 +51,8 @@ def shows(
     replay = Scripted(script)
     facts = list(map(fact, texts))
     variety = Variety(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), facts, bounded)
-    return variety.shows(CLAIM, replay), replay
+    found = variety.shows(CLAIM, replay)
+    return None if found is None else found.confirmation.steps, replay
 
 
 def test_a_fault_in_all_contents_is_the_kernel_s_own() -> None:
@@ -73,6 +76,19 @@ def test_contents_that_do_not_reach_the_accesses_say_nothing() -> None:
 def test_values_that_do_not_repeat_must_be_among_those_that_show_it() -> None:
     """Otherwise a fact against repeated values may be all that is missing."""
     assert shows(lambda a: True if len(set(a)) < 3 else None, "range(a, 0, 50)")[0] is None
+
+
+def test_a_content_without_the_fault_counts_if_a_fact_tells_it_from_those_with_it() -> None:
+    """Steps of 4 are `multiples(a, 4)`; that the first of three values is 0 is no fact."""
+    assert shows(lambda a: len(set(a)) < 3 or a[1] - a[0] < 4, "range(a, 0, 50)")[0] is None
+    assert shows(lambda a: a[0] > 0 if any(a) else None, "shares(a, 50)")[0] is not None
+    assert shows(lambda a: max(a) > 5 if any(a) else None, "shares(a, 50)")[0] is None
+
+
+def test_another_fault_is_one_too_where_facts_bound_the_values() -> None:
+    assert shows(lambda a: True if max(a) < 40 else OTHER, "range(a, 0, 50)")[0] is not None
+    assert shows(lambda a: OTHER, "range(a, 0, 50)")[0] is None, "the claimed one has to show somewhere"
+    assert shows(lambda a: True if max(a) < 40 else OTHER, "injective(a)")[0] is None
 
 
 def test_few_contents_do_where_there_are_no_others() -> None:

@@ -46,6 +46,14 @@ def at_fault(
                 yield replace(claim, block_a=log.block, block_b=None)
 
 
+def faulty(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]], budget: Budget) -> bool:
+    """Whether the blocks show any fault at all."""
+    if any(log.events for log in logs):
+        return True
+    pairs = any(_race(a, b, code, None, budget) for a, b in combinations(logs, 2) for code in BETWEEN_BLOCKS)
+    return pairs or any(_faulty(log, code, None, loops, budget) for log in logs for code in INSIDE_BLOCK)
+
+
 def _claimed(claim: Claim) -> frozenset[int]:
     return frozenset(offset for offset in (claim.offset_a, claim.offset_b) if offset is not None)
 

@@ -19,7 +19,7 @@ from typing import Final
 from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.launch import EntryParameter
 from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Shown, Touch
-from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks
+from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, faulty
 from .interpreter import (
     BlockLog,
     BoundLaunch,
@@ -133,7 +133,8 @@ class Replayer:
                 self.last_reason = str(failure)
             else:
                 return Shown(found, replace(confirmation, steps=steps - budget.left), True)
-        return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim))
+        otherwise = faulty(logs, self._loops, budget) and not self._synchronises
+        return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim), otherwise)
 
     def _accesses(self, claim: Claim) -> bool:
         """Whether the claim is about an access to memory."""

@@ -40,6 +40,7 @@ def sign(bundle: Bundle, key_file: Path) -> Bundle:
 
 def trusted_keys(files: Sequence[Path]) -> tuple[TrustedKey, ...]:
     """The Ed25519 public keys in PEM files; raises `UsageError`."""
+    _need_cryptography()
     from cryptography.hazmat.primitives import serialization
 
     keys = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 MAX_WORK = 10**6
@@ -22,10 +23,15 @@ class Overlap:
 
 
 def overlaps(names: Sequence[str], arguments: Sequence[Argument]) -> list[Overlap]:
-    """All overlapping pairs of a launch whose arguments still carry their addresses."""
+    """All overlapping pairs of a launch whose arguments still carry their addresses.
+
+    A list with itself is one where two of its arrays overlap.
+    """
     leaves = [leaf for name, argument in zip(names, arguments, strict=True) for leaf in _leaves(name, argument)]
     found = []
     for j, (second, later) in enumerate(leaves):
+        if any(_share_bytes(a, b) for a, b in combinations(later, 2)):
+            found.append(Overlap(second, second, False))
         for first, earlier in leaves[:j]:
             if any(_share_bytes(a, b) for a in earlier for b in later):
                 found.append(Overlap(first, second, len(earlier) == len(later) == 1 and _same(earlier[0], later[0])))

@@ -35,7 +35,8 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
     if same:
         lines.append(f"requires = {_strings(same)}")
     if launch["overlaps"]:
-        groups = ", ".join(_strings([pair["first"], pair["second"]]) for pair in launch["overlaps"])
+        pairs = [dict.fromkeys((pair["first"], pair["second"])) for pair in launch["overlaps"]]
+        groups = ", ".join(_strings(list(pair)) for pair in pairs)
         lines.append(f"overlap = [{groups}]")
     if launch.get("observed"):
         lines.append(f"observed = {_strings(launch['observed'])}")

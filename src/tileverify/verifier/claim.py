@@ -160,12 +160,13 @@ class Shown:
     """What all blocks of a launch showed: the first fault of the claimed kind; ``claim`` names the blocks at fault.
 
     ``at_stake``: the claimed ops touched memory in as many blocks as a fault takes.  Otherwise the launch says nothing
-    about the claim.
+    about the claim.  ``otherwise``: faults of other kinds showed.
     """
 
     claim: Claim
     confirmation: Confirmation | None
     at_stake: bool
+    otherwise: bool = False
 
 
 class Confirm(Protocol):

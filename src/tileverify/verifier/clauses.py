@@ -52,7 +52,7 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
 def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:
     """``grid.y == 1`` where the kernel writes and no access depends on y: two blocks along y would do the same."""
     used = frozenset[Term]().union(*(term.free for term in terms))
-    shared = (OriginKind.PARAMETER, OriginKind.GLOBAL)
+    shared = (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL)
     if any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites):
         yield from (_single(axis) for axis in (2, 1, 0) if BID[axis] not in used)
 

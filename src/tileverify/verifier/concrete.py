@@ -113,14 +113,14 @@ def numbered_facts(number: Numbers, contract: Contract) -> list[NumberedFact]:
 
 
 def concrete_launch(
-    model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin]
+    model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin], *, contents: bool = True
 ) -> ConcreteLaunch:
-    """The launch that the model describes.
+    """The launch that the model describes, with or without the ``contents`` of its index arrays.
 
     :raises NoLaunch: its lists cannot be built, an array would overlap itself, which the contract excludes, or no
     contents of an index array keep the contract's facts.
     """
-    return _Builder(Numbers(model), contract, launch, origins).build()
+    return _Builder(Numbers(model), contract, launch, origins, contents).build()
 
 
 @dataclass
@@ -129,6 +129,7 @@ class _Builder:
     contract: Contract
     launch: LaunchSpec
     origins: Mapping[str, Origin]
+    contents: bool
     _values: dict[Term, Term] = field(init=False)
     _facts: list[NumberedFact] = field(init=False)
 
@@ -138,7 +139,7 @@ class _Builder:
 
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
-        if not segments_keep(arrays, self._facts):
+        if self.contents and not segments_keep(arrays, self._facts):
             raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}
@@ -158,9 +159,11 @@ class _Builder:
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
         if name in self.contract.injective and meets_itself(shape, strides):
             raise NoLaunch(f"two elements of {name} would share an address")
-        known = mentioned(self.number.model, name, shape, strides)
+        known = mentioned(self.number.model, name, shape, strides) if self.contents else {}
         allocation, offset = self._allocation(name)
         found = ConcreteArray(array.dtype, shape, strides, known, 0, allocation, offset)
+        if not self.contents:
+            return found
         try:
             return completed(found, [fact for fact in self._facts if fact.array == name])
         except NoContents as failure:

@@ -3,7 +3,7 @@
 A `LaunchSpec` speaks of sizes by name (``M``); a summary speaks of entry parameters (``a.shape[0]``).  The
 contract joins them: ``values`` replaces parameters by contract terms, ``facts`` are what remains to be assumed.
 Standing facts (``interface.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
-[1, 2**24 - 1], distinct arguments do not overlap, arrays are allocated to their full extent.
+[1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated to their full extent.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _Builder:
         return Contract(
             values=substitute,
             facts=facts,
-            injective=frozenset(a.name for a in self.arrays.values() if not may_overlap_itself(a)),
+            injective=frozenset(name for name, array in self._layouts() if not may_overlap_itself(array)),
             overlap=tuple(dict.fromkeys(launch.sharing())),
             same=launch.same_arrays(),
             data=data,
@@ -155,6 +155,11 @@ class _Builder:
             arrays=self.arrays,
             lists={listed.name: listed for listed in _lists(launch.arguments)},
         )
+
+    def _layouts(self) -> Iterator[tuple[str, ArrayArgument]]:
+        """Every array argument, and for each list what its arrays are like."""
+        yield from self.arrays.items()
+        yield from ((listed.name, listed.element) for listed in _lists(self.launch.arguments))
 
     # ------------------------------------------------------------------------------------------ names
     def _declare_names(self) -> None:
@@ -430,5 +435,6 @@ def _contract_text(launch: LaunchSpec) -> Iterator[str]:
         yield "any grid"
     yield from launch.requires_text
     for group in (*launch.alias, *launch.overlap):
-        yield f"{' and '.join(sorted(group))} may overlap"
+        named = " and ".join(sorted(group))
+        yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)

@@ -122,7 +122,7 @@ def several(described: Described) -> list[tuple[int, ...]]:
     else:
         made = _layouts(described)
     found = dict.fromkeys(tuple(_sorted(values, described)) for values in made)
-    return [values for values in found if described.kept_by(values)]
+    return [values for values in found if len(values) == len(described.places) and described.kept_by(values)]
 
 
 def exhausts(described: Described) -> bool:
@@ -195,7 +195,10 @@ def _drawn(described: Described, low: int, high: int) -> Iterator[Sequence[int]]
 
 
 def _parts(described: Described, total: int) -> Iterator[Sequence[int]]:
-    """Values that come to no more than ``total``: equal, all for one, growing, one each, drawn, none."""
+    """Values that come to no more than ``total``: equal, growing, one each, most for one, none for one, drawn.
+
+    That one has it all, or none has any, is not among them unless it is drawn: it is what no one means by shares.
+    """
     count, step = len(described.places), described.step
     if not count:
         yield []
@@ -206,12 +209,12 @@ def _parts(described: Described, total: int) -> Iterator[Sequence[int]]:
     yield [step * (2 * units * (count - i) // (count * (count + 1))) for i in range(count)]
     yield [step * min(1, units // count)] * count
     yield [units // (2 * count) * step] * count
-    for owner in (0, count // 2, count - 1):
-        yield [units * step if i == owner else 0 for i in range(count)]
+    for one in dict.fromkeys((0, count // 2, count - 1)):
+        yield [step * (units - count + 1 if i == one else 1) for i in range(count)] if units >= count else []
+        yield [0 if i == one else units // max(count - 1, 1) * step for i in range(count)]
     random = Random(count)
-    for _ in range(DRAWN if units > 0 else 0):
+    for _ in range(DRAWN):
         yield [step * part for part in _cuts(random, units, count)]
-    yield [0] * count
 
 
 def _by_rows(described: Described) -> Iterator[Sequence[int]]:
@@ -256,7 +259,7 @@ def _segments(
     real = min(len(starts.places), len(lengths.places))
     low = 0 if fact.low is None else fact.low
     high = low + WIDE * max(real, 1) if fact.high is None else fact.high
-    room, random = max(high - low, 0), Random(real)
+    room, random = min(max(high - low, 0), max(lengths.high - 1, 0) * real), Random(real)
     each = room // max(real, 1)
     growing = [2 * room * (i + 1) // (real * (real + 1)) for i in range(real)]
     wide = [low + each * i for i in range(real)]
@@ -279,8 +282,10 @@ def _segments(
         yield whole(_one_behind_the_other(low, sizes, random.sample(range(real), real)), sizes)
     for empty in (0, 1):
         yield whole(wide, [0 if i % 2 == empty else each for i in range(real)])
-    yield whole([low] * real, [room if i == 0 else 0 for i in range(real)])
-    yield whole([low] * real, [0] * real)
+    most = [max(room - real + 1, 0) if i == 0 else 1 for i in range(real)]
+    yield whole(_one_behind_the_other(low, most, range(real)), most)
+    if not room:
+        yield whole([low] * real, [0] * real)
 
 
 def _one_behind_the_other(low: int, sizes: Sequence[int], order: Sequence[int]) -> list[int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..frontend.sources.launch import DataFact
 from ..frontend.symbolic.terms import Term
 from .contract import DataTerm
 
@@ -87,3 +88,25 @@ def keeps_apart(fact: NumberedFact, starts: Sequence[int], lengths: Sequence[int
     real = sorted((start, start + length) for start, length in zip(starts, lengths, strict=False) if length > 0)
     inside = all((fact.low is None or fact.low <= a) and (fact.high is None or b <= fact.high) for a, b in real)
     return inside and all(end <= start for (_, end), (start, _) in pairwise(real))
+
+
+def measures(facts: Collection[NumberedFact | DataFact]) -> set[str]:
+    """Arrays of numbers that say how much, not where: shares, and the lengths of segments."""
+    lengths = {fact.other for fact in facts if fact.other is not None}
+    return lengths | {fact.array for fact in facts if fact.kind == "shares"}
+
+
+def joined(names: Collection[str], facts: Collection[NumberedFact | DataFact]) -> frozenset[str]:
+    """The arrays, and those that a fact joins to them."""
+    found = set(names)
+    while (
+        more := {
+            name
+            for fact in facts
+            if fact.other is not None and {fact.array, fact.other} & found
+            for name in (fact.array, fact.other)
+        }
+        - found
+    ):
+        found |= more
+    return frozenset(found)

@@ -27,6 +27,17 @@ class Prepared:
         return self.place.origin
 
 
+def map_origin(origin: Origin, f: Renaming) -> Origin:
+    """``origin`` with all its terms changed."""
+    return replace(
+        origin,
+        shape=tuple(map(f, origin.shape)),
+        strides=tuple(map(f, origin.strides)),
+        extent=None if origin.extent is None else f(origin.extent),
+        index=None if origin.index is None else f(origin.index),
+    )
+
+
 def may_share(a: Origin, b: Origin, contract: Contract) -> bool:
     """Whether two origins may be the same memory."""
     if a.name == b.name and a.kind is b.kind:
@@ -42,7 +53,14 @@ def meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter:
 
     Index space: coordinates are equal and live; tiles of one grid of tiles meet iff their numbers are equal.
     Bytes: the two ranges [offset, offset + size) intersect.
+    Arrays of a list: both are the same one, and there the above; different ones do not overlap, or the launch says so.
     """
+    within = _meet_in_array(first, second, contract, lanes_matter=lanes_matter)
+    a, b = first.origin.index, second.origin.index
+    return within if a is None or b is None else t.and_(t.eq(a, b), within)
+
+
+def _meet_in_array(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter: bool) -> Term:
     a, b = first.place, second.place
     same = a.origin.name == b.origin.name or contract.is_same(a.origin.name, b.origin.name)
     if (
@@ -93,7 +111,10 @@ def _live(place: IndexFootprint) -> Term:
 
 
 def _injective(a: Origin, b: Origin, contract: Contract) -> bool:
-    return a.name in contract.injective and b.name in contract.injective and a.shape == b.shape
+    """Different coordinates are different addresses.  The arrays of a list are compared where they are the same one, so
+    their layouts are equal though they may be written differently."""
+    alike = a.shape == b.shape or a.kind is b.kind is OriginKind.LIST_ELEMENT
+    return a.name in contract.injective and b.name in contract.injective and alike
 
 
 def _tiles(place: IndexFootprint) -> tuple[int, ...]:
@@ -113,18 +134,25 @@ def _bytes(prepared: Prepared) -> ByteFootprint:
 def renamed(prepared: Prepared, copy: Renaming) -> Prepared:
     """The footprint and guard of another instance; what it waits for stays in the site's own variables."""
     place = prepared.place
+    origin = place.origin if place.origin.index is None else map_origin(place.origin, copy)
     if isinstance(place, IndexFootprint):
         tile_index = None if place.tile_index is None else tuple((copy(i), n) for i, n in place.tile_index)
         moved: Place = replace(
-            place, coordinates=tuple(map(copy, place.coordinates)), live=copy(place.live), tile_index=tile_index
+            place,
+            origin=origin,
+            coordinates=tuple(map(copy, place.coordinates)),
+            live=copy(place.live),
+            tile_index=tile_index,
         )
     else:
-        moved = replace(place, offset=copy(place.offset), live=copy(place.live))
+        moved = replace(place, origin=origin, offset=copy(place.offset), live=copy(place.live))
     return replace(prepared, guard=copy(prepared.guard), place=moved)
 
 
 def place_terms(place: Place) -> Iterator[Term]:
     """The terms that say where a footprint lies."""
+    if place.origin.index is not None:
+        yield place.origin.index
     if isinstance(place, IndexFootprint):
         yield from (i for i, _ in place.tile_index or ())
         yield from place.coordinates

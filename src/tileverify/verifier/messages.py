@@ -74,11 +74,12 @@ def user_frame(frames: list[Location]) -> Location:
 
 
 def index_text(site: Site) -> str:
-    """``out[bid.x, 0]`` for views (tile numbers), the byte offset for pointers."""
-    footprint = site.footprint
+    """``out[bid.x, 0]`` for views (tile numbers), the byte offset for pointers; ``xs[bid.x][0]`` in a list."""
+    footprint, origin = site.footprint, site.origin
+    array = origin.name if origin.index is None else f"{origin.name}[{t.render(origin.index, 80)}]"
     if isinstance(footprint, ViewFootprint):
-        return f"{site.origin.name}[{', '.join(t.render(i, 80) for i in footprint.index)}]"
-    return f"{site.origin.name} + {t.render(footprint.offset, 120)} bytes"
+        return f"{array}[{', '.join(t.render(i, 80) for i in footprint.index)}]"
+    return f"{array} + {t.render(footprint.offset, 120)} bytes"
 
 
 def broken(obligation: Obligation) -> str:

@@ -61,11 +61,12 @@ def fitting_bounds(wrap: Term) -> Iterator[list[Term]]:
 
 
 def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
-    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x."""
+    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x, and in
+    ``bid.x + 8 * lane`` for 8."""
     for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
-        steps = sorted((factor, summand) for factor, summand in t.linear_parts(part)[1] if summand in BID)
+        steps = sorted(((factor, summand) for factor, summand in t.linear_parts(part)[1]), key=lambda step: step[0])
         for (small, bid), (large, _) in pairwise(steps):
-            if small > 0:
+            if bid in BID and 0 < small < large:
                 yield t.le(GRID[BID.index(bid)], t.const(large // small))
 
 

@@ -111,6 +111,8 @@ def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: 
         yield from (second.guard, touches(second.place))
         if obligation.level == "block":
             yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+        if obligation.level == "lane":
+            yield _two_lanes(obligation.second, copy)
 
 
 def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
@@ -168,10 +170,14 @@ def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
     copy = Copy("lane", OTHER)
-    differ = t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
+    differ = _two_lanes(site, copy)
     yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
+
+
+def _two_lanes(site: Site, copy: Copy) -> Term:
+    return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
 
 
 # ------------------------------------------------------------------------------------------ access pairs
@@ -199,7 +205,7 @@ def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Ite
         return
     if not may_share(first.origin, second.origin, contract):
         return
-    blocked = _unknown_origin(first, second)
+    blocked = _unknown_origin(first, second, contract)
     if blocked:
         yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
         return
@@ -227,7 +233,7 @@ def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Itera
         return
     if not may_share(first.origin, second.origin, contract):
         return
-    blocked = _unknown_origin(first, second)
+    blocked = _unknown_origin(first, second, contract)
     if blocked:
         yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
         return
@@ -248,12 +254,13 @@ def _private(origin: Origin) -> bool:
     return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
 
 
-def _unknown_origin(first: Prepared, second: Prepared) -> tuple[str, str] | None:
+def _unknown_origin(first: Prepared, second: Prepared, contract: Contract) -> tuple[str, str] | None:
     for prepared in (first, second):
         if prepared.origin.kind is OriginKind.UNKNOWN:
             return "TV906", "an address is not derived from an argument of the kernel"
-        if prepared.origin.kind is OriginKind.LIST_ELEMENT:
-            return "TV906", f"whether the arrays of the list `{prepared.origin.name}` overlap is not known"
+        name = prepared.origin.name
+        if prepared.origin.kind is OriginKind.LIST_ELEMENT and any(name in group for group in contract.overlap):
+            return "TV906", f"the arrays of the list `{name}` may overlap in any way"
     return None
 
 

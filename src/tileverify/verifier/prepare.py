@@ -34,7 +34,7 @@ from .copies import OTHER, Copy
 from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
-from .meeting import Prepared, place_terms
+from .meeting import Prepared, map_origin, place_terms
 from .smt import Answer, Decides
 
 
@@ -288,13 +288,3 @@ def _map_place(located: Place, f: Callable[[Term], Term]) -> Place:
             tile_index=None if tiles is None else tuple((f(index), size) for index, size in tiles),
         )
     return replace(located, origin=origin, offset=f(located.offset), live=f(located.live))
-
-
-def map_origin(origin: Origin, f: Callable[[Term], Term]) -> Origin:
-    return replace(
-        origin,
-        shape=tuple(map(f, origin.shape)),
-        strides=tuple(map(f, origin.strides)),
-        extent=None if origin.extent is None else f(origin.extent),
-        index=None if origin.index is None else f(origin.index),
-    )

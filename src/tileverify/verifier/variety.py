@@ -2,7 +2,8 @@
 
 A fault of one odd content is no refutation: a further fact, which only the user can add, may exclude it.  So the same
 launch runs with contents that are as different from each other as the facts allow, and every one in which the accesses
-at stake are reached has to show the fault, between whichever blocks.
+at stake are reached has to show the fault, between whichever blocks.  A content without it is let pass only if no fact
+could tell it from others that show it: contents of which the same facts hold as of this one (`held_facts`).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from typing import Final
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Term
-from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm
+from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, Shown
 from .contract import DataTerm
 from .fact_contents import Described, exhausts, several, several_segments
-from .kept_facts import NumberedFact
+from .held_facts import held_facts
+from .kept_facts import NumberedFact, measures
 from .witness_data import segments_keep
 
 MOST_VARIED: Final = 1 << 12
@@ -26,6 +28,9 @@ MOST_VARIED: Final = 1 << 12
 
 MOST_COMBINED: Final = 40
 """Contents of several arrays together that are all tried; of more, each array's own in turn."""
+
+MOST_ALIKE: Final = 8
+"""Contents that are tried to find one that the same facts hold of, and that shows the fault."""
 
 FEWEST: Final = 3
 """Different contents that it takes to say that contents do not matter, where there are so many."""
@@ -45,6 +50,15 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Varied:
+    """A launch and the fault that it shows."""
+
+    launch: ConcreteLaunch
+    claim: Claim
+    confirmation: Confirmation
+
+
+@dataclass(frozen=True, slots=True)
 class Variety:
     """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
 
@@ -56,22 +70,53 @@ class Variety:
     facts: Sequence[NumberedFact]
     bounded: bool
 
-    def shows(self, claim: Claim, confirm: Confirm) -> int | None:
-        """The steps that it took to see the fault in every content; ``None`` if it is not in one, or too few say so."""
+    def shows(self, claim: Claim, confirm: Confirm) -> Varied | None:
+        """The fault as it was first seen; ``None`` if it is not in every content, or too few say so."""
         choices = self._choices()
         if choices is None:
             return None
-        steps, seen, distinct, wanted = 0, 0, set[str](), set[str]()
+        found: list[Varied] = []
+        seen, distinct, wanted = 0, set[str](), set[str]()
         for contents in self._combined(choices):
             apart = {name for name, array in contents.items() if _distinct(array)}
             wanted |= apart
-            shown = confirm.anywhere(replace(self.launch, arrays={**self.launch.arrays, **contents}), claim)
+            launch = self._with(contents)
+            shown = confirm.anywhere(launch, claim)
             if shown.confirmation is not None:
-                steps, seen, distinct = steps + shown.confirmation.steps, seen + 1, distinct | apart
-            elif shown.at_stake:
+                found.append(Varied(launch, shown.claim, shown.confirmation))
+            if self._faulty(shown):
+                seen, distinct = seen + 1, distinct | apart
+            elif shown.at_stake and not self._by_chance(contents, claim, confirm):
                 return None
         few = all(choice.all for choice in choices)
-        return steps if wanted <= distinct and seen >= (1 if few else FEWEST) else None
+        if not found or not wanted <= distinct or seen < (1 if few else FEWEST):
+            return None
+        steps = sum(each.confirmation.steps for each in found)
+        return replace(found[0], confirmation=replace(found[0].confirmation, steps=steps))
+
+    def _with(self, contents: Contents) -> ConcreteLaunch:
+        return replace(self.launch, arrays={**self.launch.arrays, **contents})
+
+    def _faulty(self, shown: Shown) -> bool:
+        """The fault, or one of another kind, unless values did that which a further fact would bound."""
+        return shown.confirmation is not None or (shown.otherwise and all(map(self._bounded, self.varied)))
+
+    def _by_chance(self, contents: Contents, claim: Claim, confirm: Confirm) -> bool:
+        """Whether other contents show the fault, of which all facts hold that hold of these."""
+        facts = (*self.facts, *held_facts(contents, measures(self.facts)))
+        alike = replace(self, facts=facts)
+        choices = alike._choices()
+        others = [] if choices is None else [each for each in alike._combined(choices) if each != contents]
+        return any(self._faulty(confirm.anywhere(self._with(each), claim)) for each in others[:MOST_ALIKE])
+
+    def _bounded(self, name: str) -> bool:
+        """Whether facts give the values limits."""
+        limits = {"range", "permutation", "shares"}
+        return any(
+            (fact.array == name and fact.kind in limits)
+            or (fact.kind == "segments" and fact.low is not None and name in (fact.array, fact.other))
+            for fact in self.facts
+        )
 
     def _choices(self) -> list[Choice] | None:
         """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
@@ -93,7 +138,7 @@ class Variety:
 
     def _alone(self, name: str) -> Choice | None:
         described = self._described(name)
-        if described is None or (self.bounded and not described.bounded):
+        if described is None or (self.bounded and not self._bounded(name)):
             return None
         found = several(described)
         return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
@@ -101,7 +146,7 @@ class Variety:
     def _segments(self, fact: NumberedFact) -> Choice | None:
         assert fact.other is not None
         starts, lengths = self._described(fact.array), self._described(fact.other)
-        if starts is None or lengths is None or (self.bounded and fact.low is None and not starts.bounded):
+        if starts is None or lengths is None or (self.bounded and not self._bounded(fact.array)):
             return None
         found = several_segments(fact, starts, lengths)
         return Choice(

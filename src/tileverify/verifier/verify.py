@@ -23,6 +23,7 @@ from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, o
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
+from .kept_facts import joined, measures
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
@@ -217,16 +218,23 @@ class _Verification(NarrowProof):
         obligation = opened.obligation
         data = tuple(ordinary_data(opened.conditions, self._origins))
         race = obligation.code in RACES
-        varied: frozenset[str] = frozenset()
+        varied = frozenset(loaded_values(opened.conditions))
         if race and computed_addresses(self._addresses(obligation), self.summary.loop_values, self._synchronised()):
             rewritten = self._rewritten(obligation)
             if rewritten is None:
                 return None
-            data, varied = (), rewritten | loaded_values(opened.conditions).keys()
-        elif data and not (race and self._decidable_with_far_data(opened)):
-            data, varied = (), frozenset(loaded_values(opened.conditions))
-        if race and varied and not self._shows_with_far_data(opened):
+            varied |= rewritten
+        elif not data or (race and self._decidable_with_far_data(opened)):
+            found = self._searched(opened, data, frozenset())
+            if found is not None or not data:
+                return found
+        if race and not self._shows_with_far_data(opened):
             return None
+        return self._searched(opened, (), joined(varied, self.launch.data))
+
+    def _searched(self, opened: Open, data: tuple[Term, ...], varied: frozenset[str]) -> Found | None:
+        """A witness with ``data``, or for whatever ``varied`` arrays hold."""
+        obligation = opened.obligation
         sound = within_index_spaces(obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         search = Search(
@@ -251,17 +259,12 @@ class _Verification(NarrowProof):
         work = [*reached(opened.obligation, self._by_number, self.contract)]
         work += data_facts(work, self.contract, self._origins)
         far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - self._measures()):
+        for array in sorted(loaded_values(work).keys() - measures(self.launch.data)):
             values = ordinary_data(work, self._origins, WIDE_SPACING, only=far | {array})
             if self._decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
         values = ordinary_data(opened.conditions, self._origins, WIDE_SPACING, only=far)
         return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
-
-    def _measures(self) -> set[str]:
-        """Arrays of numbers that say how much, not where."""
-        lengths = {data.fact.other for data in self.contract.data if data.fact.other is not None}
-        return lengths | {data.fact.array for data in self.contract.data if data.fact.kind == "shares"}
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`)."""

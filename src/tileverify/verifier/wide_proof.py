@@ -30,7 +30,7 @@ from .widening import Level, holds, mined, weaker
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
 
-WIDE_LIMITS = Limits(linear=600_000, nonlinear=0, rounds=60, total=800_000)
+WIDE_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
 

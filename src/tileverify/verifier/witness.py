@@ -40,7 +40,7 @@ MOST_SHOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A confirmed witness.  ``elsewhere``: other blocks are at fault than those that the model speaks of."""
+    """A confirmed witness.  ``elsewhere``: other contents and blocks are at fault than those of the model."""
 
     launch: ConcreteLaunch
     claim: Claim
@@ -132,7 +132,16 @@ class Search:
             attempts += 1
             if attempts == MAX_REPLAYS:
                 break
+            if self.varied:
+                room = (*room, *self._larger(result.model))
         return None
+
+    def _larger(self, model: Model) -> Iterator[Term]:
+        """Another launch: in those sizes the contents had a choice that left the fault out."""
+        number = Numbers(model)
+        sizes = [size for size in self.contract.variables if size.sort is t.Sort.INT]
+        if sizes:
+            yield t.or_(*(t.lt(t.const(number(size)), size) for size in sizes))
 
     def _small(self, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
         values = contract_values(self.contract)
@@ -167,26 +176,29 @@ class Search:
         """The witness of a model, if it has a launch and the replay sees the fault there."""
         for variable, equal in reversed(list(self.eliminated.items())):
             model.variables[variable] = Numbers(model)[equal]
-        try:
-            launch = concrete_launch(model, self.contract, self.launch, self.origins)
-        except NoLaunch:
-            return None
-        claim = meant = concrete_claim(self.obligation, model)
-        confirmation = confirm(launch, claim)
+        claim = concrete_claim(self.obligation, model)
+        launch = self._launch(model)
+        confirmation = None if launch is None else confirm(launch, claim)
         if not self.varied:
-            return None if confirmation is None else Found(launch, claim, confirmation, model)
-        if confirmation is None:
-            shown = confirm.anywhere(launch, claim)
-            claim, confirmation = shown.claim, shown.confirmation
-        if confirmation is None:
+            return None if launch is None or confirmation is None else Found(launch, claim, confirmation, model)
+        sizes = launch or self._launch(model, contents=False)
+        if sizes is None:
             return None
         facts = numbered_facts(Numbers(model), self.contract)
-        variety = Variety(launch, self.varied, facts, bounded=self.obligation.code not in RACES)
-        steps = variety.shows(claim, confirm)
-        if steps is None:
+        shown = Variety(sizes, self.varied, facts, self.obligation.code not in RACES).shows(claim, confirm)
+        if shown is None:
             return None
-        confirmation = replace(confirmation, steps=confirmation.steps + steps)
-        return Found(launch, claim, confirmation, model, elsewhere=claim != meant)
+        if launch is None or confirmation is None:
+            return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        steps = confirmation.steps + shown.confirmation.steps
+        return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
+        """The launch of a model, if it has one; without its ``contents`` where they keep no facts."""
+        try:
+            return concrete_launch(model, self.contract, self.launch, self.origins, contents=contents)
+        except NoLaunch:
+            return None
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:

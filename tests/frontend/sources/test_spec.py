@@ -295,6 +295,7 @@ SPEC = '[[launch]]\nkernel = "k"\n'
         (SPEC + 'alias = ["a", "b"]\n' + ARGS, 'alias: must be a list of groups, as in alias = [["x", "out"]]'),
         (SPEC + 'alias = [["a"]]\n' + ARGS, "alias[0]: a group names two or more different arguments, each once"),
         (SPEC + 'alias = [["a", "a"]]\n' + ARGS, "alias[0]: a group names two or more different arguments"),
+        (SPEC + "overlap = [[]]\n" + ARGS, "overlap[0]: a group names two or more different arguments"),
         (SPEC + 'overlap = [["a", "n"]]\n' + ARGS, "overlap[0]: 'n' is not an array or list argument"),
         (SPEC + 'overlap = [["a", 3]]\n' + ARGS, "overlap[0]: '3' is not an array or list argument"),
     ],

@@ -14,6 +14,7 @@ from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.numbering import ACCESS_OPS
 from tileverify.frontend.symbolic.rules import RULES
+from tileverify.frontend.symbolic.summary import PointerFootprint
 from tileverify.frontend.symbolic.written import _ADDRESS
 
 from ..bytecode.samples import sample, samples
@@ -86,3 +87,19 @@ def test_a_description_that_does_not_fit(parameters: list[EntryParameter], messa
     module = builder.build()
     with pytest.raises(SpecError, match=message):
         summarize(module, module.entries[0], parameters)
+
+
+@pytest.mark.parametrize(("bits", "element"), [(8, "i8"), (16, "i16"), (32, "i32"), (64, "i64")])
+def test_a_float_becomes_any_integer_of_its_type(bits: int, element: str) -> None:
+    """Also where it fits no better than an address: nothing narrower is known of it."""
+    builder = ModuleBuilder((13, 4))
+    with builder.entry("k", [tile(pointer(I32)), tile(scalar("f32"))]) as f:
+        made = f.op("ftoi", results=[tile(scalar(element))], s=f.parameters[1], sgn="signed")
+        place = f.op("offset", ptr=f.parameters[0], off=made)
+        f.op("store_ptr_tko", ptr=place, val=f.constant(tile(I32), 1))
+        f.op("return")
+    module = builder.build()
+    (site,) = summarize(module, module.entries[0]).sites
+    assert isinstance(site.footprint, PointerFootprint)
+    offset = site.footprint.offset
+    assert (offset.low, offset.high) == (-4 << (bits - 1), 4 * ((1 << (bits - 1)) - 1))

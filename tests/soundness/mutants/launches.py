@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.frontend.sources.data_facts import arrays_of
 from tileverify.frontend.sources.expressions import evaluate
 from tileverify.frontend.sources.launch import (
     Argument,
@@ -28,7 +29,7 @@ from tileverify.frontend.sources.launch import (
 from tileverify.frontend.sources.layout import may_overlap_itself, strides_of
 from tileverify.verifier.claim import ConcreteLaunch
 
-from ...corpus.launches import drawn_launches
+from ...corpus.launches import WIDE, drawn_launches
 from ..hunt import clause_holds, read_clause
 
 DRAWS = 300
@@ -37,8 +38,6 @@ NUMBERS = (1, 2, 3, 5, 8, 16, 17, 32, 33, 64, 100, 128)
 GRIDS = (1, 2, 3, 4, 5, 8, 16)
 LARGEST = 1 << 24
 """Elements of an array of integers that are counted out."""
-WIDE = 4096
-"""Spacing of counted contents: apart by more than a tile is long."""
 
 
 def recorded_launch(unit: KernelUnit) -> ConcreteLaunch | None:
@@ -145,22 +144,26 @@ def _overlaps_itself(array: ArrayArgument) -> bool:
 
 # ------------------------------------------------------------------------------------------------ contents
 def counted_contents(spec: LaunchSpec, launch: ConcreteLaunch) -> Iterator[Mapping[str, NDArray[Any]]]:
-    """Contents for the arrays of integers that the contract says nothing of: counting up, far apart, all zero.
+    """Contents for the arrays of integers that the contract says nothing of: counting up from 0 and from 1, far apart,
+    all zero, counting up where the array ends.
 
     A fault that shows with all of these is the kernel's own; else it may be the data's.  One empty mapping where there
     is no such array.
     """
-    facts = {fact.array for fact in spec.data}
+    facts = {name for fact in spec.data for name in arrays_of(fact)}
     shared = {array.allocation for array in launch.arrays.values() if array.allocation}
     free = {
         name: array
         for name, array in launch.arrays.items()
         if array.dtype[0] in "iu" and name not in facts and not shared and 0 < extent_bytes(array) <= LARGEST
     }
-    for spacing in (1, WIDE, 0) if free else (1,):
-        yield {name: _counting(array.dtype, extent_bytes(array), spacing) for name, array in free.items()}
+    for spacing, first in ((1, 0), (WIDE, 0), (0, 0), (1, 1), (1, None)) if free else ((1, 0),):
+        yield {name: _counting(array.dtype, extent_bytes(array), spacing, first) for name, array in free.items()}
 
 
-def _counting(dtype: str, size: int, spacing: int) -> NDArray[Any]:
+def _counting(dtype: str, size: int, spacing: int, first: int | None) -> NDArray[Any]:
+    """``first``: the number of elements, if it is ``None``."""
     width = ELEMENT_BYTES[dtype]
-    return (np.arange(size // width, dtype=np.int64) * spacing).astype(f"<{dtype[0]}{width}")
+    count = size // width
+    begin = count if first is None else first
+    return (np.arange(count, dtype=np.int64) * spacing + begin).astype(f"<{dtype[0]}{width}")

@@ -73,6 +73,11 @@ class Guard:
         given = f" for {', '.join(known)}" if known else ""
         raise LaunchRefused(f"{self.kernel} was not launched: {check.text}{given} ({check.code})", code=check.code)
 
+    def named(self, arguments: Sequence[Value], grid: Grid) -> dict[str, int]:
+        """What the names of the contract stand for in a launch that `check` admits."""
+        values = self._locals(*self.numbers(arguments), *grid)
+        return {name: values[local] for name, local in self.names.items() if local in values}
+
     def numbers(self, arguments: Sequence[Value]) -> list[int]:
         """What `admit` takes before the grid: address, sizes and strides of arrays, and integer scalars.
 

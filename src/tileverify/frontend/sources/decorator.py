@@ -7,9 +7,9 @@ tileverify reads the file.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar
 
 ATTRIBUTE = "__tileverify_launches__"
@@ -25,35 +25,14 @@ class DecoratedLaunch:
     line: int | None
 
 
-def launch(
-    *,
-    args: Mapping[str, Any] | None = None,
-    name: str | None = None,
-    grid: Sequence[str | int] | None = None,
-    requires: Sequence[str] | None = None,
-    data: Sequence[str] | None = None,
-    alias: Sequence[Sequence[str]] | None = None,
-    overlap: Sequence[Sequence[str]] | None = None,
-    **others: Any,
-) -> Callable[[_Kernel], _Kernel]:
-    """Describe one launch of the kernel below; the fields are those of ``[[launch]]``, without ``kernel``.
+def written_at(fields: Mapping[str, Any], frame: FrameType | None) -> Callable[[_Kernel], _Kernel]:
+    """The decorator with these ``fields``, which are those of ``[[launch]]`` without ``kernel``; ``frame``: its caller.
 
     Unknown fields are kept and reported by ``tileverify check``, with this line, like any other mistake in a spec.
     """
-    given = {
-        "args": args,
-        "name": name,
-        "grid": grid,
-        "requires": requires,
-        "data": data,
-        "alias": alias,
-        "overlap": overlap,
-    }
-    fields = {key: value for key, value in given.items() if value is not None} | others
-    frame = inspect.currentframe()
-    caller = frame.f_back if frame is not None else None
-    file, line = (caller.f_code.co_filename, caller.f_lineno) if caller is not None else (None, None)
-    spec = DecoratedLaunch(fields, file, line)
+    given = {key: value for key, value in fields.items() if value is not None}
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else (None, None)
+    spec = DecoratedLaunch(given, file, line)
 
     def decorate(kernel: _Kernel) -> _Kernel:
         setattr(kernel, ATTRIBUTE, (spec, *getattr(kernel, ATTRIBUTE, ())))

@@ -223,8 +223,10 @@ class _Builder:
                 if name not in self.scope.arrays and name not in self.scope.lists:
                     known = suggestion(str(name), [*self.scope.arrays, *self.scope.lists])
                     raise self.raw.error(where, f"'{name}' is not an array or list argument of this launch{known}")
-            if len(set(group)) < 2 or len(set(group)) != len(group):
-                raise self.raw.error(where, "a group names two or more different arguments, each once")
+            lone = len(group) == 1 and group[0] not in self.scope.lists
+            if not group or lone or len(set(group)) != len(group):
+                told = "a group names two or more different arguments, each once, or one list, whose arrays overlap"
+                raise self.raw.error(where, told)
         return tuple(frozenset(group) for group in value)
 
     def _texts(self, key: str) -> tuple[str, ...]:

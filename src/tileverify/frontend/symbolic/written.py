@@ -53,6 +53,8 @@ class Written:
         """Whether the contents behind ``origin`` may change during the launch."""
         if ANYTHING in self.keys or origin.kind is OriginKind.UNKNOWN:
             return True
+        if origin.kind is OriginKind.LIST:  # the launcher's own, whatever the arrays in it overlap
+            return origin_key(origin) in self.keys
         names = {origin_key(origin)}
         names |= {f"p:{name}" for group in self.groups if origin.name in group for name in group}
         names |= {f"e:{name}" for group in self.groups if origin.name in group for name in group}

@@ -82,6 +82,12 @@ def read_capsule(capsule: Any) -> Geometry:
     return Geometry((tensor.data or 0) + tensor.byte_offset, shape, strides)
 
 
+def read_element(capsule: Any) -> tuple[int, int]:
+    """Type code and bits of an element."""
+    tensor = _tensor_of(capsule)
+    return int(tensor.code), int(tensor.bits)
+
+
 def move_to_cuda(capsule: Any) -> Any:
     """The same capsule, now claiming device ``cuda:0``."""
     tensor = _tensor_of(capsule)

@@ -77,7 +77,7 @@ class LaunchHooks:
 
     def _record(self, kernel: Any, grid: Any, arguments: Any, how: str) -> None:
         """Where nothing runs, NumPy arrays stand for arrays on the GPU, and a refused launch raises here."""
-        refused = self._recorder.launch(kernel, grid, arguments if self._runs else _numpy_as_cuda(arguments), how)
+        refused = self._recorder.launch(kernel, grid, arguments if self._runs else numpy_as_cuda(arguments), how)
         if refused is not None and not self._runs:
             raise refused
 
@@ -109,12 +109,12 @@ class _OnCuda:
         self._array = array
 
 
-def _numpy_as_cuda(value: Any) -> Any:
+def numpy_as_cuda(value: Any) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
         return _OnCuda(value)
     if isinstance(value, list):
-        return [_numpy_as_cuda(item) for item in value]
+        return [numpy_as_cuda(item) for item in value]
     if type(value) is tuple:
-        return tuple(_numpy_as_cuda(item) for item in value)
+        return tuple(numpy_as_cuda(item) for item in value)
     return value

@@ -25,7 +25,7 @@ class Limits:
     of bits, which 0 leaves out."""
 
     linear: int = 600_000
-    nonlinear: int = 600_000
+    nonlinear: int = 2_000_000
     rounds: int = 60
     total: int = 2_000_000
     bits: int = 1_000_000

@@ -128,10 +128,11 @@ class Rung:
 
     def _bits_are_right(self) -> bool:
         """Whether operations on bits have their values in the current model: nothing but lemmas speaks of them."""
+        operations = self._operations()
+        if not operations:
+            return True
         value = _Valuation(self.solver.model(), self.encoder)
-        return all(
-            value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in self._operations()
-        )
+        return all(value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in operations)
 
     def _coefficients(self) -> dict[Term, set[int]]:
         return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))

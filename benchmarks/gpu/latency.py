@@ -1,0 +1,112 @@
+"""What a launch costs the host: guarded by its contract, by `cuda.tile.launch` of the same cubin, and of torch.
+
+    python -m benchmarks.gpu.latency BUNDLES KEY.pub [--json FILE]
+
+``BUNDLES`` has the bundles of `launches`.  Every way launches the same small addition 1, 10, 100 and 1000 times in a
+row on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to
+`cuda.tile.launch`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+import tileverify
+from tileverify.backend.gpu import driver
+from tileverify.launching.bundled import BundledKernel, load
+
+COUNTS = (1, 10, 100, 1000)
+ROUNDS = 60
+ELEMENTS = 1 << 16
+
+
+def bundles(folder: Path, key: Path) -> dict[str, BundledKernel]:
+    """Every bundle by symbol, which says element types and constants, and by the hash in its file's name."""
+    found = {}
+    for file in sorted(folder.glob("*.tvk")):
+        kernel = load(file, keys=[key], only_signed=True)
+        found[f"{kernel.bundle.certificate.symbol}.{file.stem.rsplit('.', 1)[-1]}"] = kernel
+    return found
+
+
+def by_cuda_tile(kernel: BundledKernel) -> object:
+    """A kernel that `cuda.tile.launch` launches with the bundle's cubin; its source is not looked at."""
+    import cuda.tile as ct
+
+    from .kernels import add
+
+    code = kernel.bundle.cubins[driver.architecture(0)].code
+    symbol = kernel.bundle.certificate.symbol
+
+    class Handed(ct.kernel):
+        def _compile(self, *arguments: object, **options: object) -> tuple[bytes, str, None, tuple[()]]:
+            return code, symbol, None, ()
+
+    return Handed(add._annotated_function.pyfunc)
+
+
+def measured(ways: dict[str, Callable[[], object]], count: int) -> dict[str, float]:
+    """Median microseconds a launch, rounds interleaved."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for round_ in range(ROUNDS + 5):
+        for name, way in ways.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter_ns()
+            for _ in range(count):
+                way()
+            spent = time.perf_counter_ns() - start
+            if round_ >= 5:
+                times[name].append(spent / count / 1000)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bundles", type=Path)
+    parser.add_argument("key", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found = bundles(options.bundles, options.key)
+    kernel = next(each for symbol, each in found.items() if symbol.startswith("add_") and "f32" in symbol)
+    tile = 1024 if "I1024" in kernel.bundle.certificate.symbol else 2048
+    x, y = (torch.rand(ELEMENTS, device="cuda") for _ in range(2))
+    out = torch.full_like(x, float("nan"))
+    grid, arguments = (ELEMENTS // tile,), (x, y, out)
+    stream = torch.cuda.current_stream()
+    tileverify.launch(stream, grid, kernel, arguments)
+    torch.cuda.synchronize()
+    assert torch.equal(out, x + y)
+    (plan,) = kernel._remembered._plans.values()
+    ways: dict[str, Callable[[], object]] = {
+        "tileverify.launch": lambda: tileverify.launch(stream, grid, kernel, arguments),
+        "BundledKernel.launch": lambda: kernel.launch(stream, grid, arguments),
+        "plan alone": lambda: plan.launch(stream),
+        "torch.add": lambda: torch.add(x, y, out=out),
+    }
+    try:
+        import cuda.tile as ct
+
+        handed = by_cuda_tile(kernel)
+        ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, (*arguments, tile))
+    except ImportError as error:
+        print(f"without cuda.tile: {error}", file=sys.stderr)
+    rows = {count: measured(ways, count) for count in COUNTS}
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}")
+    for count, row in rows.items():
+        base = row.get("cuda.tile.launch", float("nan"))
+        print(f"{count:5} launches  " + "  ".join(f"{name} {us:.2f} us ({us / base:.2f})" for name, us in row.items()))
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,61 @@
+"""What programs use: launches that are verified, and launch specs beside kernels."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .frontend.sources.decorator import written_at
+from .launching.optouts import OptOut, UnprovedLaunch, unproved, unproved_launches
+
+if TYPE_CHECKING:
+    from .launching.launcher import Launcher
+
+__all__ = ["OptOut", "UnprovedLaunch", "kernel", "launch", "launcher", "load", "patch", "unproved", "unproved_launches"]
+
+
+@cache
+def launcher() -> Launcher:
+    """The launcher of this process."""
+    from .launching.launcher import Launcher
+
+    return Launcher()
+
+
+def launch(*call: Any, **fields: Any) -> Any:
+    """Verify and run a kernel, or describe a launch of the kernel below.
+
+    ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
+    launch only if a proof covers it (`Launcher.launch`); NumPy arrays run in the interpreter, no GPU is needed.
+
+    ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
+    """
+    if call:
+        return launcher().launch(*call, **fields)
+    frame = inspect.currentframe()
+    return written_at(fields, frame.f_back if frame is not None else None)
+
+
+def load(file: Any, **options: Any) -> Any:
+    """The kernel of a bundle, for `launch`; see `launching.bundled.load`."""
+    from .launching.bundled import load as load_bundle
+
+    return load_bundle(file, **options)
+
+
+def kernel(function: Any = None, /, **hints: Any) -> Any:
+    """``@ct.kernel`` for kernels that run verified or not at all: ``cuda.tile.launch`` refuses them."""
+    from .launching.programs import verified_kernel
+
+    return verified_kernel(function, **hints)
+
+
+def patch() -> Any:
+    """Turn every ``cuda.tile.launch`` of this process into a verified one; gives what undoes it.
+
+    ``with tileverify.patch(): ...`` undoes it at the end of the block.
+    """
+    from .launching.programs import Patch
+
+    return Patch(launcher())

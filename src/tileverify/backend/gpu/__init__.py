@@ -1,0 +1,1 @@
+"""Proved machine code on a GPU: `driver` speaks to CUDA, `packing` lays out parameters, `kernel` launches."""

@@ -1,0 +1,111 @@
+"""The calls of the CUDA driver that loading and launching a cubin take, through cuda-python.
+
+A launch's grid counts tile blocks and its block size is (1, 1, 1): the cubin itself says how many threads run a tile
+block (``tileiras`` writes ``.reqntid``).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import TileVerifyError, UsageError
+
+
+class DriverFailure(TileVerifyError):
+    """A call of the driver failed."""
+
+
+@cache
+def bindings() -> Any:
+    """``cuda.bindings.driver``, initialised; raises `UsageError` where there is no cuda-python or no driver."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        raise UsageError("running on a GPU needs cuda-python: pip install 'tileverify[cuda]'") from None
+    try:
+        (status,) = driver.cuInit(0)
+    except RuntimeError as error:  # no libcuda
+        raise UsageError(f"there is no CUDA driver here: {error}") from None
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise UsageError(f"there is no GPU here: cuInit says {status.name}")
+    return driver
+
+
+def called(result: tuple[Any, ...]) -> Any:
+    """What a call returned beside its status; raises `DriverFailure` for any status but success."""
+    status, *rest = result
+    if status != bindings().CUresult.CUDA_SUCCESS:
+        raise DriverFailure(f"the CUDA driver says {status.name}")
+    return rest[0] if rest else None
+
+
+def device_of(address: int) -> int:
+    """The number of the device whose memory ``address`` lies in; raises `UsageError` for memory of the host."""
+    driver = bindings()
+    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    status, ordinal = driver.cuPointerGetAttribute(attribute, address)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise UsageError(f"the address {address:#x} is not one of a GPU's memory")
+    return int(ordinal)
+
+
+@cache
+def architecture(device: int) -> str:
+    """``sm_90``"""
+    driver = bindings()
+    handle = called(driver.cuDeviceGet(device))
+    attributes = driver.CUdevice_attribute
+    major = called(driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle))
+    minor = called(driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle))
+    return f"sm_{major}{minor}"
+
+
+@cache
+def primary_context(device: int) -> Any:
+    """The context that frameworks use as well."""
+    driver = bindings()
+    return called(driver.cuDevicePrimaryCtxRetain(called(driver.cuDeviceGet(device))))
+
+
+def load(device: int, cubin: bytes, symbol: str) -> int:
+    """The kernel of a cubin: the ``CUfunction`` of the device's primary context, as a number."""
+    driver = bindings()
+    called(driver.cuCtxPushCurrent(primary_context(device)))
+    try:
+        library = called(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0))
+        return int(called(driver.cuKernelGetFunction(called(driver.cuLibraryGetKernel(library, symbol.encode())))))
+    finally:
+        called(driver.cuCtxPopCurrent())
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's handle of a stream of torch, CuPy, cuda.core or Numba, or a number; raises `UsageError`."""
+    handle = getattr(stream, "cuda_stream", None)  # torch's, which is quick
+    if handle is not None:
+        return int(handle)
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        _, handle = protocol()
+        return int(handle)
+    for name in ("ptr", "handle"):
+        handle = getattr(stream, name, None)
+        if handle is not None:
+            return int(getattr(handle, "value", handle))
+    raise UsageError(f"{stream!r} is no CUDA stream")
+
+
+def device_bytes(stream: int, address: int, size: int) -> NDArray[np.uint8]:
+    """A copy of device memory as it is behind all that ``stream`` was given."""
+    driver = bindings()
+    data = np.empty(size, np.uint8)
+    called(driver.cuStreamSynchronize(stream))
+    called(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
+    return data

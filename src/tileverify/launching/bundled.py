@@ -1,0 +1,136 @@
+"""Kernels that were proved and built elsewhere: a bundle, launched without compiler, solver or cuda.tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from ..backend.gpu import driver
+from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.launch import Guard, LaunchRefused, compile_guard
+from ..backend.launch.arguments import Grid, Value
+from ..bundles.manifest import read_bundle
+from ..bundles.model import Bundle
+from ..bundles.trust import trusted_cubin, trusted_keys
+from ..errors import UsageError
+from ..frontend.sources.launch import KernelUnit
+from ..record.hook.launches import numpy_as_cuda
+from . import on_cpu
+from .arguments import device_arrays, values_by_contract
+from .calls import grid_of
+from .contents import Contents, host_bytes
+from .proofs import broken_fact, written_by
+from .remembered import Remembered
+
+
+@dataclass
+class BundledKernel:
+    """A bundle that may run here.  ``keys``: PEM files with the public keys whose bundles are trusted."""
+
+    bundle: Bundle
+    file: str
+    keys: Sequence[Path] = ()
+    only_signed: bool = False
+    _loaded: dict[int, GpuKernel] = field(default_factory=dict)
+    _remembered: Remembered = field(default_factory=Remembered)
+
+    @property
+    def name(self) -> str:
+        return self.bundle.certificate.kernel
+
+    @cached_property
+    def guard(self) -> Guard:
+        certificate = self.bundle.certificate
+        launch = replace(certificate.launch, kernel=self.name)
+        return compile_guard(launch, certificate.requires, written_by(self.unit))
+
+    @cached_property
+    def unit(self) -> KernelUnit:
+        """What was proved, for the interpreter."""
+        certificate = self.bundle.certificate
+        return KernelUnit(
+            file=Path(self.file),
+            kernel=certificate.kernel,
+            launch=certificate.launch,
+            bytecode=self.bundle.bytecode,
+            symbol=certificate.symbol,
+            parameters=certificate.parameters,
+        )
+
+    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+        """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
+        if self._remembered.launch(stream, grid, arguments):
+            return
+        plan = self._planned(stream, grid, arguments, vouch)
+        if plan is not None:
+            plan.launch(stream)
+            if not self.guard.data:
+                self._remembered.keep(grid, arguments, plan)
+
+    def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Plan | None:
+        """``None`` for a launch on the CPU, which is done then."""
+        given = tuple(map(on_cpu.host_arrays, arguments))
+        on_host = any(map(on_cpu.on_host, given))
+        seen = tuple(map(numpy_as_cuda, given))
+        values = values_by_contract(self.bundle.certificate.launch.arguments, seen, self.name)
+        axes = self._covering(values) if grid is None else grid_of(grid)
+        self.guard.check(values, axes)
+        named = {each.name: value for each, value in zip(self.guard.order, values, strict=True)}
+        read = host_bytes if on_host else partial(driver.device_bytes, driver.stream_handle(stream))
+        contents = Contents(named, read)
+        facts = () if vouch else self.guard.data
+        broken = broken_fact(facts, self.guard.named(values, axes) if facts else {}, contents)
+        if broken is not None:
+            raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
+        if on_host:
+            on_cpu.run(self.unit, values, {}, axes)
+            return None
+        return self._on(self._device(values)).plan(axes, named)
+
+    def _covering(self, values: Sequence[Value]) -> Grid:
+        if self.guard.covering is None:
+            raise UsageError(f"'{self.name}' needs a grid: its contract does not say which covers the arrays")
+        return self.guard.covering(*self.guard.numbers(values))
+
+    def _device(self, values: Sequence[Value]) -> int:
+        devices = {driver.device_of(array.address) for array in device_arrays(values)}
+        if len(devices) > 1:
+            raise UsageError(f"the arrays of '{self.name}' lie on several devices: {sorted(devices)}")
+        return devices.pop() if devices else 0
+
+    def _on(self, device: int) -> GpuKernel:
+        if device not in self._loaded:
+            from ..backend.assembler import AssemblyError, find_assembler
+
+            try:
+                assembler = find_assembler()
+            except AssemblyError:
+                assembler = None
+            cubin = trusted_cubin(
+                self.bundle,
+                driver.architecture(device),
+                self.file,
+                keys=trusted_keys(self.keys) if self.keys else (),
+                only_signed=self.only_signed,
+                assembler=assembler,
+            )
+            certificate = self.bundle.certificate
+            types = self.bundle.parameter_types
+            self._loaded[device] = GpuKernel(cubin, certificate.symbol, certificate.parameters, types, device)
+        return self._loaded[device]
+
+
+def load(file: str | Path, *, keys: Sequence[str | Path] = (), only_signed: bool = False) -> BundledKernel:
+    """The kernel of a bundle; raises `BundleRefused` (TV503) for one that was changed.
+
+    Its machine code runs if one of ``keys`` (Ed25519 public keys in PEM files) signed it, or if this machine's own
+    ``tileiras`` makes the same of the proved bytecode; with ``only_signed``, only in the first case.
+    """
+    try:
+        data = Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read the bundle '{file}': {error.strerror or error}") from None
+    return BundledKernel(read_bundle(data, str(file)), str(file), tuple(map(Path, keys)), only_signed)

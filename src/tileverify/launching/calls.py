@@ -1,0 +1,205 @@
+"""One launch as a program makes it: kernel, grid and arguments, in the words of launch specs."""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import io
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from ..backend.launch import ArrayValue
+from ..backend.launch.arguments import Grid, Value
+from ..errors import UsageError
+from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
+from ..frontend.sources.cutile import BYTECODE_VERSIONS, CutileKernel, compile_error
+from ..frontend.sources.decorator import decorated_launches
+from ..frontend.sources.launch import KernelUnit, LaunchSpec
+from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
+from ..frontend.sources.spec_files import raw_launch
+from ..record.hook.arguments import describe
+from ..record.hook.driver import NoDriver
+from ..record.observations import observed_facts
+from ..record.overlap import overlaps
+from ..record.spec import NotExpressible, launch_table
+
+Json = dict[str, Any]
+IMITATED: Final = (10, 0)
+"""The compute capability of the device that a machine without one is said to have."""
+LAUNCH: Final = "call"
+"""The name of a launch that a program makes, in messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A ``@ct.kernel`` and where it stands."""
+
+    object: Any
+    name: str
+    file: Path
+    line: int
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kernel: Any) -> Kernel:
+        """Raises `UsageError` for what is no kernel of cuda.tile."""
+        function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
+        if function is None:
+            raise UsageError(f"{kernel!r} is not a kernel: decorate the function with @ct.kernel")
+        names = tuple(inspect.signature(function).parameters)
+        code = function.__code__
+        return cls(kernel, function.__qualname__, Path(code.co_filename), code.co_firstlineno, names)
+
+    def facts(self) -> tuple[str, ...]:
+        """The facts about index data that ``@tileverify.launch(data=[...])`` states on the kernel."""
+        function = self.object._annotated_function.pyfunc
+        stated = [fact for each in decorated_launches(self.object, function) for fact in each.fields.get("data", ())]
+        return tuple(dict.fromkeys(stated))
+
+
+def grid_of(grid: Any) -> Grid:
+    """All three axes; raises `UsageError` for a grid that cannot be launched."""
+    axes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
+    whole = all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes)
+    if not whole or not 1 <= len(axes) <= 3 or not all(1 <= axis <= MAX_GRID_AXIS for axis in axes):
+        raise UsageError(f"grid {grid!r}: one to three whole numbers from 1 to {MAX_GRID_AXIS} make a grid")
+    x, y, z = (*axes, 1, 1)[:3]
+    return x, y, z
+
+
+def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
+    """The signature for which cuda.tile's JIT would compile the kernel; raises `UsageError` where it would not."""
+    from cuda.tile.compilation import CallingConvention, KernelSignature
+
+    _need_driver()
+    if len(arguments) != len(kernel.parameters):
+        raise UsageError(f"'{kernel.name}' has {len(kernel.parameters)} parameters, {len(arguments)} were given")
+    convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
+    try:
+        given = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
+    parameters = tuple(map(_without_list_promises, given.parameters))
+    if parameters == given.parameters:
+        return given
+    plain = KernelSignature(parameters, convention)
+    return plain.with_mangled_symbol(kernel.name.replace(".", "_"))
+
+
+def _without_list_promises(constraint: Any) -> Any:
+    """No clause can say that all arrays of a list are aligned, so the compiler is not told."""
+    if type(constraint).__name__ != "ListConstraint":
+        return constraint
+    element = constraint.element
+    ones = (1,) * element.ndim
+    plain = replace(element, stride_divisible_by=ones, shape_divisible_by=ones, base_addr_divisible_by=1)
+    return replace(constraint, element=plain)
+
+
+@cache
+def _need_driver() -> None:
+    """cuda.tile looks at arguments through the driver; where there is none, nothing but looking is possible."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        NoDriver(IMITATED, multiprocessors=148).offer()
+
+
+def described(arguments: Sequence[Any], signature: Any) -> list[Json]:
+    """Every argument as plain data (see `record.hook.arguments.describe`)."""
+    return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
+
+
+def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, Value]]:
+    """What a guard is told: arrays and scalars in order, tuples taken apart; constants are compiled in."""
+    for name, each in zip(names, descriptions, strict=True):
+        match each["kind"]:
+            case "array":
+                yield name, _array_value(each)
+            case "scalar":
+                value = each["value"]
+                yield name, float(value) if isinstance(value, str) else int(value)
+            case "tuple":
+                items = each["items"]
+                fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
+                yield from named_values([f"{name}{field}" for field in fields], items)
+
+
+def _array_value(described: Json) -> ArrayValue:
+    shape, strides = tuple(described["shape"]), tuple(described["strides"])
+    return ArrayValue(described["address"], shape, strides, described["dtype"])
+
+
+def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
+    """The lists of arrays by name."""
+    for name, each in zip(names, descriptions, strict=True):
+        if each["kind"] == "list":
+            yield name, tuple(map(_array_value, each["items"]))
+
+
+def spec_of(
+    kernel: Kernel,
+    descriptions: Sequence[Json],
+    contents: Mapping[str, Any],
+    data: Sequence[str],
+    vouched: bool,
+    grid: Grid | None,
+) -> LaunchSpec:
+    """The launch with its own numbers as its contract; any grid for ``None``.
+
+    ``contents``: what integer arrays hold, by argument name; facts of them are observed, unless the caller ``vouched``
+    for ``data``, the facts that are stated.  Raises `UsageError` for an argument that launch specs cannot say.
+    """
+    found = overlaps(kernel.parameters, descriptions)
+    pairs = [{"first": each.first, "second": each.second, "same": each.same} for each in found]
+    observed = [] if vouched else observed_facts({name: [array] for name, array in contents.items()})
+    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": pairs, "observed": observed}
+    try:
+        text = launch_table(kernel.name, kernel.parameters, recorded, constants=False, name=LAUNCH)
+    except NotExpressible as error:
+        raise UsageError(f"'{kernel.name}' cannot be verified: {error}") from None
+    fields = tomllib.loads(text)["launch"][0]
+    if grid is None:
+        del fields["grid"]
+    if data:
+        fields["data"] = list(data)
+    raw = raw_launch(fields, str(kernel.file), kernel.line, 0)
+    return build_launch(raw, LAUNCH, None)
+
+
+def compiled(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
+    """The kernel as cuda.tile compiles it for the signature; raises `SourceError` at the user's line."""
+    bytecode = _exported(kernel, signature, spec, architecture)
+    (entry,) = bytecode_entries(bytecode, kernel.file, plain_names=True)
+    return entry_unit(entry, spec)
+
+
+def _exported(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None) -> bytes:
+    from cuda.tile.compilation import export_kernel
+
+    failure: Exception | None = None
+    for version in BYTECODE_VERSIONS:
+        buffer = io.BytesIO()
+        try:
+            export_kernel(
+                kernel.object,
+                [signature],
+                buffer,
+                gpu_code=architecture,
+                output_format="tileir_bytecode",
+                bytecode_version=version,
+            )
+        except Exception as error:
+            failure = error
+            if type(error).__name__ != "UnsupportedFeatureError":
+                break
+        else:
+            return buffer.getvalue()
+    assert failure is not None
+    cutile = CutileKernel(kernel.file, kernel.name, kernel.line, (), kernel.object)
+    raise compile_error(cutile, spec, failure) from None

@@ -1,0 +1,53 @@
+"""What the index arrays of a launch hold, read where a proof rests on it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend.launch import ArrayValue
+from ..backend.launch.arguments import Value
+
+_TYPES = {f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}") for kind in "iu" for bits in (8, 16, 32, 64)}
+
+Read = Callable[[int, int], NDArray[np.uint8]]
+"""The bytes at an address, so many of them."""
+
+
+def host_bytes(address: int, size: int) -> NDArray[np.uint8]:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)).copy()
+
+
+class Contents(Mapping[str, NDArray[Any]]):
+    """The integer arrays among named values, in row-major order; each is read once, when it is asked for."""
+
+    def __init__(self, values: Mapping[str, Value], read: Read) -> None:
+        self._arrays = {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, ArrayValue) and value.dtype in _TYPES and 0 not in value.shape
+        }
+        self._read = read
+        self._known: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._known:
+            self._known[name] = self._elements(self._arrays[name])
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def _elements(self, array: ArrayValue) -> NDArray[Any]:
+        dtype = _TYPES[array.dtype]
+        last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+        flat = self._read(array.address, (last + 1) * dtype.itemsize).view(dtype)
+        strides = tuple(stride * dtype.itemsize for stride in array.strides)
+        return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, array.shape, strides, writeable=False))

@@ -1,0 +1,74 @@
+"""Machine code that this machine's assembler made, kept on disk.
+
+One file for each bytecode, architecture and version of ``tileiras``, with its own hash in front: a file that is damaged
+counts as absent.  Files are written whole, so that processes may share the folder; the oldest ones go when all of them
+take too much space.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ..atomic_file import write_whole
+from ..backend.assembler import Assembler
+
+MOST_BYTES: Final = 512 << 20
+_HASH: Final = 32
+
+
+@dataclass
+class CubinCache:
+    """``folder`` is made when something is put into it.  Threads that want the same cubin wait for one of them."""
+
+    folder: Path
+    assembler: Assembler
+    most_bytes: int = MOST_BYTES
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def cubin(self, bytecode: bytes, architecture: str) -> bytes:
+        """The machine code of ``bytecode``; raises `AssemblyError`."""
+        key = hashlib.sha256(f"{architecture}\0{self.assembler.version}\0".encode() + bytecode).hexdigest()
+        with self._lock:
+            one_at_a_time = self._locks.setdefault(key, threading.Lock())
+        with one_at_a_time:
+            known = self._read(key)
+            if known is not None:
+                return known
+            made = self.assembler.assemble(bytecode, architecture)
+            self._write(key, made)
+            return made
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.cubin"
+
+    def _read(self, key: str) -> bytes | None:
+        path = self._path(key)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):
+            path.touch()
+        digest, cubin = data[:_HASH], data[_HASH:]
+        return cubin if hashlib.sha256(key.encode() + cubin).digest() == digest else None
+
+    def _write(self, key: str, cubin: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._path(key), hashlib.sha256(key.encode() + cubin).digest() + cubin)
+            self._shrink()
+
+    def _shrink(self) -> None:
+        found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.glob("*.cubin"))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in found[:-1]:  # the newest stays, however large it is
+            if total <= self.most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size

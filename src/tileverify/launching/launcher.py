@@ -1,0 +1,160 @@
+"""`tileverify.launch`: a launch is covered by a proof, or it is not made."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+from ..backend.assembler import find_assembler
+from ..backend.gpu import driver
+from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.launch import ArrayValue, LaunchRefused
+from ..backend.launch.arguments import Grid, Value
+from ..bundles.manifest import parameter_types
+from ..cache import default_folder
+from ..check import CheckOptions
+from ..errors import UsageError
+from ..frontend.sources.launch import LaunchSpec
+from ..record.hook.launches import numpy_as_cuda
+from . import calls, on_cpu
+from .arguments import device_arrays
+from .bundled import BundledKernel
+from .calls import Kernel
+from .contents import Contents, host_bytes
+from .cubins import CubinCache
+from .optouts import OptOut, current, note
+from .proofs import Proof, Request, Specialisation
+from .remembered import Remembered
+
+Spec = Callable[[Grid | None], LaunchSpec]
+
+
+@dataclass
+class Launcher:
+    """All kernels that a process launches, and what was proved of them; threads may share it."""
+
+    options: CheckOptions = field(default_factory=lambda: CheckOptions(cache=default_folder()))
+    _specialisations: dict[Any, Specialisation] = field(default_factory=dict)
+    _kernels: weakref.WeakKeyDictionary[Any, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
+    _loaded: dict[tuple[int, int], GpuKernel] = field(default_factory=dict)
+    _remembered: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def launch(
+        self,
+        stream: Any,
+        grid: Any,
+        kernel: Any,
+        arguments: Sequence[Any],
+        *,
+        data: Sequence[str] = (),
+        vouch: bool = False,
+    ) -> None:
+        """Verify and run.
+
+        ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
+        covers the arrays, where the contract says which that is.  ``data``: facts about index arrays, in the words of
+        launch specs; they are checked, unless the caller ``vouch``es for them.
+
+        Raises `LaunchRefused` (TV501, TV502), `UsageError` for arguments that make no launch, and errors of the
+        compiler at the user's line.
+        """
+        if isinstance(kernel, BundledKernel):
+            kernel.launch(stream, grid, arguments, vouch=vouch)
+            return
+        remembered = self._remembered.get(kernel)
+        if remembered is not None and remembered.launch(stream, grid, arguments):
+            return
+        plan = self._made(stream, grid, kernel, arguments, data, vouch)
+        if plan is not None:
+            self._remembered.setdefault(kernel, Remembered()).keep(grid, arguments, plan)
+
+    def _made(
+        self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool
+    ) -> Plan | None:
+        """Make a launch that is not remembered; the plan of one that may be."""
+        known = self._kernel(kernel)
+        given = tuple(map(on_cpu.host_arrays, arguments))
+        on_host = any(map(on_cpu.on_host, given))
+        seen = tuple(map(numpy_as_cuda, given))
+        signature = calls.signature_of(known, seen)
+        descriptions = calls.described(seen, signature)
+        named = dict(calls.named_values(known.parameters, descriptions))
+        device = None if on_host else _device(known.name, named)
+        read = host_bytes if device is None else partial(driver.device_bytes, driver.stream_handle(stream))
+        contents = Contents(named, read)
+        spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
+        specialisation = self._specialisation(known, signature, spec, device)
+
+        def request(axes: Grid | None) -> Request:
+            return Request(named, axes, contents, vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
+
+        axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
+        proof = self._admitted(known, specialisation, request(axes))
+        lists = dict(calls.lists_of(known.parameters, descriptions))
+        if device is None:
+            on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
+            return None
+        if lists:
+            raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")
+        plan = self._on(device, specialisation).plan(axes, named)
+        plan.launch(stream)
+        # What depends on contents, or ran by an opt-out, is asked again each time.
+        return plan if proof is not None and not proof.assumed else None
+
+    def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
+        """The proof; ``None`` where an opt-out lets the launch pass without one."""
+        try:
+            return specialisation.admit(request, self.options)
+        except LaunchRefused as refused:
+            reason = current()
+            if reason is None:
+                raise
+            note(OptOut(reason, kernel.name, str(kernel.file), kernel.line, refused.message))
+            return None
+
+    def _kernel(self, kernel: Any) -> Kernel:
+        try:
+            known = self._kernels.get(kernel)
+            if known is None:
+                known = self._kernels[kernel] = Kernel.of(kernel)
+        except TypeError:
+            raise UsageError(f"{kernel!r} is not a kernel: decorate the function with @ct.kernel") from None
+        return known
+
+    def _specialisation(self, kernel: Kernel, signature: Any, spec: Spec, device: int | None) -> Specialisation:
+        architecture = None if device is None else driver.architecture(device)
+        options = repr(kernel.object._compiler_options)
+        key = (kernel.object._annotated_function.pyfunc, options, signature.symbol, architecture)
+        with self._lock:
+            found = self._specialisations.get(key)
+            if found is None:
+                unit = calls.compiled(kernel, signature, spec(None), architecture)
+                found = self._specialisations[key] = Specialisation(unit)
+        return found
+
+    @cached_property
+    def _cubins(self) -> CubinCache:
+        return CubinCache((self.options.cache or default_folder()) / "cubins", find_assembler())
+
+    def _on(self, device: int, specialisation: Specialisation) -> GpuKernel:
+        key = (id(specialisation), device)
+        with self._lock:
+            if key not in self._loaded:
+                unit = specialisation.unit
+                cubin = self._cubins.cubin(unit.bytecode, driver.architecture(device))
+                types = parameter_types(unit.bytecode, unit.symbol, str(unit.file))
+                self._loaded[key] = GpuKernel(cubin, unit.symbol, unit.parameters, types, device)
+        return self._loaded[key]
+
+
+def _device(kernel: str, named: Mapping[str, Value]) -> int:
+    arrays = device_arrays(value for value in named.values() if isinstance(value, ArrayValue))
+    devices = {driver.device_of(array.address) for array in arrays}
+    if len(devices) > 1:
+        raise UsageError(f"the arrays of '{kernel}' lie on several devices: {sorted(devices)}")
+    return devices.pop() if devices else 0

@@ -1,0 +1,145 @@
+"""A verified launch without a GPU: the proved bytecode, in the reference interpreter, on the memory of NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..backend.interpreter.arguments import ELEMENT_BYTES
+from ..backend.interpreter.conduct import RUN
+from ..backend.launch import ArrayValue
+from ..backend.launch.arguments import Grid, Value
+from ..errors import TileVerifyError, UsageError
+from ..execution.blocks import execute_launch
+from ..frontend.bytecode import decode
+from ..frontend.sources.element_types import ELEMENT_TYPES
+from ..frontend.sources.launch import (
+    Argument,
+    ArrayArgument,
+    KernelUnit,
+    ListArgument,
+    ScalarArgument,
+    flat,
+)
+from ..verifier.claim import ConcreteArray, ConcreteLaunch
+
+Bytes = NDArray[np.uint8]
+
+
+class RunStopped(TileVerifyError):
+    """A block of a launch could not run to its end; nothing was written."""
+
+    exit_code = 1
+
+
+def on_host(value: Any) -> bool:
+    """Whether ``value`` is an array in the memory of the host, or has one in it: of NumPy, or of torch on the CPU."""
+    if isinstance(value, tuple | list):
+        return any(map(on_host, value))
+    if hasattr(value, "__dataclass_fields__"):
+        return any(on_host(getattr(value, name)) for name in value.__dataclass_fields__)
+    return _is_host_array(value)
+
+
+def _is_host_array(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return True
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and value.device.type == "cpu"
+
+
+def host_arrays(value: Any) -> Any:
+    """The argument with tensors of torch as NumPy arrays on the same memory, inside tuples and lists too."""
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(map(host_arrays, value))
+    if isinstance(value, list):
+        return list(map(host_arrays, value))
+    if not isinstance(value, np.ndarray) and _is_host_array(value):
+        try:
+            return value.detach().numpy()
+        except TypeError as error:
+            raise UsageError(f"a tensor cannot be used on the CPU: {error}") from None
+    return value
+
+
+def run(unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid) -> None:
+    """Run all blocks in the order of their ids and put what they wrote into the arrays' memory.
+
+    Raises `RunStopped` where a block cannot go on, and writes nothing then.
+    """
+    module = decode(unit.bytecode, file=str(unit.file))
+    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    named = dict(_named(unit.launch.arguments, values))
+    arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
+    elements = {f"{name}[{n}]": array for name, of in lists.items() for n, array in enumerate(of)}
+    memory = _Memory([*arrays.values(), *(each for each in elements.values())])
+    placed = {name: memory.placed(array) for name, array in {**arrays, **elements}.items()}
+    launch = ConcreteLaunch(
+        grid=grid,
+        arrays={name: placed[name] for name in arrays},
+        scalars={name: value for name, value in named.items() if isinstance(value, int)},
+        lists={name: tuple(placed[f"{name}[{n}]"] for n in range(len(of))) for name, of in lists.items()},
+        floats={name: value for name, value in named.items() if isinstance(value, float)},
+    )
+    done = execute_launch(module, entry, unit.parameters, launch, memory.before, RUN)
+    if done.stopped is not None:
+        raise RunStopped(f"{unit.kernel} stopped in block {done.block}: {done.stopped}")
+    for name, contents in done.contents.items():
+        memory.write(name, contents, done.written[name])
+
+
+def _named(arguments: Iterable[Argument], values: Sequence[Value]) -> Iterator[tuple[str, Value]]:
+    """Arguments by name; a float scalar may be given as a whole number."""
+    passed = [each for each in flat(arguments) if isinstance(each, ArrayArgument | ScalarArgument)]
+    assert not any(isinstance(each, ListArgument) for each in passed)
+    for argument, value in zip(passed, values, strict=True):
+        if isinstance(argument, ScalarArgument) and not isinstance(value, ArrayValue):
+            yield argument.name, float(value) if ELEMENT_TYPES[argument.dtype].kind == "f" else value
+        else:
+            yield argument.name, value
+
+
+class _Memory:
+    """The bytes that arrays lie in, a piece for each group of arrays that overlap."""
+
+    def __init__(self, arrays: Iterable[ArrayValue]) -> None:
+        self._pieces: list[tuple[int, int]] = []
+        for low, high in sorted(map(_span, arrays)):
+            if self._pieces and low < self._pieces[-1][1]:
+                self._pieces[-1] = (self._pieces[-1][0], max(high, self._pieces[-1][1]))
+            else:
+                self._pieces.append((low, high))
+        self._views = {_name(low): _bytes_at(low, high) for low, high in self._pieces}
+        self.before: dict[str, Bytes] = {name: view.copy() for name, view in self._views.items()}
+
+    def placed(self, array: ArrayValue) -> ConcreteArray:
+        start, end = _span(array)
+        low = next((low for low, high in self._pieces if low <= start and end <= high), start)
+        return ConcreteArray(array.dtype, array.shape, array.strides, allocation=_name(low), byte_offset=start - low)
+
+    def write(self, name: str, contents: Bytes, written: NDArray[np.bool_]) -> None:
+        """Only what was written: the bytes between are somebody else's."""
+        np.copyto(self._views[name], contents, where=written)
+
+
+def _span(array: ArrayValue) -> tuple[int, int]:
+    """First byte and end of an array; an empty one has none."""
+    if 0 in array.shape:
+        return array.address, array.address
+    last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+    return array.address, array.address + (last + 1) * ELEMENT_BYTES[array.dtype]
+
+
+def _bytes_at(low: int, high: int) -> Bytes:
+    if low == high:
+        return np.zeros(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low))
+
+
+def _name(low: int) -> str:
+    return f"memory at {low:#x}"

@@ -1,0 +1,215 @@
+"""What was proved of a kernel, and which launches that covers.
+
+A kernel has one *specialisation* for each JIT signature, that is, for each bytecode.  A specialisation has *proofs*,
+each with the contract that it was proved under.  A launch that no contract admits is proved anew with its own numbers;
+what fails is remembered, so that the same launch is refused at once the next time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
+from ..backend.launch.arguments import Grid, Value
+from ..check import CheckOptions, check_unit, summary_of
+from ..errors import SpecError, UsageError
+from ..execution.fact_checks import violation
+from ..frontend.bytecode import decode
+from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
+from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
+from ..results import KernelResult, Verdict
+
+MOST_REFUSALS: Final = 256
+"""Refused launches of a specialisation that are remembered."""
+
+Contents = Mapping[str, Any]
+"""What index arrays hold, by argument name; read when it is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One launch that wants to be made.
+
+    ``unit`` makes the kernel with the numbers of this very launch as its contract.  ``vouched``: facts on contents that
+    the caller takes upon himself, so that nobody looks.
+    """
+
+    named: Mapping[str, Value]
+    grid: Grid | None
+    contents: Contents
+    vouched: bool
+    unit: Callable[[], KernelUnit]
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The arguments in the order of the contract."""
+        return tuple(self.named.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One proof of a specialisation; ``guard`` admits the launches that it covers.
+
+    Without a guard, for contracts that no guard can be made of (lists of arrays), it covers ``launch`` alone.
+    ``assumed``: facts on contents that the proof rests on.
+    """
+
+    result: KernelResult
+    launch: LaunchSpec
+    assumed: tuple[DataFact, ...]
+    guard: Guard | None
+
+    def covers(self, request: Request) -> bool:
+        if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
+            return False
+        try:
+            self.check(request)
+        except LaunchRefused:
+            return False
+        return True
+
+    def check(self, request: Request) -> None:
+        """Raises `LaunchRefused` (TV501, TV502) where the launch is outside the contract."""
+        assert request.grid is not None
+        if self.guard is None:
+            names = _numbers(request)
+            broken = _broken_clause(self.result.requires, names)
+        else:
+            self.guard.check(request.values, request.grid)
+            names = self.guard.named(request.values, request.grid) if self.assumed else {}
+            broken = None
+        if broken is None and not request.vouched:
+            broken = broken_fact(self.assumed, names, request.contents)
+        if broken is not None:
+            raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
+
+
+@dataclass
+class Specialisation:
+    """One bytecode of a kernel; several threads may ask for it at once."""
+
+    unit: KernelUnit
+    proofs: list[Proof] = field(default_factory=list)
+    _any_grid: dict[Any, Guard | None] = field(default_factory=dict)
+    _refused: dict[Any, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def admit(self, request: Request, options: CheckOptions) -> Proof:
+        """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
+        found = self._covering(request)
+        if found is None:
+            with self._lock:  # others may want the same proof: one makes it, the others find it
+                found = self._covering(request) or self._proved(request, options)
+        return found
+
+    def covering_grid(self, request: Request, options: CheckOptions) -> Grid:
+        """The grid of a launch that gives none; raises `UsageError` where its contract does not say which."""
+        with self._lock:
+            key = _essence(request.unit().launch)
+            if key not in self._any_grid:
+                self._any_grid[key] = proof_of(request.unit(), check_unit(request.unit(), options)).guard
+        guard = self._any_grid[key]
+        if guard is None or guard.covering is None:
+            raise UsageError(f"'{self.unit.kernel}' needs a grid: its contract does not say which covers the arrays")
+        return guard.covering(*guard.numbers(request.values))
+
+    def _covering(self, request: Request) -> Proof | None:
+        return next((proof for proof in self.proofs if proof.covers(request)), None)
+
+    def _proved(self, request: Request, options: CheckOptions) -> Proof:
+        unit = request.unit()
+        key = _essence(unit.launch)
+        if key in self._refused:
+            raise LaunchRefused(self._refused[key])
+        try:
+            proof = proof_of(unit, check_unit(unit, options))
+            proof.check(request)
+        except LaunchRefused as refused:
+            while len(self._refused) >= MOST_REFUSALS:
+                self._refused.pop(next(iter(self._refused)))
+            self._refused[key] = refused.message
+            raise
+        self.proofs.append(proof)
+        return proof
+
+
+def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
+    """The proof in a result; raises `LaunchRefused` (TV502) with the first finding of one that is not `proved`."""
+    if result.verdict is not Verdict.PROVED or result.proved_launch is None:
+        raise LaunchRefused(not_proved(result))
+    launch = result.proved_launch
+    try:
+        guard = compile_guard(launch, result.requires, written_by(unit))
+    except UsageError:  # lists
+        return Proof(result, unit.launch, launch.data, None)
+    return Proof(result, launch, launch.data, guard)
+
+
+def _numbers(request: Request) -> dict[str, int]:
+    """What a request's own numbers give the names of a contract; lists give none."""
+    names: dict[str, int] = dict(zip(GRID_NAMES, request.grid or (), strict=False))
+    for name, value in request.named.items():
+        if isinstance(value, ArrayValue):
+            names[f"{name}.address"] = value.address
+            names |= {f"{name}.shape[{dim}]": size for dim, size in enumerate(value.shape)}
+            names |= {f"{name}.strides[{dim}]": stride for dim, stride in enumerate(value.strides)}
+        elif isinstance(value, int):
+            names[name] = value
+    return names
+
+
+def _broken_clause(clauses: Iterable[str], names: Mapping[str, int]) -> str | None:
+    """The first clause that does not hold of the numbers, or speaks of others, in words."""
+    for clause in clauses:
+        try:
+            condition = parse_condition(clause)
+            holds = not isinstance(condition, SameArray) and evaluate(condition, names)
+        except (KeyError, Undefined, SpecError):
+            holds = False
+        if not holds:
+            return f"'{clause}' does not hold"
+    return None
+
+
+def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: Contents) -> str | None:
+    """What breaks a fact on contents, in words."""
+
+    def value(expression: Expression) -> int:
+        return evaluate(expression, names)
+
+    for fact in facts:
+        try:
+            problem = violation(fact, contents, value)
+        except (KeyError, Undefined):
+            problem = "as it speaks of what no launch shows"
+        if problem is not None:
+            return f"'{fact.text}' does not hold, {problem}"
+    return None
+
+
+def not_proved(result: KernelResult) -> str:
+    """Why a kernel may not be launched, in one sentence."""
+    if not result.findings:
+        return f"{result.kernel} was not launched, as it is {result.verdict.value} (TV502)"
+    first = result.findings[0]
+    at = next((f" at {site.file}:{site.line}" for site in first.sites if site.line is not None), "")
+    more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
+    return (
+        f"{result.kernel} was not launched, as it is {result.verdict.value}: {first.message} [{first.code}]{at}{more}"
+    )
+
+
+def written_by(unit: KernelUnit) -> frozenset[str]:
+    """The arrays that the kernel may write."""
+    summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    return frozenset(site.origin.name for site in summary.sites if site.writes)
+
+
+def _essence(launch: LaunchSpec) -> Any:
+    """All of a launch with numbers that a proof may rest on."""
+    return (
+        launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Bundles that are launched: the contract in them is checked, and nothing else runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.command_line import CommandLine
+
+from tileverify.backend.launch import LaunchRefused
+from tileverify.bundles.model import BundleRefused
+from tileverify.corpus import ROOT
+from tileverify.errors import UsageError
+from tileverify.launching.bundled import BundledKernel, load
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@pytest.fixture
+def axpy(tileverify: CommandLine) -> BundledKernel:
+    built = tileverify("build", f"{ROOT / 'race_free' / 'axpy.py'}::axpy::any-size", "-o", "axpy.tvk", "--arch", "none")
+    assert built.code == 0
+    return load("axpy.tvk")
+
+
+def arrays(size: int) -> tuple[Array, Array]:
+    return np.arange(size, dtype=np.float32), np.ones(size, np.float32)
+
+
+def test_a_bundle_runs(axpy: BundledKernel) -> None:
+    x, y = arrays(1000)
+    axpy.launch(None, (2,), (3.0, x, y, 512))
+    assert np.array_equal(y, 3 * x + 1)
+    axpy.launch(None, None, (1.0, x, y, 512))
+    assert np.array_equal(y, 4 * x + 1)
+
+
+@pytest.mark.parametrize(
+    ("grid", "change", "message"),
+    [
+        ((3,), {}, r"it is not so that grid\.x is cdiv\(N, 512\) for .*grid\.x = 3.*\(TV502\)"),
+        ((1,), {}, r"it is not so that grid\.x is cdiv\(N, 512\)"),
+        ((2,), {1: np.zeros(999, np.float32)}, r"it is not so that y\.shape\[0\] is N"),
+        ((2,), {1: np.zeros(1000, np.float64)}, "`x` has elements of f64, the contract says f32"),
+        ((2,), {1: np.zeros((1000, 1), np.float32)}, "`x` has rank 2, the contract says 1"),
+        ((2,), {1: np.zeros(2000, np.float32)[::2]}, "`x` is not contiguous"),
+        ((2,), {3: 256}, r"it was compiled for TILE = 512, not 256 \(TV502\)"),
+        ((2,), {1: 7}, "`x` is 7, the contract says an array"),
+    ],
+)
+def test_what_the_contract_does_not_admit_is_refused(
+    axpy: BundledKernel, grid: tuple[int, ...], change: dict[int, Any], message: str
+) -> None:
+    x, y = arrays(1000)
+    arguments: list[Any] = [3.0, x, y, 512]
+    for place, value in change.items():
+        arguments[place] = value
+    with pytest.raises(LaunchRefused, match=message):
+        axpy.launch(None, grid, arguments)
+    assert (y == 1).all()
+
+
+def test_overlapping_arguments_are_refused(axpy: BundledKernel) -> None:
+    memory = np.ones(2000, np.float32)
+    with pytest.raises(LaunchRefused, match=r"`x` and `y` overlap in memory, .*\(TV501\)"):
+        axpy.launch(None, (2,), (3.0, memory[16:1016], memory[:1000], 512))
+
+
+def test_a_proof_about_numbers_admits_other_sizes(tileverify: CommandLine) -> None:
+    target = f"{ROOT / 'race_free' / 'axpy.py'}::axpy::one-million"
+    assert tileverify("build", target, "-o", "wide.tvk", "--arch", "none").code == 0
+    wide = load("wide.tvk")
+    x, y = arrays(1024)
+    wide.launch(None, (2,), (3.0, x, y, 512))
+    assert np.array_equal(y, 3 * x + 1)
+    with pytest.raises(LaunchRefused, match=r"'x\.shape\[0\] % 16 == 0' does not hold for .*x\.shape\[0\] = 1000"):
+        wide.launch(None, (2,), (3.0, *arrays(1000), 512))
+
+
+def test_a_changed_bundle_is_refused(axpy: BundledKernel) -> None:
+    data = bytearray(Path("axpy.tvk").read_bytes())
+    data[len(data) // 2] ^= 1
+    Path("axpy.tvk").write_bytes(bytes(data))
+    with pytest.raises(BundleRefused, match="TV503"):
+        load("axpy.tvk")
+    with pytest.raises(UsageError, match=r"cannot read the bundle 'none\.tvk'"):
+        load("none.tvk")
+
+
+def test_too_few_arguments(axpy: BundledKernel) -> None:
+    with pytest.raises(UsageError, match="'axpy' has 4 parameters, 1 were given"):
+        axpy.launch(None, (2,), (3.0,))
+
+
+def test_facts_in_a_bundle_are_checked(tileverify: CommandLine) -> None:
+    target = f"{ROOT / 'race_free' / 'scatter_permutation.py'}::scatter_elements::injective"
+    assert tileverify("build", target, "-o", "scatter.tvk", "--arch", "none").code == 0
+    scatter = load("scatter.tvk")
+    x, out = np.arange(300, dtype=np.float32), np.zeros(500, np.float32)
+    places = np.arange(300, dtype=np.int32) + 100
+    scatter.launch(None, (2,), (x, places, out, 256))
+    assert np.array_equal(out[100:400], x)
+    places[7] = places[8]
+    with pytest.raises(LaunchRefused, match=r"'injective\(target\)' does not hold, .*108.*\(TV502\)"):
+        scatter.launch(None, (2,), (x, places, out, 256))
+    scatter.launch(None, (2,), (x, places, out, 256), vouch=True)

@@ -1,0 +1,50 @@
+"""`tileverify.kernel` and `tileverify.patch`: programs in which nothing runs unverified."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import cuda.tile as ct
+import numpy as np
+import pytest
+
+import tileverify
+from tileverify.backend.launch import LaunchRefused
+from tileverify.errors import UsageError
+from tileverify.launching.launcher import Launcher
+from tileverify.launching.programs import Patch
+
+
+def test_a_patched_program_verifies(launcher: Launcher, kernels: ModuleType) -> None:
+    x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
+    before = ct.launch
+    with Patch(launcher):
+        ct.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
+        assert np.array_equal(y, 2 * x + 1)
+        with pytest.raises(LaunchRefused, match="TV301"):
+            ct.launch(None, (3,), kernels.axpy, (2.0, x, y, 128))
+        with pytest.raises(LaunchRefused, match="launch_extended is not verified"):
+            ct._cext.launch_extended(None, (2,), (1,), kernels.axpy, (2.0, x, y, 128))
+        with pytest.raises(UsageError, match="programmatic dependent"):
+            ct.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)
+    assert ct.launch is before
+
+
+def test_a_verified_kernel_keeps_its_options(kernels: ModuleType) -> None:
+    assert kernels.negate._compiler_options.occupancy == 2
+    other = kernels.negate.replace_hints(occupancy=4)
+    assert type(other) is type(kernels.negate)
+    assert other._compiler_options.occupancy == 4
+
+
+def test_a_verified_kernel_runs_verified_alone(launcher: Launcher, kernels: ModuleType) -> None:
+    x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
+    launcher.launch(None, (2,), kernels.negate, (x, y, 128))
+    assert np.array_equal(y, -x)
+    with pytest.raises(LaunchRefused, match=r"'negate' is a tileverify\.kernel: launch it with tileverify\.launch"):
+        kernels.negate._compile(None, None)
+
+
+def test_a_kernel_is_a_function() -> None:
+    with pytest.raises(UsageError, match=r"@tileverify\.kernel decorates a function"):
+        tileverify.kernel(3)

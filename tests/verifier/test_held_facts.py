@@ -1,0 +1,83 @@
+"""The facts that contents keep: all of them hold, and none that could be said is missing."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tileverify.verifier.claim import ConcreteArray
+from tileverify.verifier.held_facts import held_facts
+from tileverify.verifier.kept_facts import NumberedFact, joined, keeps, keeps_apart, measures
+
+from .numbered import fact
+
+
+def array(values: list[int], *shape: int) -> ConcreteArray:
+    shape = shape or (len(values),)
+    strides = tuple(int(prod(shape[dim + 1 :])) for dim in range(len(shape)))
+    return ConcreteArray("i32", shape, strides, dict(enumerate(values)))
+
+
+def held(values: list[int], *shape: int, amounts: bool = False) -> set[NumberedFact]:
+    return set(held_facts({"a": array(values, *shape)}, {"a"} if amounts else set()))
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0, 4, 8], ["injective(a)", "nondecreasing(a)", "multiples(a, 4)", "range(a, 0, 9)", "shares(a, 12)"]),
+        ([2, 0, 1], ["permutation(a)", "injective(a)", "multiples(a, 1)", "range(a, 0, 3)", "shares(a, 3)"]),
+        ([-1, 5, -1, 7], ["injective(a, unless=-1)", "multiples(a, 1)", "range(a, -1, 8)"]),
+        ([3, 3, 5, 5], ["nondecreasing(a)", "multiples(a, 1)", "range(a, 3, 6)", "shares(a, 16)"]),
+    ],
+)
+def test_what_can_be_said_of_places(values: list[int], texts: list[str]) -> None:
+    assert held(values) == set(map(fact, texts))
+
+
+def test_rows_that_share_no_value() -> None:
+    assert fact("disjoint_rows(a)") in held([1, 1, 2, 2], 2, 2)
+    assert fact("disjoint_rows(a, unless=-1)") in held([1, -1, 2, -1], 2, 2)
+    assert not {each for each in held([1, 2, 2, 1], 2, 2) if each.kind == "disjoint_rows"}
+
+
+def test_amounts_have_room_to_spare() -> None:
+    assert held([24, 48], amounts=True) == set(
+        map(fact, ["nondecreasing(a)", "multiples(a, 8)", "range(a, 1, 97)", "shares(a, 144)"])
+    )
+    assert fact("range(a, 0, 7)") in held([3, 0], amounts=True)
+
+
+def test_segments_of_two_arrays() -> None:
+    arrays = {"a": array([0, 10, 30]), "n": array([10, 20, 5])}
+    assert fact("segments(a, n)") in held_facts(arrays, set())
+    assert fact("segments(a, n)") not in held_facts({**arrays, "n": array([11, 20, 5])}, set())
+
+
+def test_arrays_without_elements_say_nothing() -> None:
+    assert held([]) == set()
+
+
+def test_which_arrays_hold_amounts() -> None:
+    assert measures([fact("shares(a, 3)"), fact("segments(b, c)"), fact("range(d, 0, 3)")]) == {"a", "c"}
+
+
+@given(st.lists(st.integers(-3, 12), max_size=6), st.lists(st.integers(0, 4), max_size=6), st.booleans())
+def test_all_of_them_hold(a: list[int], b: list[int], amounts: bool) -> None:
+    arrays = {"a": array(a), "b": array(b)}
+    for each in held_facts(arrays, arrays.keys() if amounts else set()):
+        values = np.asarray({"a": a, "b": b}[each.array]).tolist()
+        if each.other is not None:
+            assert keeps_apart(each, values, {"a": a, "b": b}[each.other])
+        else:
+            assert keeps(each, values, max(len(values), 1))
+
+
+def test_which_arrays_a_fact_joins() -> None:
+    facts = [fact("segments(a, b)"), fact("segments(c, b)"), fact("range(d, 0, 3)")]
+    assert joined({"a"}, facts) == {"a", "b", "c"}
+    assert joined({"d"}, facts) == {"d"}

@@ -1,0 +1,68 @@
+"""Writes through lists of arrays: the number of the array is a coordinate, unless the arrays may overlap."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tileverify.check import check_paths
+from tileverify.results import KernelResult, Verdict
+
+KERNEL = """
+import cuda.tile as ct
+
+@ct.kernel
+def k(xs, n, TILE: ct.Constant[int]):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(xs[{array}], index=({tile},), tile=ct.full((TILE,), i + j, dtype=ct.int32))
+"""
+
+
+def checked(folder: Path, array: str, tile: str, grid: str, *, extra: str = "") -> KernelResult:
+    (folder / "k.py").write_text(KERNEL.format(array=array, tile=tile))
+    (folder / "k.tileverify.toml").write_text(
+        f'[[launch]]\nkernel = "k"\ngrid = [{grid}]\n{extra}'
+        'args = { xs = { list = "i32[512]", length = 4 }, n = "i32 = 3", TILE = 64 }\n'
+    )
+    (result,) = check_paths(
+        [str(folder / "k.py")],
+    ).results
+    return result
+
+
+INDICES = ["i", "i // 2", "3 - i", "i ^ 1", "j // 2", "(i + j) % 4", "0"]
+"""Each below 4 for i below 4 and j below 8."""
+
+
+@pytest.mark.parametrize(("array", "tile"), [*product(INDICES, ["j", "j ^ (j >> 1)", "j // 2", "i + 4"])])
+def test_different_pairs_of_array_and_tile_are_different_places(tmp_path: Path, array: str, tile: str) -> None:
+    """The verdict is what counting says: whether two blocks name the same array and the same tile of it."""
+    blocks = list(product(range(4), range(8)))
+    places = {(eval(array, {"i": i, "j": j}), eval(tile, {"i": i, "j": j})) for i, j in blocks}
+    result = checked(tmp_path, array, tile, "4, 8")
+    assert result.verdict is (Verdict.PROVED if len(places) == len(blocks) else Verdict.REFUTED), result.findings
+    assert {finding.code for finding in result.findings} <= {"TV101"}
+
+
+@pytest.mark.parametrize("array", ["0", "i"])
+def test_arrays_that_may_overlap_are_left_open(tmp_path: Path, array: str) -> None:
+    result = checked(tmp_path, array, "j", "4, 8", extra='overlap = [["xs"]]\n')
+    assert result.verdict is Verdict.UNDECIDED
+    assert {finding.code for finding in result.findings} == {"TV906"}
+    assert "the arrays of xs may overlap" in result.contract
+
+
+@pytest.mark.parametrize("array", ["i + 1", "i - 1", "n + j", "i * 3"])
+def test_an_array_outside_the_list_is_no_array(tmp_path: Path, array: str) -> None:
+    result = checked(tmp_path, array, "j", "4, 8")
+    assert result.verdict is Verdict.REFUTED
+    assert "TV301" in {finding.code for finding in result.findings}
+
+
+def test_a_tile_outside_its_array(tmp_path: Path) -> None:
+    result = checked(tmp_path, "i", "j + 1", "4, 8")
+    assert result.verdict is Verdict.REFUTED
+    assert {finding.code for finding in result.findings} == {"TV301"}
+    assert "xs[" in result.findings[0].witness.element  # type: ignore[union-attr]

@@ -61,7 +61,7 @@ def _regular(
     name: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value, known: Mapping[str, NDArray[Any]],
     variant: int,
 ) -> Iterator[Sequence[int]]:  # fmt: skip
-    """Rising tightly (1), spread out (2), alike or falling (3); no amount is 0 where there is enough."""
+    """Rising tightly (1), spread out (2), two values, one a row, or falling (3); amounts above 0 where they can be."""
     if variant not in (1, 2, 3):
         return
     count, width = prod(shape), shape[-1] if shape else 1
@@ -85,7 +85,7 @@ def _regular(
         spacing = max(1, (high - low) // max(count, 1) // step) * step
         yield [low + spacing * i for i in range(count)]
     if variant == 3:
-        yield [low + step * (i // width) for i in range(count)]
+        yield [low + step * (2 * i // count if width == count else i // width) for i in range(count)]
         yield [high - 1 - i for i in range(count)]
 
 

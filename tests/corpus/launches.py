@@ -334,7 +334,8 @@ def _contents(
     """Values of an index array that make its facts true; where none says so, they are distinct half of the time.
 
     ``variant``: 1 counts from the lowest value on, 2 spaces them evenly, 3 takes the lowest for all, 4 counts down from
-    the highest, 5 puts them far apart where no fact limits them; all others are drawn.
+    the highest.  Where no fact limits them, 1 counts from 0 on, 3 takes 0 and 1, 5 puts them far apart.  All others are
+    drawn.
     """
     if not 0 < count <= LARGEST_CONTENTS:
         return {}
@@ -355,6 +356,8 @@ def _contents(
     step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
     if step is not None:
         drawn = [min(low + step * i, high - 1) for i in range(count)]
+    if not limited and variant in (1, 3):
+        drawn = [i if variant == 1 or distinct else 2 * i // count for i in range(count)]
     if variant == 4:
         drawn = [max(high - 1 - i, low) for i in range(count)]
     if variant == 5 and not limited:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tileverify.verifier.claim import ConcreteArray
 from tileverify.verifier.held_facts import held_facts
-from tileverify.verifier.kept_facts import NumberedFact, joined, keeps, keeps_apart, measures
+from tileverify.verifier.kept_facts import NumberedFact, bounded, joined, keeps, keeps_apart, measures
 
 from .numbered import fact
 
@@ -81,3 +81,8 @@ def test_which_arrays_a_fact_joins() -> None:
     facts = [fact("segments(a, b)"), fact("segments(c, b)"), fact("range(d, 0, 3)")]
     assert joined({"a"}, facts) == {"a", "b", "c"}
     assert joined({"d"}, facts) == {"d"}
+
+
+def test_which_arrays_facts_bound() -> None:
+    texts = ["shares(a, 3)", "segments(b, c, 0, 9)", "segments(d, e)", "range(f, 0, 3, unless=-1)", "injective(g)"]
+    assert bounded(list(map(fact, texts))) == {"a", "b", "c", "f"}

@@ -88,7 +88,11 @@ def test_a_content_without_the_fault_counts_if_a_fact_tells_it_from_those_with_i
 def test_another_fault_is_one_too_where_facts_bound_the_values() -> None:
     assert shows(lambda a: True if max(a) < 40 else OTHER, "range(a, 0, 50)")[0] is not None
     assert shows(lambda a: OTHER, "range(a, 0, 50)")[0] is None, "the claimed one has to show somewhere"
-    assert shows(lambda a: True if max(a) < 40 else OTHER, "injective(a)")[0] is None
+
+
+def test_another_fault_of_values_without_bounds_says_nothing() -> None:
+    assert shows(lambda a: True if max(a) < 40 else OTHER, "injective(a)")[0] is not None
+    assert shows(lambda a: True if max(a) == 0 else OTHER, "multiples(a, 2)")[0] is None
 
 
 def test_few_contents_do_where_there_are_no_others() -> None:

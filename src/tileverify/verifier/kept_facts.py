@@ -96,6 +96,13 @@ def measures(facts: Collection[NumberedFact | DataFact]) -> set[str]:
     return lengths | {fact.array for fact in facts if fact.kind == "shares"}
 
 
+def bounded(facts: Collection[NumberedFact | DataFact]) -> set[str]:
+    """Arrays whose values facts give limits; those that they excuse may lie anywhere."""
+    limited = {fact.array for fact in facts if fact.kind in ("range", "permutation", "shares")}
+    segments = [fact for fact in facts if fact.other is not None and fact.low is not None]
+    return limited | {fact.array for fact in segments} | {fact.other for fact in segments if fact.other is not None}
+
+
 def joined(names: Collection[str], facts: Collection[NumberedFact | DataFact]) -> frozenset[str]:
     """The arrays, and those that a fact joins to them."""
     found = set(names)

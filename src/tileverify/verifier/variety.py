@@ -20,7 +20,7 @@ from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, 
 from .contract import DataTerm
 from .fact_contents import Described, exhausts, several, several_segments
 from .held_facts import held_facts
-from .kept_facts import NumberedFact, measures
+from .kept_facts import NumberedFact, bounded, measures
 from .witness_data import segments_keep
 
 MOST_VARIED: Final = 1 << 12
@@ -86,7 +86,7 @@ class Variety:
                 found.append(Varied(launch, shown.claim, shown.confirmation))
             if self._faulty(shown):
                 seen, distinct = seen + 1, distinct | apart
-            elif shown.at_stake and not self._by_chance(contents, claim, confirm):
+            elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
                 return None
         few = all(choice.all for choice in choices)
         if not found or not wanted <= distinct or seen < (1 if few else FEWEST):
@@ -98,8 +98,9 @@ class Variety:
         return replace(self.launch, arrays={**self.launch.arrays, **contents})
 
     def _faulty(self, shown: Shown) -> bool:
-        """The fault, or one of another kind, unless values did that which a further fact would bound."""
-        return shown.confirmation is not None or (shown.otherwise and all(map(self._bounded, self.varied)))
+        """The fault, or one of another kind, unless values may have done that which a further fact would bound: such
+        contents say nothing."""
+        return shown.confirmation is not None or (shown.otherwise and self.varied <= bounded(self.facts))
 
     def _by_chance(self, contents: Contents, claim: Claim, confirm: Confirm) -> bool:
         """Whether other contents show the fault, of which all facts hold that hold of these."""
@@ -108,15 +109,6 @@ class Variety:
         choices = alike._choices()
         others = [] if choices is None else [each for each in alike._combined(choices) if each != contents]
         return any(self._faulty(confirm.anywhere(self._with(each), claim)) for each in others[:MOST_ALIKE])
-
-    def _bounded(self, name: str) -> bool:
-        """Whether facts give the values limits."""
-        limits = {"range", "permutation", "shares"}
-        return any(
-            (fact.array == name and fact.kind in limits)
-            or (fact.kind == "segments" and fact.low is not None and name in (fact.array, fact.other))
-            for fact in self.facts
-        )
 
     def _choices(self) -> list[Choice] | None:
         """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
@@ -138,7 +130,7 @@ class Variety:
 
     def _alone(self, name: str) -> Choice | None:
         described = self._described(name)
-        if described is None or (self.bounded and not self._bounded(name)):
+        if described is None or (self.bounded and name not in bounded(self.facts)):
             return None
         found = several(described)
         return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
@@ -146,7 +138,7 @@ class Variety:
     def _segments(self, fact: NumberedFact) -> Choice | None:
         assert fact.other is not None
         starts, lengths = self._described(fact.array), self._described(fact.other)
-        if starts is None or lengths is None or (self.bounded and not self._bounded(fact.array)):
+        if starts is None or lengths is None or (self.bounded and fact.array not in bounded(self.facts)):
             return None
         found = several_segments(fact, starts, lengths)
         return Choice(

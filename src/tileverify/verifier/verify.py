@@ -23,7 +23,7 @@ from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, o
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
-from .kept_facts import joined, measures
+from .kept_facts import bounded, joined, measures
 from .loop_exits import left_behind
 from .meeting import place_terms
 from .narrow_proof import NarrowProof
@@ -267,8 +267,14 @@ class _Verification(NarrowProof):
         return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
-        """The arrays from which the addresses come through memory that the kernel writes (`rewritten`)."""
-        return rewritten_arrays(self._addresses(obligation), [each.site for each in self._sites])
+        """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).
+
+        Facts have to bound what they hold at first: how values far apart would do cannot be asked for these.
+        """
+        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self._sites])
+        if found is None or not found - self.summary.stable_arrays <= bounded(self.launch.data):
+            return None
+        return found
 
     def _addresses(self, obligation: Obligation) -> Iterator[Term]:
         for site in (obligation.first, obligation.second):

@@ -1,11 +1,11 @@
-"""What a verdict costs beside the compilation that precedes it, on every launch of the corpus.
+"""What a verdict costs beside the assembly that it precedes, on every launch of the corpus and of a recording.
 
-    python -m benchmarks.proving [--repeat N] [--json FILE]
+    python -m benchmarks.proving [--repeat N] [--recorded DIR] [--json FILE]
 
-Each launch is compiled to bytecode by cuda.tile, decoded, executed symbolically and decided ``--repeat`` times in one
-process; the medians are printed in milliseconds.  Where ``tileiras`` is installed (the extra ``assemble``), the
-bytecode is assembled for sm_90 once, and the last line compares all of tileverify's work with compiling and
-assembling, which is what every first launch of a kernel costs.
+Each launch of the corpus is compiled to bytecode by cuda.tile, decoded, executed symbolically and decided ``--repeat``
+times in one process; of a folder that `tileverify record` wrote, the first launch of two specialisations a kernel.
+Medians are printed in milliseconds.  Where ``tileiras`` is installed (the extra ``assemble``), the bytecode is
+assembled for sm_90 once, and the last lines compare tileverify's work with assembling.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from tileverify.check import check_unit, solver_version
@@ -31,6 +32,8 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult
 
+from .tilegym.report import kernels
+
 STAGES = ("compile", "decode", "execute", "prove")
 Row = dict[str, float | str]
 
@@ -38,32 +41,41 @@ Row = dict[str, float | str]
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5, help="runs of each launch (default 5)")
+    parser.add_argument("--recorded", type=Path, help="a folder that `tileverify record` wrote")
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     options = parser.parse_args(arguments)
-    times: dict[str, list[KernelResult]] = {}
-    units: dict[str, KernelUnit] = {}
-    for _ in range(options.repeat + 1):
-        for unit in discover([str(ROOT)]):
-            if isinstance(unit, KernelUnit):
-                name = f"{unit.file.parent.name}/{unit.file.name}::{unit.kernel}[{unit.launch.name}]"
-                units[name] = unit
-                times.setdefault(name, []).append(check_unit(unit))
+    found = [(_name(unit), unit) for unit in discover([str(ROOT)]) if isinstance(unit, KernelUnit)]
+    if options.recorded:
+        found += list(_recorded(options.recorded))
     assembler = shutil.which("tileiras", path=f"{sysconfig.get_path('purelib')}/nvidia/cu13/bin:{os.environ['PATH']}")
-    medians = [_median_row(name, results) for name, results in times.items()]
-    if assembler:
-        for row in medians:
-            row["assemble"] = _assemble(assembler, units[str(row["launch"])].bytecode)
-    _print(medians)
+    rows = []
+    for name, unit in found:
+        # The first run of each launch is left out: it fills the caches of imports and terms.
+        rows.append(_median_row(name, [check_unit(unit) for _ in range(options.repeat + 1)][1:]))
+        if assembler:
+            rows[-1]["assemble"] = _assemble(assembler, unit.bytecode)
+    _print(rows)
     if options.json:
-        options.json.write_text(json.dumps(medians, indent=1) + "\n")
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0
 
 
+def _name(unit: KernelUnit) -> str:
+    return f"{unit.file.parent.name}/{unit.file.name}::{unit.kernel}[{unit.launch.name}]"
+
+
+def _recorded(folder: Path) -> Iterator[tuple[str, KernelUnit]]:
+    """The first launch of two specialisations of each kernel."""
+    for name, files in sorted(kernels(folder, 2).items()):
+        for file in files:
+            units = (unit for unit in discover([str(file)]) if isinstance(unit, KernelUnit))
+            yield from ((f"{name} {file.stem}", unit) for unit in islice(units, 1))
+
+
 def _median_row(name: str, results: Sequence[KernelResult]) -> Row:
-    """The first run of each launch is left out: it fills the caches of imports and terms."""
     row: Row = {"launch": name, "verdict": results[0].verdict.value}
     for stage in STAGES:
-        row[stage] = round(statistics.median(getattr(result.time_ms, stage) for result in results[1:]), 2)
+        row[stage] = round(statistics.median(getattr(result.time_ms, stage) for result in results), 2)
     return row
 
 
@@ -86,20 +98,25 @@ def _print(rows: Sequence[Row]) -> None:
     for stage in (*STAGES, "assemble"):
         times = sorted(float(row[stage]) for row in rows if not math.isnan(float(row.get(stage, math.nan))))
         if times:
-            median, late = statistics.median(times), times[int(0.9 * len(times))]
-            print(f"{stage:8} median {median:7.1f} ms   90 % {late:7.1f} ms   of {len(times)}")
-    ratios = [sum(float(row[s]) for s in STAGES[1:]) / cost for row in rows if (cost := _whole_compilation(row)) > 0]
+            late, later = (times[int(share * len(times))] for share in (0.9, 0.95))
+            median = statistics.median(times)
+            print(f"{stage:8} median {median:7.1f} ms  90 % {late:7.1f} ms  95 % {later:7.1f} ms  of {len(times)}")
+    _print_ratio(rows, "execute + prove over assemble", lambda row: row.get("assemble"), STAGES[2:])
+    _print_ratio(rows, "decode + execute + prove over compile + assemble", _whole_compilation, STAGES[1:])
+
+
+def _print_ratio(rows: Sequence[Row], title: str, cost: Callable[[Row], object], stages: Sequence[str]) -> None:
+    costs = [float(str(cost(row) or "nan")) for row in rows]
+    found = [(row, each) for row, each in zip(rows, costs, strict=True) if not math.isnan(each)]
+    ratios = [sum(float(row[stage]) for stage in stages) / each for row, each in found]
     if ratios:
-        print(
-            f"decode + execute + prove over compile + assemble: median {statistics.median(ratios):.3f}, "
-            f"below 1 for {sum(ratio < 1 for ratio in ratios)} of {len(ratios)}"
-        )
+        below = sum(ratio < 1 for ratio in ratios)
+        print(f"{title}: median {statistics.median(ratios):.3f}, below 1 for {below} of {len(ratios)}")
 
 
 def _whole_compilation(row: Row) -> float:
-    """Milliseconds from source to GPU code, 0 where one of the two steps was not measured."""
-    assemble = float(row.get("assemble", math.nan))
-    return 0.0 if math.isnan(assemble) or not row["compile"] else float(row["compile"]) + assemble
+    """Milliseconds from source to GPU code; NaN where one of the two steps was not measured."""
+    return float(row["compile"] or math.nan) + float(row.get("assemble", math.nan))
 
 
 if __name__ == "__main__":

@@ -29,12 +29,11 @@ ELEMENTS = 1 << 16
 
 
 def bundles(folder: Path, key: Path) -> dict[str, BundledKernel]:
-    """Every bundle by kernel, element type of the first array, and first constant tile size."""
+    """Every bundle by symbol, which says element types and constants, and by the hash in its file's name."""
     found = {}
     for file in sorted(folder.glob("*.tvk")):
         kernel = load(file, keys=[key], only_signed=True)
-        symbol = kernel.bundle.certificate.symbol
-        found[symbol] = kernel
+        found[f"{kernel.bundle.certificate.symbol}.{file.stem.rsplit('.', 1)[-1]}"] = kernel
     return found
 
 
@@ -85,12 +84,11 @@ def main() -> int:
     tileverify.launch(stream, grid, kernel, arguments)
     torch.cuda.synchronize()
     assert torch.equal(out, x + y)
-    plan = next(iter(kernel._plans.values()))
-    handle = driver.stream_handle(stream)
+    (plan,) = kernel._remembered._plans.values()
     ways: dict[str, Callable[[], object]] = {
         "tileverify.launch": lambda: tileverify.launch(stream, grid, kernel, arguments),
         "BundledKernel.launch": lambda: kernel.launch(stream, grid, arguments),
-        "plan alone": lambda: plan.launch(handle),
+        "plan alone": lambda: plan.launch(stream),
         "torch.add": lambda: torch.add(x, y, out=out),
     }
     try:

@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the lines as JSON too")
     options = parser.parse_args(arguments)
     lines = []
-    for name, files in sorted(_kernels(options.folder, options.per_kernel).items()):
+    for name, files in sorted(kernels(options.folder, options.per_kernel).items()):
         lines.append(_check(name, files, options.timeout))
         print(_text(lines[-1]), flush=True)
     _summary(lines)
@@ -59,7 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _kernels(folder: Path, per_kernel: int) -> dict[str, list[Path]]:
+def kernels(folder: Path, per_kernel: int) -> dict[str, list[Path]]:
+    """The bytecode of the first specialisations of every recorded kernel."""
     index = json.loads((folder / "index.json").read_text())
     found: dict[str, list[Path]] = {}
     for entry in index["specialisations"]:

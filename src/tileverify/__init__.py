@@ -23,9 +23,12 @@ def __getattr__(name: str) -> Any:
     if name in _API:
         from . import api
 
-        return getattr(api, name)
-    if name == "LaunchRefused":
+        found = getattr(api, name)
+    elif name == "LaunchRefused":
         from .backend.launch import LaunchRefused
 
-        return LaunchRefused
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = LaunchRefused
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found  # asked once
+    return found

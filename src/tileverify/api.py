@@ -31,10 +31,10 @@ def launch(*call: Any, **fields: Any) -> Any:
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
     """
-    if not call:
-        frame = inspect.currentframe()
-        return written_at(fields, frame.f_back if frame is not None else None)
-    return launcher().launch(*call, **fields)
+    if call:
+        return launcher().launch(*call, **fields)
+    frame = inspect.currentframe()
+    return written_at(fields, frame.f_back if frame is not None else None)
 
 
 def load(file: Any, **options: Any) -> Any:

@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 
-from tileverify.frontend.symbolic import control, lanes, loops, machine, tokens, views
+from tileverify.frontend.symbolic import bits, control, lanes, loops, machine, periodic, tokens, views
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import BID, Access
 from tileverify.frontend.symbolic.terms import Scope, Sort, Term
 from tileverify.frontend.symbolic.tokens import join
 from tileverify.verifier import data, meeting, obligations, prepare, verify
 from tileverify.verifier.contract import Contract
+from tileverify.verifier.protocols import arrays
 from tileverify.verifier.smt import Answer, Decider
 
 from .generated.campaign import Record, records
@@ -78,6 +79,25 @@ def unbounded_integers(patch: Patch) -> None:
 def unsigned_as_signed(patch: Patch) -> None:
     """Unsigned readings are taken for signed ones."""
     patch.setattr(machine.Machine, "unsigned", lambda self, bits, term: term)
+
+
+@sabotage
+def or_is_a_sum(patch: Patch) -> None:
+    """`|` and `^` are read as `+`, which they are only where no bit is in both operands."""
+    everywhere(patch, bits.bit_or, t.add)
+    everywhere(patch, bits.bit_xor, t.add)
+
+
+@sabotage
+def values_never_come_back(patch: Patch) -> None:
+    """A carried value that alternates is taken for one that stays."""
+    find = periodic.find_cycle
+
+    def find_cycle(*given: Any) -> Any:
+        found = find(*given)
+        return found and replace(found, repeating=found.repeating[:1])
+
+    everywhere(patch, find, find_cycle)
 
 
 @sabotage
@@ -214,6 +234,13 @@ def atomics_meet_anything(patch: Patch) -> None:
         return None if first.atomic or second.atomic else ask(first, second)
 
     everywhere(patch, ask, conflict_code)
+
+
+@sabotage
+def every_order_hands_over(patch: Patch) -> None:
+    """A relaxed access that covers the launch is taken for one that acquires and releases."""
+    everywhere(patch, arrays.acquires, arrays.covers)
+    everywhere(patch, arrays.releases, arrays.covers)
 
 
 # ------------------------------------------------------------------------------------------------ conflicts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,34 +10,6 @@ from ..backend.launch.arguments import Value
 from ..backend.launch.views import array_value
 from ..errors import UsageError
 from ..frontend.sources.launch import Argument, ConstantArgument, TupleArgument
-
-
-def identity(arguments: Iterable[Any]) -> tuple[Any, ...] | None:
-    """Equal for two calls only if every contract says the same of both: all but the contents of arrays.
-
-    ``None`` for arguments that nothing is remembered of: lists, and arrays that are not on a GPU.
-    """
-    torch = sys.modules.get("torch")
-    found: list[Any] = []
-    for each in arguments:
-        if torch is not None and isinstance(each, torch.Tensor):
-            if not each.is_cuda:
-                return None
-            found.append((each.data_ptr(), each.shape, each.stride(), each.dtype))
-        elif isinstance(each, bool | int | float | str):
-            found.append((each.__class__, each))
-        else:
-            known = _identity(each)
-            if known is None:
-                return None
-            found.append(known)
-    return tuple(found)
-
-
-def _identity(argument: Any) -> Any:
-    if argument.__class__ is tuple:
-        return identity(argument)
-    return array_value(argument) if hasattr(argument, "__cuda_array_interface__") else None
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:

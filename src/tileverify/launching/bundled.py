@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel, Plan
@@ -20,13 +19,11 @@ from ..errors import UsageError
 from ..frontend.sources.launch import KernelUnit
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
-from .arguments import device_arrays, identity, values_by_contract
+from .arguments import device_arrays, values_by_contract
 from .calls import grid_of
 from .contents import Contents, host_bytes
 from .proofs import broken_fact, written_by
-
-MOST_PLANS: Final = 4096
-"""Launches of one kernel that are remembered with their parameters."""
+from .remembered import Remembered
 
 
 @dataclass
@@ -38,7 +35,7 @@ class BundledKernel:
     keys: Sequence[Path] = ()
     only_signed: bool = False
     _loaded: dict[int, GpuKernel] = field(default_factory=dict)
-    _plans: OrderedDict[Any, Plan] = field(default_factory=OrderedDict)
+    _remembered: Remembered = field(default_factory=Remembered)
 
     @property
     def name(self) -> str:
@@ -65,18 +62,13 @@ class BundledKernel:
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
-        seen = identity(arguments) if vouch or not self.guard.data else None
-        key = (grid, seen)
-        plan = self._plans.get(key) if seen is not None else None
-        if plan is None:
-            plan = self._planned(stream, grid, arguments, vouch)
-            if plan is None:
-                return
-            if seen is not None:
-                self._plans[key] = plan
-                if len(self._plans) > MOST_PLANS:
-                    self._plans.popitem(last=False)
-        plan.launch(driver.stream_handle(stream))
+        if self._remembered.launch(stream, grid, arguments):
+            return
+        plan = self._planned(stream, grid, arguments, vouch)
+        if plan is not None:
+            plan.launch(stream)
+            if not self.guard.data:
+                self._remembered.keep(grid, arguments, plan)
 
     def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Plan | None:
         """``None`` for a launch on the CPU, which is done then."""

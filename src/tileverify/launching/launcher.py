@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
@@ -22,16 +21,14 @@ from ..errors import UsageError
 from ..frontend.sources.launch import LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import calls, on_cpu
-from .arguments import device_arrays, identity
+from .arguments import device_arrays
 from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import Contents, host_bytes
 from .cubins import CubinCache
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
-
-MOST_PLANS: Final = 4096
-"""Launches that are remembered with their parameters."""
+from .remembered import Remembered
 
 Spec = Callable[[Grid | None], LaunchSpec]
 
@@ -44,7 +41,7 @@ class Launcher:
     _specialisations: dict[Any, Specialisation] = field(default_factory=dict)
     _kernels: weakref.WeakKeyDictionary[Any, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
     _loaded: dict[tuple[int, int], GpuKernel] = field(default_factory=dict)
-    _plans: OrderedDict[Any, tuple[Plan, Any]] = field(default_factory=OrderedDict)
+    _remembered: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def launch(
@@ -69,17 +66,12 @@ class Launcher:
         if isinstance(kernel, BundledKernel):
             kernel.launch(stream, grid, arguments, vouch=vouch)
             return
-        seen = identity(arguments)
-        key = (id(kernel), grid, seen, vouch, *data)
-        remembered = self._plans.get(key) if seen is not None else None
-        if remembered is not None:
-            remembered[0].launch(driver.stream_handle(stream))
+        remembered = self._remembered.get(kernel)
+        if remembered is not None and remembered.launch(stream, grid, arguments):
             return
         plan = self._made(stream, grid, kernel, arguments, data, vouch)
-        if plan is not None and seen is not None:
-            self._plans[key] = plan, kernel  # the kernel stays, and so does its id
-            if len(self._plans) > MOST_PLANS:
-                self._plans.popitem(last=False)
+        if plan is not None:
+            self._remembered.setdefault(kernel, Remembered()).keep(grid, arguments, plan)
 
     def _made(
         self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool
@@ -110,9 +102,9 @@ class Launcher:
         if lists:
             raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")
         plan = self._on(device, specialisation).plan(axes, named)
-        plan.launch(driver.stream_handle(stream))
+        plan.launch(stream)
         # What depends on contents, or ran by an opt-out, is asked again each time.
-        return plan if proof is not None and (vouch or not proof.assumed) else None
+        return plan if proof is not None and not proof.assumed else None
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, pointer, scalar, tile
@@ -73,6 +73,9 @@ class Accesses:
         found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
         if found is not None and buffer.name in INDEX_ARRAYS:
             self._keep(found)
+        elif found is not None and buffer.argument.dtype == "f32" and self.draws.chance(15):
+            self.draws.note("index from a loaded float")
+            self._keep(self.arithmetic.rounded(found, I32))
 
     def store(self, buffer: Buffer) -> None:
         if self.draws.chance(45):
@@ -90,6 +93,25 @@ class Accesses:
 
     def write_at(self, buffer: Buffer, start: Value, token: Value | None = None) -> None:
         """Store one tile, the one with number ``start`` along the first dimension, as far as it lies inside."""
+        self._at(buffer, "store", start, token)
+
+    def read_at(self, buffer: Buffer, start: Value) -> None:
+        """The same for a load."""
+        self._at(buffer, "load", start, None)
+
+    def under(self, condition: Value, write: Callable[[], None]) -> None:
+        """What ``write`` writes, where the condition holds."""
+        order = self.ordering
+        keys = list(order.last)
+        with self.f.if_(condition, [TOKEN] * len(keys)) as branch:
+            with branch.then(), order.inside((), ()):
+                write()
+                self.f.op("yield", args=order.now(keys))
+            with branch.otherwise():
+                self.f.op("yield", args=order.now(keys))
+        order.leave(keys, branch.results)
+
+    def _at(self, buffer: Buffer, kind: str, start: Value, token: Value | None) -> None:
         a, f, shape = self.arithmetic, self.f, (self.tile,)
         wide = a.convert(start, I64)
         lanes = a.add(a.spread(a.multiply(wide, a.constant(wide.type, self.tile)), shape), a.lanes(I64, self.tile))
@@ -101,7 +123,7 @@ class Accesses:
         parts |= self.ordering.operand(buffer.name) if token is None else {"token": token}
         if conditions:
             parts["mask"] = a.all_of(conditions)
-        self._pointer_op(buffer, "store", parts, TileType(buffer.element, shape))
+        self._pointer_op(buffer, kind, parts, TileType(buffer.element, shape))
 
     def segment(self, starts: Buffer, lengths: Buffer | None, target: Buffer) -> None:
         """Store where a segment lies that the index arrays give: from a start on, up to a length or the next start."""

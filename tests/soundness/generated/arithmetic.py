@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, tile
+from tileverify.frontend.bytecode.builder import F32, I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
 
 from .draws import Draws
@@ -166,6 +166,16 @@ class Arithmetic:
         low, high = self.draws.pick(((0, None), (0, 127), (None, 100), (-1, 7), (1, 4)))
         predicate = Bounded(low, high) if self.draws.chance(60) else DivBy(self.draws.pick((1, 2, 4)))
         return self.f.op("assume", s=value, pred=predicate)
+
+    def rounded(self, value: Value, element: ScalarType) -> Value:
+        """A float (tile) as integers."""
+        return self.f.op("ftoi", s=value, sgn="signed", results=[TileType(element, value.type.shape)])
+
+    def through_float(self, value: Value) -> Value:
+        """An integer made a float and an integer again."""
+        self.draws.note("index through a float")
+        floating = self.f.op("itof", s=value, sgn="signed", results=[TileType(F32, value.type.shape)])
+        return self.rounded(floating, value.type.element)
 
     def piece(self, value: Value, index: Value) -> Value:
         """One element of a 1-D tile, read with ``extract`` at an index that may be out of range."""

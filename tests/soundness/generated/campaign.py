@@ -42,6 +42,7 @@ class Record:
     requires: tuple[str, ...]
     codes: tuple[str, ...]
     ops: frozenset[str]
+    features: frozenset[str]
     launches: int
     seconds: float
 
@@ -72,7 +73,7 @@ def _record(task: tuple[int, int]) -> Record:
     judged = judge(generated)
     return Record(
         number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
-        tuple(sorted(_reasons(judged.result))), _ops(generated), judged.launches, judged.seconds,
+        tuple(sorted(_reasons(judged.result))), _ops(generated), generated.features, judged.launches, judged.seconds,
     )  # fmt: skip
 
 
@@ -107,6 +108,11 @@ def summary(found: Sequence[Record], seed: int) -> str:
         counted = collections.Counter(code for e in found if e.verdict == verdict.value for code in e.codes)
         lines.append(f"findings where {verdict.value}")
         lines += [f"  {code:16}{count:6}" for code, count in sorted(counted.items(), key=lambda i: (-i[1], i[0]))]
+    lines.append("features: kernels, undecided")
+    for feature in sorted(frozenset[str]().union(*(each.features for each in found))):
+        mine = [each for each in found if feature in each.features]
+        open_ = sum(each.verdict == Verdict.UNDECIDED.value for each in mine)
+        lines.append(f"  {feature:28}{len(mine):6}{open_:6}  {100 * open_ / len(mine):5.1f} %")
     ops = collections.Counter(op for each in found for op in each.ops)
     lines.append("kernels that use an op: " + ", ".join(f"{op} {count}" for op, count in sorted(ops.items())))
     digest = hashlib.sha256("\n".join(repr(each.outcome) for each in found).encode()).hexdigest()[:16]

@@ -14,6 +14,7 @@ from math import prod
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tileverify.frontend.sources.data_facts import parse_data_fact
 from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_size
@@ -22,6 +23,7 @@ from tileverify.frontend.sources.launch import (
     DataFact,
     Expression,
     LaunchSpec,
+    ListArgument,
     Name,
     Number,
     ScalarArgument,
@@ -42,6 +44,8 @@ MOST_CONTENTS = 9
 WITHOUT_FACT = (0, 1, -1, 2, 127, -128)
 """Contents of arrays of which no fact is known; all are tried on arrays of one element."""
 NAMES = ("N", "M")
+SYNC = "sync"
+"""The array that blocks synchronise through; it holds 0 at first."""
 THEMES: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     (("N * T",), ("N",)),
     (("N",), ("cdiv(N, T)",)),
@@ -137,7 +141,13 @@ class FiniteContract:
             launch.grid in known.grids
             and all(launch.scalars.get(name, value) == value for name, value in known.scalars.items())
             and all((launch.arrays[n].shape, launch.arrays[n].strides) == known.layouts[n] for n in known.layouts)
+            and _sizes(launch.lists) == _sizes(self._lists(known))
+            and self._keeps_facts(known, launch)
         )
+
+    def _keeps_facts(self, known: _Known, launch: ConcreteLaunch) -> bool:
+        arrays = {name: _elements(launch.arrays[name]) for name in self.index}
+        return all(keeps(fact, arrays, lambda expression: evaluate(expression, known.names)) for fact in self.spec.data)
 
     # ---------------------------------------------------------------------------------- memory and contents
     def _placements(self, known: _Known) -> Iterator[Mapping[str, tuple[str, int]]]:
@@ -198,7 +208,16 @@ class FiniteContract:
             arrays[array.name] = ConcreteArray(
                 array.dtype, shape, strides, contents.get(array.name, {}), 0, allocation, offset
             )
-        return ConcreteLaunch(grid, arrays, known.scalars)
+        return ConcreteLaunch(grid, arrays, known.scalars, self._lists(known))
+
+    def _lists(self, known: _Known) -> Mapping[str, tuple[ConcreteArray, ...]]:
+        lists = {}
+        for argument in self.spec.arguments:
+            if isinstance(argument, ListArgument):
+                shape, strides = _layout(argument.element, known.names)
+                element = ConcreteArray(argument.element.dtype, shape, strides)
+                lists[argument.name] = (element,) * evaluate(argument.length, known.names)
+        return lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +228,18 @@ class _Known:
     scalars: Mapping[str, int]
     layouts: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]]
     grids: Sequence[Block]
+
+
+def _elements(array: ConcreteArray) -> NDArray[np.int64]:
+    found = np.full(array.shape, array.fill, np.int64)
+    for index in np.ndindex(*array.shape):
+        place = sum(i * stride for i, stride in zip(index, array.strides, strict=True))
+        found[index] = array.contents.get(place, array.fill)
+    return found
+
+
+def _sizes(lists: Mapping[str, tuple[ConcreteArray, ...]]) -> Mapping[str, list[tuple[tuple[int, ...], ...]]]:
+    return {name: [(array.shape, array.strides) for array in arrays] for name, arrays in lists.items()}
 
 
 def _keeps(fact: DataFact, contents: Mapping[str, Mapping[int, int]], known: _Known) -> bool:
@@ -289,13 +320,28 @@ def make_contract(draws: Draws) -> FiniteContract:
     for name in names:
         arguments.append(_array(making, name, tile, theme[0]))
     index: tuple[str, ...] = ()
-    if draws.chance(40):
+    protocol = draws.chance(10)
+    if protocol:
+        arguments.append(ArrayArgument(SYNC, draws.pick(("i32", "i64")), (parse_size(draws.pick(("1", "2"))),)))
+        making.data.append(f"range({SYNC}, 0, 1)")
+        index = (SYNC,)
+    elif draws.chance(40):
         indexing = _index_arrays(making)
         arguments += indexing
         index = tuple(array.name for array in indexing)
     for name in ("s", "t")[: draws.weighted((3, 0), (3, 1), (1, 2))]:
         arguments.append(_scalar(making, name))
+    if draws.chance(8):
+        making.domains["p"] = (0, 1)
+        arguments.append(ScalarArgument("p", "bool"))
+    lists: tuple[ListArgument, ...] = ()
+    if not protocol and draws.chance(8):
+        lists = (_list(making),)
+        draws.note("list of arrays")
     grid = _grid(making, tile, theme[1])
+    if draws.chance(12) and making.domains:
+        draws.note("boolean clause")
+        making.requires.append(_boolean(making))
     requires = [parse_condition(text) for text in making.requires]
     overlap: tuple[frozenset[str], ...] = ()
     if len(names) > 1 and draws.chance(12):
@@ -303,7 +349,7 @@ def make_contract(draws: Draws) -> FiniteContract:
     spec = LaunchSpec(
         kernel="generated",
         name="all",
-        arguments=tuple(arguments),
+        arguments=(*arguments, *lists),
         grid=None if grid is None else tuple(map(parse_size, grid)),  # type: ignore[arg-type]
         requires=tuple(requires),
         data=tuple(map(parse_data_fact, making.data)),
@@ -385,9 +431,32 @@ def _index_arrays(making: _Making) -> list[ArrayArgument]:
     return [ArrayArgument("idx", dtype, shape)]
 
 
+def _list(making: _Making) -> ListArgument:
+    draws = making.draws
+    size = draws.pick(("4", "2", "3"))
+    element = ArrayArgument("xs", draws.pick(("i32", "f32", "i8")), (parse_size(size),), None, 64)
+    length = draws.pick(("2", "N", "1"))
+    return ListArgument("xs", element, parse_size(making.size(length) if length == "N" else length))
+
+
+def _boolean(making: _Making) -> str:
+    """A clause of two comparisons."""
+    draws = making.draws
+
+    def comparison() -> str:
+        name = draws.pick(sorted(making.domains))
+        if name == "p":
+            return draws.pick(("p", "not p"))
+        values = making.domains[name]
+        return f"{name} {draws.pick(('!=', '<=', '==', '>'))} {draws.pick(sorted(values))}"
+
+    first, second = comparison(), comparison()
+    return draws.pick((f"{first} or {second}", f"not ({first}) or {second}", f"not ({first} and {second})"))
+
+
 def _scalar(making: _Making, name: str) -> ScalarArgument:
     draws = making.draws
-    dtype = draws.pick(("i32", "i8", "i64", "u8", "i16"))
+    dtype = draws.pick(("i32", "i8", "i64", "u8", "i16", "u32", "u16"))
     if draws.chance(30):
         return ScalarArgument(name, dtype, parse_size(making.size(draws.pick(NAMES))))
     ranges = [(0, 3), (1, 4), (2, 2), (1, 1)]
@@ -395,6 +464,10 @@ def _scalar(making: _Making, name: str) -> ScalarArgument:
         ranges += [(-2, 1), (-3, -1)]
     if dtype in ("i8", "u8"):
         ranges += [(125, 127)]
+    if dtype[0] == "u":
+        draws.note("unsigned scalar")
+        most = (1 << int(dtype[1:])) - 1
+        ranges += [(most - 1, most), ((most - 1) // 2, (most + 3) // 2)]
     making.number(name, *draws.pick(ranges))
     return ScalarArgument(name, dtype)
 

@@ -22,6 +22,7 @@ class Draws:
     def __init__(self, below: Callable[[int], int]) -> None:
         self._below = below
         self.tape: list[int] = []
+        self.features: set[str] = set()
         self.careful = False
 
     def below(self, n: int) -> int:
@@ -29,6 +30,10 @@ class Draws:
         drawn = self._below(n)
         self.tape.append(drawn)
         return drawn
+
+    def note(self, feature: str) -> None:
+        """The kernel has this feature; summaries count by them."""
+        self.features.add(feature)
 
     def pick(self, options: Sequence[T]) -> T:
         """One of the options, the simplest of which comes first."""

@@ -9,6 +9,7 @@ from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, tile
 from tileverify.frontend.bytecode.model import ScalarType, TileType, Value
 
 from .arithmetic import Arithmetic
+from .bits import Bits
 from .draws import Draws
 
 FIRST = (2, 1, 3)
@@ -54,34 +55,33 @@ class Indices:
     def _fresh_part(self, element: ScalarType, axis: int) -> Value:
         draws, a = self.draws, self.arithmetic
         x, y, _ = self.blocks
+        own, count = (values[axis if axis < 2 else 0] for values in (self.blocks, self.counts))
         kind = draws.weighted(
             (8, "own"), (2, "linear"), (1, "swizzled"), (4, "loaded"), (5, "counter"), (1, "reversed"),
-            (2, "by branch"), (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
+            (2, "by branch"), (1, "bits"), (0 if draws.careful else 1, "fixed"), (0 if draws.careful else 1, "any"),
         )  # fmt: skip
-        if kind == "loaded" and self.read:
-            found = draws.pick(self.read)
-        elif kind == "counter" and self.counters:
-            found = draws.pick(self.counters)
-        elif kind == "linear":
-            found = self.linear() if draws.chance(60) else a.add(a.multiply(x, self.counts[1]), y)
-        elif kind == "swizzled":
-            found = self._swizzled(x)
-        elif kind == "fixed":
-            found = a.constant(tile(I32), draws.pick((0, 1, 2)))
-        elif kind == "reversed":
-            found = a.minus(a.minus(self.counts[0], a.constant(tile(I32), draws.pick((1, 0)))), x)
-        elif kind == "by branch":
-            found = self._by_branch(self.blocks[axis if axis < 2 else 0], self.counts[axis if axis < 2 else 0])
-        elif kind == "any" and a.pool:
-            found = draws.pick(a.pool)
-        else:
-            found = self.blocks[axis if axis < 2 else 0]
+        known = {"loaded": self.read, "counter": self.counters, "any": a.pool}.get(kind)
+        made = {
+            "linear": lambda: self.linear() if draws.chance(60) else a.add(a.multiply(x, self.counts[1]), y),
+            "swizzled": lambda: self._swizzled(x),
+            "fixed": lambda: a.constant(tile(I32), draws.pick((0, 1, 2))),
+            "reversed": lambda: a.minus(a.minus(self.counts[0], a.constant(tile(I32), draws.pick((1, 0)))), x),
+            "by branch": lambda: self._by_branch(own, count),
+            "bits": lambda: self._by_bits(own),
+        }
+        found = draws.pick(known) if known else made.get(kind, lambda: own)()
         found = a.convert(found, element)
         if draws.slip(12):
             found = a.changed(found)
         if draws.chance(6):
             found = self._folded(found)
+        if draws.chance(1) and element.bits >= 16:
+            found = a.through_float(found)
         return self._far(found) if draws.chance(6) else found
+
+    def _by_bits(self, x: Value) -> Value:
+        self.draws.note("bits of a number")
+        return Bits(self.draws, self.arithmetic).of_number(x, self.launch)
 
     def _by_branch(self, x: Value, count: Value) -> Value:
         """A number that each side of a branch gives: neighbours swapped, the first blocks turned, one of two orders.
@@ -156,7 +156,11 @@ class Indices:
             iota = a.changed(iota)
         if len(shape) == 2:
             iota = a.f.op("reshape", s=iota, results=[TileType(element, shape)])
-        found = a.add(a.spread(start, shape), iota)
+        if draws.chance(8):
+            draws.note("bits joined with lanes")
+            found = Bits(draws, a).with_lanes(a.spread(start, shape), iota)
+        else:
+            found = a.add(a.spread(start, shape), iota)
         if draws.slip(10):
             found = a.changed(found)
         self.made.append((axis, found))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tileverify.frontend.sources.expressions import print_expression
-from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, ScalarArgument
+from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, ListArgument, ScalarArgument
 
 from .kernels import Generated
 
@@ -39,6 +39,10 @@ def _lines(spec: LaunchSpec) -> Iterator[str]:
     yield ""
     yield "[launch.args]"
     for argument in spec.arguments:
+        if isinstance(argument, ListArgument):
+            of, length = json.dumps(_description(argument.element)), json.dumps(print_expression(argument.length))
+            yield f"{argument.name} = {{ list = {of}, length = {length} }}"
+            continue
         assert isinstance(argument, ArrayArgument | ScalarArgument)
         yield f"{argument.name} = {json.dumps(_description(argument))}"
 

@@ -13,18 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.frontend.bytecode import encode
-from tileverify.frontend.bytecode.builder import I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
+from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Type, Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, ScalarArgument
+from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, ListArgument, ScalarArgument
 
 from .accesses import INDEX_ARRAYS, Accesses, Buffer
 from .arithmetic import Arithmetic
-from .contracts import FiniteContract, make_contract
+from .carried import Carried
+from .contracts import SYNC, FiniteContract, make_contract
 from .draws import Draws
 from .indices import Indices
+from .lists import ListReads
 from .ordering import TOKEN, WIRINGS, Ordering
 from .paths import Paths
+from .protocols import Protocols
 
 DEPTH = 2
 """Loops and branches inside each other."""
@@ -37,6 +40,7 @@ class Generated:
     unit: KernelUnit
     contract: FiniteContract
     tape: tuple[int, ...]
+    features: frozenset[str]
 
 
 def generate(draws: Draws) -> Generated:
@@ -47,7 +51,7 @@ def generate(draws: Draws) -> Generated:
         f.op("return")
     data = encode(builder.build())
     (entry,) = bytecode_entries(data, Path("generated.tileirbc"))
-    return Generated(entry_unit(entry, contract.spec), contract, tuple(draws.tape))
+    return Generated(entry_unit(entry, contract.spec), contract, tuple(draws.tape), frozenset(draws.features))
 
 
 def _parameter_types(contract: FiniteContract) -> list[Type]:
@@ -57,7 +61,9 @@ def _parameter_types(contract: FiniteContract) -> list[Type]:
             index = I32 if argument.index_bits == 32 else I64
             types += [tile(pointer(scalar(argument.dtype))), *[tile(index)] * (2 * len(argument.shape))]
         elif isinstance(argument, ScalarArgument):
-            types.append(tile(scalar(argument.dtype.replace("u", "i"))))
+            types.append(tile(I1 if argument.dtype == "bool" else scalar(argument.dtype.replace("u", "i"))))
+        elif isinstance(argument, ListArgument):
+            types += [tile(pointer(I64)), tile(I32)]
     return types
 
 
@@ -69,27 +75,46 @@ class _Writer:
         self.f = f
         self.arithmetic = Arithmetic(draws, f)
         self.buffers: list[Buffer] = []
+        self.sync: Buffer | None = None
+        lists: list[tuple[ListArgument, Value, Value]] = []
         parameters = iter(f.parameters)
         for argument in contract.spec.arguments:
             if isinstance(argument, ArrayArgument):
                 rank = len(argument.shape)
                 base, *numbers = (next(parameters) for _ in range(1 + 2 * rank))
-                self.buffers.append(Buffer(argument, base, tuple(numbers[:rank]), tuple(numbers[rank:])))
+                buffer = Buffer(argument, base, tuple(numbers[:rank]), tuple(numbers[rank:]))
+                if argument.name == SYNC:
+                    self.sync = buffer
+                    continue
+                self.buffers.append(buffer)
                 self.arithmetic.pool += numbers[:rank]
+            elif isinstance(argument, ListArgument):
+                lists.append((argument, next(parameters), next(parameters)))
+            elif isinstance(argument, ScalarArgument) and argument.dtype == "bool":
+                self.arithmetic.flags.append(next(parameters))
             else:
                 self.arithmetic.pool.append(next(parameters))
         launch = list(self.arithmetic.pool)
         blocks, counts = f.op("get_tile_block_id"), f.op("get_num_tile_blocks")
         self.arithmetic.pool += [*blocks[:2], counts[0]]
         self.indices = Indices(draws, self.arithmetic, blocks, counts, contract.tile, launch=[*launch, *counts[:2]])
+        buffers = self.buffers if self.sync is None else [*self.buffers, self.sync]
         wiring = draws.weighted((5, WIRINGS[0]), (3, WIRINGS[1]), (2, WIRINGS[2]), (1, WIRINGS[3]))
-        self.ordering = Ordering(draws, f, [buffer.name for buffer in self.buffers], wiring)
+        self.ordering = Ordering(draws, f, [buffer.name for buffer in buffers], wiring)
         self.accesses = Accesses(draws, f, self.arithmetic, self.indices, self.ordering, contract.tile)
-        self.paths = Paths(draws, f, self.arithmetic, self.indices, self.ordering, self.accesses)
+        parts = (draws, f, self.arithmetic, self.indices)
+        self.paths = Paths(*parts, self.ordering, self.accesses)
+        self.carried = Carried(*parts, self.ordering, self.accesses)
+        self.lists = [ListReads(*parts, self.accesses, *each) for each in lists]
 
     def body(self) -> None:
         self.ordering.begin()
-        self.draws.weighted((4, self._mixture), (1, lambda: self._path(0)))()
+        if self.sync is not None:
+            self._protocol(self.sync)
+            return
+        for each in self.lists:
+            each.statement()
+        self.draws.weighted((14, self._mixture), (2, lambda: self._path(0)), (1, lambda: self._carrying(0)))()
 
     def _mixture(self) -> None:
         """A few statements of any kind."""
@@ -111,7 +136,7 @@ class _Writer:
         write = self.draws.weighted(
             (4, self._access), (3, self._definition), (2 * nested, self._counted), (2 * nested, self._branch),
             (nested, self._while), (not nested or depth == 0, self._early_return if depth == 0 else self._access),
-            (1, self._path),
+            (1, self._path), (depth == 0, self._carrying),
         )  # fmt: skip
         write(depth)
 
@@ -138,6 +163,20 @@ class _Writer:
             a.pool.append(a.piece(a.put(value, line, where), a.constant(tile(I32), self.draws.pick((3, 0, 2)))))
 
     # ---------------------------------------------------------------------------------------- control flow
+    def _protocol(self, sync: Buffer) -> None:
+        """One protocol; one time in ten among other statements."""
+        among = self.draws.slip(10)
+        if among:
+            self._statement(1)
+        parts = (self.draws, self.f, self.arithmetic, self.indices, self.ordering, self.accesses)
+        data = self.buffers[0]
+        Protocols(*parts, sync).statement(data, self.draws.pick(self.buffers))
+        if among:
+            self._statement(1)
+
+    def _carrying(self, depth: int) -> None:
+        self.carried.statement(self._buffer())
+
     def _path(self, depth: int) -> None:
         self.paths.statement(self._buffer(), leaves=depth == 0)
 

@@ -32,12 +32,14 @@ class Paths:
     def statement(self, target: Buffer, *, leaves: bool) -> None:
         """Writes to ``target``; ``leaves``: the block may return early."""
         ways: list[tuple[int, Callable[[Buffer], None]]] = [
-            (2, self._one_of_two), (3, self._narrow_on_one_side), (2, self._decided_twice),
+            (2, self._one_of_two), (2, self._narrow_on_one_side), (2, self._decided_twice),
             (2, self._awaited_on_one_side),
         ]  # fmt: skip
         if leaves:
             ways.append((2, self._behind_an_exit))
-        self.draws.weighted(*ways)(target)
+        write = self.draws.weighted(*ways)
+        self.draws.note(f"path: {write.__name__[1:].replace('_', ' ')}")
+        write(target)
 
     # -------------------------------------------------------------------------------------------- conditions
     def _own(self) -> Value:
@@ -83,9 +85,9 @@ class Paths:
         """A write under a condition, then another where the same condition says; or under it alone."""
         own = self._own()
         condition = self._condition(own)
-        self._under(condition, lambda: self.accesses.write_at(target, own))
+        self.accesses.under(condition, lambda: self.accesses.write_at(target, own))
         if self.draws.chance(50):
-            self._under(condition, lambda: self.accesses.write_at(target, self._other(own)))
+            self.accesses.under(condition, lambda: self.accesses.write_at(target, self._other(own)))
         else:
             self.accesses.write_at(target, self._either(condition, own, self._other(own)))
 
@@ -98,11 +100,11 @@ class Paths:
         far = a.multiply(small, a.constant(small.type, 1 << (element.bits - draws.pick((1, 1, 2)))))
         place = a.add(far, small) if draws.chance(25) else far
         first = a.compare(own, "less_than", a.constant(own.type, draws.pick((1, 2))))
-        self._under(first, lambda: self.accesses.write_at(target, place))
+        self.accesses.under(first, lambda: self.accesses.write_at(target, place))
         if draws.chance(60):
             self.accesses.write_at(target, place)
         else:
-            self._under(self._condition(own), lambda: self.accesses.write_at(target, place))
+            self.accesses.under(self._condition(own), lambda: self.accesses.write_at(target, place))
 
     def _awaited_on_one_side(self, target: Buffer) -> None:
         """A write, and another behind a token that waits for it on one side of a branch."""
@@ -138,14 +140,3 @@ class Paths:
         else:
             place = own
         self.accesses.write_at(target, place)
-
-    def _under(self, condition: Value, write: Callable[[], None]) -> None:
-        order = self.ordering
-        keys = list(order.last)
-        with self.f.if_(condition, [TOKEN] * len(keys)) as branch:
-            with branch.then(), order.inside((), ()):
-                write()
-                self.f.op("yield", args=order.now(keys))
-            with branch.otherwise():
-                self.f.op("yield", args=order.now(keys))
-        order.leave(keys, branch.results)

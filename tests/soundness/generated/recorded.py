@@ -16,7 +16,7 @@ from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
 from tileverify.frontend.sources.data_facts import expressions_of
 from tileverify.frontend.sources.expressions import evaluate, free_names
-from tileverify.frontend.sources.launch import Argument, ArrayArgument, LaunchSpec, Number, ScalarArgument
+from tileverify.frontend.sources.launch import Argument, ArrayArgument, LaunchSpec, ListArgument, Number, ScalarArgument
 from tileverify.frontend.sources.layout import may_overlap_itself
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch
@@ -86,6 +86,8 @@ def _literal(spec: LaunchSpec, launch: ConcreteLaunch) -> LaunchSpec:
             array = launch.arrays[each.name]
             strides = None if each.strides is None else tuple(map(Number, array.strides))
             return replace(each, shape=tuple(map(Number, array.shape)), strides=strides)
+        if isinstance(each, ListArgument):
+            return replace(each, length=Number(len(launch.lists[each.name])))
         assert isinstance(each, ScalarArgument)
         return replace(each, value=Number(launch.scalars[each.name]))
 
@@ -136,6 +138,8 @@ def _near(number: int, random: Random, least: int) -> int:
 
 def _moved(argument: Argument, random: Random) -> Argument:
     """Another size, stride or scalar; what the bytecode was compiled for stays."""
+    if isinstance(argument, ListArgument) or (isinstance(argument, ScalarArgument) and argument.dtype == "bool"):
+        return argument
     if isinstance(argument, ScalarArgument):
         assert isinstance(argument.value, Number)
         bits = int(argument.dtype[1:])

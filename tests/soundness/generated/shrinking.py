@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 MOST_TRIES = 3000
 
 
-def shrunk(tape: Sequence[int], flawed: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...]:
-    """A tape that is still ``flawed`` and from which nothing more can be left out, or `MOST_TRIES` are spent.
+def shrunk(
+    tape: Sequence[int], flawed: Callable[[tuple[int, ...]], bool], most_tries: int = MOST_TRIES
+) -> tuple[int, ...]:
+    """A tape that is still ``flawed`` and from which nothing more can be left out, or ``most_tries`` are spent.
 
     Draws are in the order in which the kernel is written, so a run of them is a statement, an operand, a choice.
     """
@@ -16,7 +18,7 @@ def shrunk(tape: Sequence[int], flawed: Callable[[tuple[int, ...]], bool]) -> tu
 
     def better(candidate: tuple[int, ...]) -> bool:
         nonlocal best, tries
-        if tries >= MOST_TRIES or candidate == best:
+        if tries >= most_tries or candidate == best:
             return False
         tries += 1
         if not flawed(candidate):

@@ -8,14 +8,13 @@ seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
-    BoundLaunch,
     Budget,
     Memory,
     bind_launch,
@@ -23,13 +22,15 @@ from tileverify.backend.interpreter import (
 )
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import Op
+from tileverify.frontend.bytecode.model import Op, TokenType
 from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import Block, ConcreteLaunch
+from tileverify.verifier.claim import ConcreteLaunch
 
 BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
 STEPS = 1 << 22
 """For one block; the loops of generated kernels are short, unless a wrapped bound makes them endless."""
+PATIENT_STEPS = 1 << 27
+"""The same for a witness that did not show its fault before."""
 SCHEDULES = 6
 
 
@@ -42,44 +43,65 @@ class Seen:
 
 
 class Interpreted:
-    """Interprets launches of one kernel."""
+    """Interprets launches of one kernel.
+
+    ``scoped``: it has atomics or scoped accesses.  ``heard``: what they give back is used, so that a block that runs
+    alone may wait for ever, or take what another one has: what blocks do to each other is then judged by whole runs.
+    """
 
     def __init__(self, unit: KernelUnit) -> None:
         self._unit = unit
         self._module = decode(unit.bytecode, file=str(unit.file))
         (self._entry,) = self._module.entries
         self._loops = loops_around(self._entry.body)
+        self.heard = _use_what_others_wrote(self._loops)
         self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
 
-    def see(self, launch: ConcreteLaunch) -> Seen:
+    def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
         """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
         bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
         blocks = [
             (x, y, z) for x in range(launch.grid[0]) for y in range(launch.grid[1]) for z in range(launch.grid[2])
         ]
-        logs = [self._run(bound, launch, Memory(bound.image), block, apart=True) for block in blocks]
+        logs = [
+            run_block(
+                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
+            )
+            for block in blocks
+        ]
         codes = set(_alone(logs, self._loops))
         for first, second in combinations(logs, 2):
-            codes |= {
-                code
-                for code in BETWEEN_BLOCKS
-                if any(races(code, first.accesses, second.accesses, lambda one, other: False))
-            }
+            if not self.heard:
+                codes |= {
+                    code
+                    for code in BETWEEN_BLOCKS
+                    if any(races(code, first.accesses, second.accesses, lambda one, other: False))
+                }
+        stops = [str(log.stopped) for log in logs if log.stopped is not None]
+        stops += [text for log in logs for text in log.left_out]
         if self.scoped:
-            codes |= self.explored(launch).codes
-        stops = [log.stopped for log in logs if log.stopped is not None]
-        left_out = [text for log in logs for text in log.left_out]
-        why = str(stops[0]) if stops else left_out[0] if left_out else None
+            explored = self.explored(launch, steps)
+            codes |= explored.codes
+            if self.heard:
+                stops = [stop.reason for stop in explored.stops]
+        why = stops[0] if stops else None
         return Seen(frozenset(codes), why)
 
-    def explored(self, launch: ConcreteLaunch) -> Exploration:
+    def explored(self, launch: ConcreteLaunch, steps: int = STEPS) -> Exploration:
         """The whole launch under `SCHEDULES` schedules."""
-        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=SCHEDULES, budget=STEPS)
+        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=SCHEDULES, budget=steps)
 
-    def _run(
-        self, bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, *, apart: bool
-    ) -> BlockLog:  # fmt: skip
-        return run_block(bound.program, bound.arguments, memory, launch.grid, block, Budget(STEPS), apart=apart)
+
+def _use_what_others_wrote(ops: Iterable[Op]) -> bool:
+    """What a scoped access gave back is used: then blocks may wait for each other, or share out work."""
+    operands = [each for op in ops for each in op.operands.values()]
+    used = {value for each in operands for value in (each if isinstance(each, tuple) else (each,))}
+    return any(
+        op.attributes.get("ord", "weak") != "weak" and result in used
+        for op in ops
+        for result in op.results
+        if not isinstance(result.type, TokenType)
+    )
 
 
 def _alone(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]]) -> Iterator[str]:

@@ -84,15 +84,18 @@ def load(device: int, cubin: bytes, symbol: str) -> int:
 
 def stream_handle(stream: Any) -> int:
     """The driver's handle of a stream of torch, CuPy, cuda.core or Numba, or a number; raises `UsageError`."""
-    if isinstance(stream, int):
-        return stream
+    handle = getattr(stream, "cuda_stream", None)  # torch's, which is quick
+    if handle is not None:
+        return int(handle)
     if stream is None:
         return 0
+    if isinstance(stream, int):
+        return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         _, handle = protocol()
         return int(handle)
-    for name in ("cuda_stream", "ptr", "handle"):
+    for name in ("ptr", "handle"):
         handle = getattr(stream, name, None)
         if handle is not None:
             return int(getattr(handle, "value", handle))

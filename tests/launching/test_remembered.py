@@ -1,0 +1,122 @@
+"""Launches are remembered by all that a contract and a kernel's parameters depend on."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tileverify.launching.remembered import MOST_PLANS, Remembered, reader
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What is asked of a tensor of torch."""
+
+    address: int = 4096
+    shape: tuple[int, ...] = (8, 4)
+    strides: tuple[int, ...] = (4, 1)
+    dtype: str = "float32"
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+
+@pytest.fixture(autouse=True)
+def torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
+
+
+A = Tensor()
+ARGUMENTS = (A, A, 2.0, 3, True, "name")
+
+
+class Plan:
+    """Counts its launches."""
+
+    def __init__(self) -> None:
+        self.streams: list[Any] = []
+
+    def launch(self, stream: Any) -> None:
+        self.streams.append(stream)
+
+
+def kept(*arguments: Any) -> tuple[Remembered, Plan]:
+    kernel, plan = Remembered(), Plan()
+    kernel.keep((8,), arguments, plan)  # type: ignore[arg-type]
+    return kernel, plan
+
+
+def test_an_equal_launch_is_made_again() -> None:
+    assert not Remembered().launch("s", (8,), ARGUMENTS)
+    kernel, plan = kept(*ARGUMENTS)
+    assert kernel.launch("s", (8,), (Tensor(), Tensor(), 2.0, 3, True, "name"))
+    assert kernel.launch("t", (8,), list(ARGUMENTS))
+    assert plan.streams == ["s", "t"]
+
+
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        (0, replace(A, address=4112)),
+        (0, replace(A, shape=(4, 8))),
+        (1, replace(A, strides=(8, 1))),
+        (1, replace(A, dtype="int32")),
+        (2, 2.5),
+        (2, 2),
+        (3, 4),
+        (3, 3.0),
+        (3, True),
+        (4, 1),
+        (5, "other"),
+        (0, 7),
+        (2, A),
+        (0, [A]),
+    ],
+)
+def test_another_launch_is_not(place: int, other: Any) -> None:
+    kernel, plan = kept(*ARGUMENTS)
+    changed = (*ARGUMENTS[:place], other, *ARGUMENTS[place + 1 :])
+    assert not kernel.launch("s", (8,), changed)
+    assert not plan.streams
+
+
+def test_grids_and_numbers_of_arguments_tell_launches_apart() -> None:
+    kernel, _ = kept(*ARGUMENTS)
+    assert not kernel.launch("s", (9,), ARGUMENTS)
+    assert not kernel.launch("s", [8], ARGUMENTS)
+    assert not kernel.launch("s", (8,), ARGUMENTS[:-1])
+    assert not kernel.launch("s", (8,), (*ARGUMENTS, 1))
+
+
+def test_zeros_have_signs() -> None:
+    kernel, _ = kept(0.0)
+    assert not kernel.launch("s", (8,), (-0.0,))
+    assert kernel.launch("s", (8,), (0.0,))
+
+
+def test_lists_and_other_arrays_are_not_remembered() -> None:
+    assert reader(([A],)) is None
+    assert reader((object(),)) is None
+    kernel, _ = kept([A])
+    assert not kernel.launch("s", (8,), ([A],))
+
+
+def test_a_kernel_without_arguments() -> None:
+    kernel, _ = kept()
+    assert kernel.launch("s", (8,), ())
+
+
+def test_the_oldest_are_forgotten() -> None:
+    kernel, plans = Remembered(), [Plan() for _ in range(MOST_PLANS + 2)]
+    for number, plan in enumerate(plans):
+        kernel.keep((8,), (number,), plan)  # type: ignore[arg-type]
+    assert not kernel.launch("s", (8,), (1,))
+    assert kernel.launch("s", (8,), (2,))
+    assert plans[2].streams == ["s"]

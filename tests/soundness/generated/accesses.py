@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, pointer, scalar, tile
+from tileverify.frontend.bytecode.builder import F32, I8, I16, I32, I64, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import (
     GatherScatterViewType,
     PartitionViewType,
@@ -73,7 +73,7 @@ class Accesses:
         found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
         if found is not None and buffer.name in INDEX_ARRAYS:
             self._keep(found)
-        elif found is not None and buffer.argument.dtype == "f32" and self.draws.chance(15):
+        elif found is not None and found.type.element == F32 and self.draws.chance(15):
             self.draws.note("index from a loaded float")
             self._keep(self.arithmetic.rounded(found, I32))
 

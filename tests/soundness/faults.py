@@ -138,9 +138,14 @@ class Watched:
             yield from self._between(first, second, _observed_order(first, second), budget)
 
     def at_stake(self, fault: Fault) -> bool:
-        """Whether as many blocks as it takes got to where the fault was seen; also true where that is not known."""
+        """Whether as many blocks as it takes got to the accesses at fault; also true of what is no access."""
+        accesses = {op.offset for op in self.loops if "ord" in op.attributes}
         touched = [{a.op.offset for a in log.accesses if a.footprints} for log in self.logs]
-        return not fault.ops or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
+        return (
+            not fault.ops <= accesses
+            or not fault.ops
+            or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
+        )
 
     def explored(self) -> Iterator[Fault]:
         """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`."""

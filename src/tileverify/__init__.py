@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api import in_flight as in_flight
     from .api import kernel as kernel
     from .api import launch as launch
     from .api import load as load
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_API = ("kernel", "launch", "load", "patch", "unproved", "unproved_launches")
+_API = ("in_flight", "kernel", "launch", "load", "patch", "unproved", "unproved_launches")
 
 
 def __getattr__(name: str) -> Any:

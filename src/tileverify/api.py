@@ -7,12 +7,24 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .frontend.sources.decorator import written_at
+from .launching.in_flight import in_flight
 from .launching.optouts import OptOut, UnprovedLaunch, unproved, unproved_launches
 
 if TYPE_CHECKING:
     from .launching.launcher import Launcher
 
-__all__ = ["OptOut", "UnprovedLaunch", "kernel", "launch", "launcher", "load", "patch", "unproved", "unproved_launches"]
+__all__ = [
+    "OptOut",
+    "UnprovedLaunch",
+    "in_flight",
+    "kernel",
+    "launch",
+    "launcher",
+    "load",
+    "patch",
+    "unproved",
+    "unproved_launches",
+]
 
 
 @cache

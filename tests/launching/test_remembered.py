@@ -47,18 +47,29 @@ class Plan:
         self.streams.append(stream)
 
 
+class Ahead:
+    """Launches at once."""
+
+    def launch(self, stream: Any, use: Any, arguments: Any, make: Any) -> None:
+        make(stream)
+
+
+def remembered() -> Remembered:
+    return Remembered(Ahead())  # type: ignore[arg-type]
+
+
 def kept(*arguments: Any) -> tuple[Remembered, Plan]:
-    kernel, plan = Remembered(), Plan()
-    kernel.keep((8,), arguments, plan)  # type: ignore[arg-type]
+    kernel, plan = remembered(), Plan()
+    kernel.first("first", (8,), arguments, (plan, None), again=True)  # type: ignore[arg-type]
     return kernel, plan
 
 
 def test_an_equal_launch_is_made_again() -> None:
-    assert not Remembered().launch("s", (8,), ARGUMENTS)
+    assert not remembered().launch("s", (8,), ARGUMENTS)
     kernel, plan = kept(*ARGUMENTS)
     assert kernel.launch("s", (8,), (Tensor(), Tensor(), 2.0, 3, True, "name"))
     assert kernel.launch("t", (8,), list(ARGUMENTS))
-    assert plan.streams == ["s", "t"]
+    assert plan.streams == ["first", "s", "t"]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +95,7 @@ def test_another_launch_is_not(place: int, other: Any) -> None:
     kernel, plan = kept(*ARGUMENTS)
     changed = (*ARGUMENTS[:place], other, *ARGUMENTS[place + 1 :])
     assert not kernel.launch("s", (8,), changed)
-    assert not plan.streams
+    assert plan.streams == ["first"]
 
 
 def test_grids_and_numbers_of_arguments_tell_launches_apart() -> None:
@@ -114,9 +125,16 @@ def test_a_kernel_without_arguments() -> None:
 
 
 def test_the_oldest_are_forgotten() -> None:
-    kernel, plans = Remembered(), [Plan() for _ in range(MOST_PLANS + 2)]
+    kernel, plans = remembered(), [Plan() for _ in range(MOST_PLANS + 2)]
     for number, plan in enumerate(plans):
-        kernel.keep((8,), (number,), plan)  # type: ignore[arg-type]
+        kernel.first("first", (8,), (number,), (plan, None), again=True)  # type: ignore[arg-type]
     assert not kernel.launch("s", (8,), (1,))
     assert kernel.launch("s", (8,), (2,))
-    assert plans[2].streams == ["s"]
+    assert plans[2].streams == ["first", "s"]
+
+
+def test_what_must_be_asked_again_is_not_remembered() -> None:
+    kernel, plan = remembered(), Plan()
+    kernel.first("s", (8,), ARGUMENTS, (plan, None), again=False)  # type: ignore[arg-type]
+    assert plan.streams == ["s"]
+    assert not kernel.launch("s", (8,), ARGUMENTS)

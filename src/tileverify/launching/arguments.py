@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..backend.inflight import Access
 from ..backend.launch import ArrayValue, LaunchRefused
 from ..backend.launch.arguments import Value
 from ..backend.launch.views import array_value
 from ..errors import UsageError
+from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import Argument, ConstantArgument, TupleArgument
+from .in_flight import Use
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:
@@ -45,3 +48,18 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
 def device_arrays(values: Iterable[Value]) -> list[ArrayValue]:
     """The arrays that have an element."""
     return [value for value in values if isinstance(value, ArrayValue) and 0 not in value.shape]
+
+
+def use_of(kernel: str, device: int, named: Mapping[str, Value], written: Container[str]) -> Use:
+    """The bytes between the first and the last element of every array, and whether the kernel may write there."""
+    arrays = [(name, value) for name, value in named.items() if isinstance(value, ArrayValue)]
+    return Use(kernel, device, tuple(Access(*span(value), name in written, name) for name, value in arrays))
+
+
+def span(array: ArrayValue) -> tuple[int, int]:
+    """First byte and end of an array; an empty one has none."""
+    if 0 in array.shape:
+        return array.address, array.address
+    last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+    bits = ELEMENT_TYPES[array.dtype].bits
+    return array.address, array.address + ((last + 1) * bits + 7) // 8

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.kernel import GpuKernel
 from ..backend.launch import Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import Grid, Value
 from ..bundles.manifest import read_bundle
@@ -19,11 +19,11 @@ from ..errors import UsageError
 from ..frontend.sources.launch import KernelUnit
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
-from .arguments import device_arrays, values_by_contract
+from .arguments import device_arrays, use_of, values_by_contract
 from .calls import grid_of
 from .contents import Contents, host_bytes
 from .proofs import broken_fact, written_by
-from .remembered import Remembered
+from .remembered import Planned, Remembered
 
 
 @dataclass
@@ -45,7 +45,11 @@ class BundledKernel:
     def guard(self) -> Guard:
         certificate = self.bundle.certificate
         launch = replace(certificate.launch, kernel=self.name)
-        return compile_guard(launch, certificate.requires, written_by(self.unit))
+        return compile_guard(launch, certificate.requires, self._written)
+
+    @cached_property
+    def _written(self) -> frozenset[str]:
+        return written_by(self.unit)
 
     @cached_property
     def unit(self) -> KernelUnit:
@@ -64,13 +68,11 @@ class BundledKernel:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
         if self._remembered.launch(stream, grid, arguments):
             return
-        plan = self._planned(stream, grid, arguments, vouch)
-        if plan is not None:
-            plan.launch(stream)
-            if not self.guard.data:
-                self._remembered.keep(grid, arguments, plan)
+        planned = self._planned(stream, grid, arguments, vouch)
+        if planned is not None:
+            self._remembered.first(stream, grid, arguments, planned, again=not self.guard.data)
 
-    def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Plan | None:
+    def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Planned | None:
         """``None`` for a launch on the CPU, which is done then."""
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
@@ -88,7 +90,8 @@ class BundledKernel:
         if on_host:
             on_cpu.run(self.unit, values, {}, axes)
             return None
-        return self._on(self._device(values)).plan(axes, named)
+        device = self._device(values)
+        return self._on(device).plan(axes, named), use_of(self.name, device, named, self._written)
 
     def _covering(self, values: Sequence[Value]) -> Grid:
         if self.guard.covering is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.kernel import GpuKernel
 from ..backend.launch import ArrayValue, LaunchRefused
 from ..backend.launch.arguments import Grid, Value
 from ..bundles.manifest import parameter_types
@@ -21,7 +21,7 @@ from ..errors import UsageError
 from ..frontend.sources.launch import LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import calls, on_cpu
-from .arguments import device_arrays
+from .arguments import device_arrays, use_of
 from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import Contents, host_bytes
@@ -69,14 +69,12 @@ class Launcher:
         remembered = self._remembered.get(kernel)
         if remembered is not None and remembered.launch(stream, grid, arguments):
             return
-        plan = self._made(stream, grid, kernel, arguments, data, vouch)
-        if plan is not None:
-            self._remembered.setdefault(kernel, Remembered()).keep(grid, arguments, plan)
+        self._first(stream, grid, kernel, arguments, data, vouch)
 
-    def _made(
+    def _first(
         self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool
-    ) -> Plan | None:
-        """Make a launch that is not remembered; the plan of one that may be."""
+    ) -> None:
+        """Make a launch that is not remembered."""
         known = self._kernel(kernel)
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
@@ -98,13 +96,15 @@ class Launcher:
         lists = dict(calls.lists_of(known.parameters, descriptions))
         if device is None:
             on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
-            return None
+            return
         if lists:
             raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")
         plan = self._on(device, specialisation).plan(axes, named)
-        plan.launch(stream)
+        use = use_of(known.name, device, named, specialisation.written)
+        remembered = self._remembered.setdefault(kernel, Remembered())
         # What depends on contents, or ran by an opt-out, is asked again each time.
-        return plan if proof is not None and not proof.assumed else None
+        again = proof is not None and not proof.assumed
+        remembered.first(stream, grid, arguments, (plan, use), again=again)
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""

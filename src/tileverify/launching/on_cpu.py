@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend.interpreter.arguments import ELEMENT_BYTES
 from ..backend.interpreter.conduct import RUN
 from ..backend.launch import ArrayValue
 from ..backend.launch.arguments import Grid, Value
@@ -27,6 +26,7 @@ from ..frontend.sources.launch import (
     flat,
 )
 from ..verifier.claim import ConcreteArray, ConcreteLaunch
+from .arguments import span
 
 Bytes = NDArray[np.uint8]
 
@@ -109,7 +109,7 @@ class _Memory:
 
     def __init__(self, arrays: Iterable[ArrayValue]) -> None:
         self._pieces: list[tuple[int, int]] = []
-        for low, high in sorted(map(_span, arrays)):
+        for low, high in sorted(map(span, arrays)):
             if self._pieces and low < self._pieces[-1][1]:
                 self._pieces[-1] = (self._pieces[-1][0], max(high, self._pieces[-1][1]))
             else:
@@ -118,21 +118,13 @@ class _Memory:
         self.before: dict[str, Bytes] = {name: view.copy() for name, view in self._views.items()}
 
     def placed(self, array: ArrayValue) -> ConcreteArray:
-        start, end = _span(array)
+        start, end = span(array)
         low = next((low for low, high in self._pieces if low <= start and end <= high), start)
         return ConcreteArray(array.dtype, array.shape, array.strides, allocation=_name(low), byte_offset=start - low)
 
     def write(self, name: str, contents: Bytes, written: NDArray[np.bool_]) -> None:
         """Only what was written: the bytes between are somebody else's."""
         np.copyto(self._views[name], contents, where=written)
-
-
-def _span(array: ArrayValue) -> tuple[int, int]:
-    """First byte and end of an array; an empty one has none."""
-    if 0 in array.shape:
-        return array.address, array.address
-    last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
-    return array.address, array.address + (last + 1) * ELEMENT_BYTES[array.dtype]
 
 
 def _bytes_at(low: int, high: int) -> Bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
@@ -96,6 +97,11 @@ class Specialisation:
     _any_grid: dict[Any, Guard | None] = field(default_factory=dict)
     _refused: dict[Any, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """The arrays that the kernel may write."""
+        return written_by(self.unit)
 
     def admit(self, request: Request, options: CheckOptions) -> Proof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""

@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..backend.gpu.kernel import Plan
+from .in_flight import InFlight, Use, in_flight
 
 MOST_PLANS: Final = 4096
 """Launches of one kernel that are remembered with their parameters."""
+
+Planned = tuple[Plan, Use]
+"""A launch that was checked, and what it touches."""
 
 Reader = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
 
@@ -28,24 +32,29 @@ def _nothing(grid: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
 class Remembered:
     """The launches of one kernel on GPUs."""
 
+    _in_flight: InFlight = field(default_factory=in_flight)
     _read: Reader = _nothing
-    _plans: OrderedDict[tuple[Any, ...], Plan] = field(default_factory=OrderedDict)
+    _plans: OrderedDict[tuple[Any, ...], Planned] = field(default_factory=OrderedDict)
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
         """Launch if there was an equal launch; whether there was."""
         try:
-            plan = self._plans[self._read(grid, arguments)]
+            plan, use = self._plans[self._read(grid, arguments)]
         except (KeyError, AttributeError, TypeError, ValueError):  # new, or of other kinds
             return False
-        plan.launch(stream)
+        self._in_flight.launch(stream, use, arguments, plan.launch)
         return True
 
-    def keep(self, grid: Any, arguments: Sequence[Any], plan: Plan) -> None:
-        """Remember a launch whose arguments are of kinds that can be told apart."""
+    def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned, *, again: bool) -> None:
+        """Launch for the first time; ``again``: remember it, if its arguments are of kinds that can be told apart."""
+        plan, use = planned
+        self._in_flight.launch(stream, use, arguments, plan.launch)
+        if not again:
+            return
         if self._read is _nothing:
             self._read = reader(arguments) or _nothing
         try:
-            self._plans[self._read(grid, arguments)] = plan
+            self._plans[self._read(grid, arguments)] = planned
         except (KeyError, AttributeError, TypeError, ValueError):
             return
         if len(self._plans) > MOST_PLANS:

@@ -1,0 +1,224 @@
+"""Launches on several streams: order where they conflict, arguments that live, memory that stays."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tileverify.backend.inflight import Access, InFlightConflict, StreamId
+from tileverify.launching.in_flight import POLLED_EVERY, InFlight, Use
+
+
+@dataclass
+class Stream:
+    cuda_stream: int
+
+
+@dataclass(eq=False)
+class Tensor:
+    address: int
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+@dataclass
+class Recorder:
+    """A device on which nothing finishes by itself: an event is the number of launches before it."""
+
+    launched: list[tuple[int, str]] = field(default_factory=list)
+    waits: list[tuple[int, int]] = field(default_factory=list)
+    finished: set[int] = field(default_factory=set)  # streams
+    recorded: int = 0
+
+    def stream(self, device: int, stream: Any) -> StreamId:
+        handle = getattr(stream, "cuda_stream", stream)
+        return StreamId(device, handle, blocking=False)
+
+    def record(self, stream: StreamId) -> Any:
+        self.recorded += 1
+        return stream.handle
+
+    def wait(self, stream: StreamId, event: Any) -> None:
+        self.waits.append((stream.handle, event))
+
+    def done(self, event: Any) -> bool:
+        return event in self.finished
+
+    def synchronize(self, event: Any) -> None:
+        self.finished.add(event)
+
+
+A, B, C = Stream(11), Stream(12), Stream(13)
+X, Y = Tensor(1000), Tensor(2000)
+
+
+def use(name: str, *accesses: tuple[Tensor, bool], device: int = 0) -> Use:
+    spans = [Access(each.address, each.address + 500, write, f"a{each.address}") for each, write in accesses]
+    return Use(name, device, tuple(spans))
+
+
+WRITE_X, READ_X = use("writer", (X, True)), use("reader", (X, False))
+WRITE_Y = use("other", (Y, True))
+
+
+@pytest.fixture
+def device() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def work(device: Recorder) -> InFlight:
+    return InFlight(device)
+
+
+def launch(work: InFlight, stream: Any, use: Use, *arguments: Any) -> None:
+    device = work.device
+    assert isinstance(device, Recorder)
+
+    def make(given: Any) -> None:
+        assert given is stream
+        device.launched.append((getattr(stream, "cuda_stream", stream), use.name))
+
+    work.launch(stream, use, arguments, make)
+
+
+def test_one_stream_needs_no_events(work: InFlight, device: Recorder) -> None:
+    for _ in range(10):
+        launch(work, A, WRITE_X, X)
+        launch(work, A, READ_X, X)
+    assert len(device.launched) == 20
+    assert device.recorded == 0
+    assert work.count == 20
+
+
+def test_a_conflict_on_another_stream_waits(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, READ_X, X)
+    assert device.waits == [(12, 11)]
+    launch(work, B, READ_X, X)
+    assert device.waits == [(12, 11)]  # in order by now
+    launch(work, A, WRITE_X, X)
+    assert device.waits == [(12, 11), (11, 12)]
+
+
+def test_other_bytes_do_not_wait(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, WRITE_Y, Y)
+    launch(work, C, READ_X, X)
+    assert device.waits == [(13, 11)]
+
+
+def test_reads_do_not_wait_for_reads(work: InFlight, device: Recorder) -> None:
+    for stream in (A, B, C):
+        launch(work, stream, READ_X, X)
+    assert device.waits == []
+
+
+def test_strict_refuses_before_it_launches(work: InFlight, device: Recorder) -> None:
+    work.strict = True
+    launch(work, A, WRITE_X, X)
+    launch(work, A, WRITE_X, X)
+    with pytest.raises(InFlightConflict, match=r"'reader' reads a1000 that 'writer', .* \(TV504\)"):
+        launch(work, B, READ_X, X)
+    assert [name for _, name in device.launched] == ["writer", "writer"]
+    launch(work, B, WRITE_Y, Y)
+    work.synchronize()
+    launch(work, B, READ_X, X)
+
+
+def test_what_has_finished_is_not_waited_for(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, WRITE_Y, Y)
+    device.finished |= {11, 12}
+    launch(work, B, READ_X, X)
+    assert device.waits == []
+    assert work.count == 1
+
+
+def test_one_stream_again_once_all_has_finished(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, READ_X, X)
+    work.synchronize()
+    assert work.count == 0
+    recorded = device.recorded
+    launch(work, B, WRITE_X, X)
+    launch(work, B, WRITE_X, X)
+    assert device.recorded == recorded
+
+
+def test_streams_of_two_devices(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, A, use("far", (X, False), device=1), X)
+    assert device.waits == [(11, 11)]
+    assert work.count == 2
+
+
+@pytest.mark.parametrize("streams", [(A, A), (A, B)])
+def test_arguments_live_until_the_work_is_done(
+    work: InFlight, device: Recorder, streams: tuple[Stream, Stream]
+) -> None:
+    tensor = Tensor(1000)
+    gone = weakref.ref(tensor)
+    launch(work, streams[0], WRITE_X, tensor)
+    launch(work, streams[1], WRITE_Y, Y)
+    del tensor
+    gc.collect()
+    assert gone() is not None
+    work.synchronize()
+    gc.collect()
+    assert gone() is None
+
+
+def test_many_launches_on_one_stream_are_let_go(work: InFlight, device: Recorder) -> None:
+    device.finished.add(11)
+    for _ in range(3 * POLLED_EVERY + 5):
+        launch(work, A, WRITE_X, X)
+    assert work.count == 5
+    assert device.recorded == 3
+
+
+def test_many_launches_that_have_not_finished_are_kept(work: InFlight, device: Recorder) -> None:
+    for _ in range(2 * POLLED_EVERY):
+        launch(work, A, WRITE_X, X)
+    assert work.count == 2 * POLLED_EVERY
+    device.finished.add(11)
+    for _ in range(POLLED_EVERY):
+        launch(work, A, WRITE_X, X)
+    assert work.count == 0
+
+
+@pytest.mark.parametrize("streams", [(A, A), (A, B)])
+def test_memory_that_moves_is_found(work: InFlight, streams: tuple[Stream, Stream]) -> None:
+    tensor = Tensor(1000)
+    launch(work, streams[0], WRITE_X, tensor)
+    launch(work, streams[1], WRITE_Y, Y)
+    tensor.address = 5000
+    with pytest.raises(InFlightConflict, match=r"the memory of `a1000` was moved or freed while 'writer' .*TV504"):
+        work.synchronize()
+    work.synchronize()  # told once
+
+
+def test_a_launch_that_fails_is_not_in_the_way(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_Y, Y)
+
+    def fail(stream: Any) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        work.launch(B, WRITE_X, (X,), fail)
+    device.finished |= {11, 12}
+    launch(work, C, READ_X, X)
+    assert device.waits == []
+
+
+def test_handles_are_streams_too(work: InFlight, device: Recorder) -> None:
+    launch(work, 11, WRITE_X, X)
+    launch(work, A, READ_X, X)
+    assert device.waits == []
+    launch(work, 0, READ_X, X)
+    assert device.waits == [(0, 11)]

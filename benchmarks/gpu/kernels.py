@@ -12,6 +12,16 @@ def add(x, y, out, TILE: ConstInt):
 
 
 @ct.kernel
+def add_all(arrays, out, n: int, TILE: ConstInt):
+    """The sum of a list of arrays."""
+    i = ct.bid(0)
+    total = ct.zeros((TILE,), dtype=ct.float32)
+    for k in range(n):
+        total += ct.load(arrays[k], (i,), (TILE,))
+    ct.store(out, index=(i,), tile=total)
+
+
+@ct.kernel
 def matmul(a, b, c, TM: ConstInt, TN: ConstInt, TK: ConstInt, GROUP: ConstInt):
     """C = A @ B, tiles of C in groups of GROUP rows so that blocks that run together share their operands in L2."""
     tiles_m, tiles_n = ct.cdiv(a.shape[0], TM), ct.cdiv(b.shape[1], TN)

@@ -14,7 +14,7 @@ import torch
 
 import tileverify
 
-from .kernels import add, matmul
+from .kernels import add, add_all, matmul
 
 
 def refused(what: str, *call: object) -> None:
@@ -39,6 +39,11 @@ def main() -> int:
     assert torch.equal(out, x + y)
     refused("grid", stream, (65,), add, (x, y, out, 1024))
     refused("overlap", stream, (16,), add, (x[:16384], out[1024:17408], out[:16384], 1024))
+    rows = [torch.rand(1 << 14, device="cuda") for _ in range(3)]
+    total = torch.full((1 << 14,), float("nan"), device="cuda")
+    tileverify.launch(stream, (16,), add_all, (rows, total, 3, 1024))
+    assert torch.equal(total, rows[0] + rows[1] + rows[2])
+    refused("length of a list", stream, (16,), add_all, (rows, total, 4, 1024))
     a, b = (torch.randn(shape, device="cuda").half() for shape in ((1024, 512), (512, 1536)))
     c = torch.full((1024, 1536), float("nan"), device="cuda").half()
     with tileverify.patch():

@@ -203,6 +203,13 @@ def test_memory_that_moves_is_found(work: InFlight, streams: tuple[Stream, Strea
     work.synchronize()  # told once
 
 
+def test_arrays_that_cannot_be_asked_did_not_move(work: InFlight) -> None:
+    both = use("both", (X, True), (Y, False))
+    launch(work, A, both, X, object())
+    launch(work, A, both, [X], (Y, 3))
+    work.synchronize()
+
+
 def test_a_launch_that_fails_is_not_in_the_way(work: InFlight, device: Recorder) -> None:
     launch(work, A, WRITE_Y, Y)
 

@@ -50,9 +50,16 @@ def device_arrays(values: Iterable[Value]) -> list[ArrayValue]:
     return [value for value in values if isinstance(value, ArrayValue) and 0 not in value.shape]
 
 
-def use_of(kernel: str, device: int, named: Mapping[str, Value], written: Container[str]) -> Use:
+def use_of(
+    kernel: str,
+    device: int,
+    named: Mapping[str, Value],
+    written: Container[str],
+    lists: Mapping[str, Sequence[ArrayValue]] | None = None,
+) -> Use:
     """The bytes between the first and the last element of every array, and whether the kernel may write there."""
     arrays = [(name, value) for name, value in named.items() if isinstance(value, ArrayValue)]
+    arrays += [(name, value) for name, of in (lists or {}).items() for value in of]
     return Use(kernel, device, tuple(Access(*span(value), name in written, name) for name, value in arrays))
 
 

@@ -44,7 +44,7 @@ class Device(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a launch touches: one access for each of its arrays, in order."""
+    """What a launch touches: one access for each of its arrays."""
 
     name: str
     device: int
@@ -57,15 +57,16 @@ Launched = tuple[Use, Sequence[Any]]
 
 def moved(use: Use, arguments: Sequence[Any]) -> str | None:
     """Which of the arrays lies elsewhere now; only torch's tensors can move."""
-    for access, array in zip(use.accesses, _arrays(arguments), strict=False):
-        if access.start != array.data_ptr():
-            return f"the memory of `{access.what}` was moved or freed"
-    return None
+    now = {array.data_ptr() for array in _arrays(arguments)}
+    if now <= {access.start for access in use.accesses}:
+        return None
+    gone = next(access.what for access in use.accesses if access.start not in now)
+    return f"the memory of `{gone}` was moved or freed"
 
 
 def _arrays(arguments: Sequence[Any]) -> Iterator[Any]:
     for each in arguments:
-        if isinstance(each, tuple):
+        if isinstance(each, tuple | list):
             yield from _arrays(each)
         elif hasattr(each, "data_ptr"):
             yield each

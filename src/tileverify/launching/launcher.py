@@ -97,14 +97,12 @@ class Launcher:
         if device is None:
             on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
             return
-        if lists:
-            raise UsageError(f"'{known.name}' takes a list of arrays, which cannot be launched on a GPU yet")
-        plan = self._on(device, specialisation).plan(axes, named)
-        use = use_of(known.name, device, named, specialisation.written)
+        plan = self._on(device, specialisation).plan(axes, named, lists)
+        use = use_of(known.name, device, named, specialisation.written, lists)
         remembered = self._remembered.setdefault(kernel, Remembered())
         # What depends on contents, or ran by an opt-out, is asked again each time.
         again = proof is not None and not proof.assumed
-        remembered.first(stream, grid, arguments, (plan, use), again=again)
+        remembered.first(stream, grid, (*arguments, *plan.alive), (plan, use), again=again and not lists)
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from tileverify.backend.gpu.packing import packed
+from tileverify.backend.gpu.packing import descriptors, packed
 from tileverify.backend.launch import ArrayValue
 from tileverify.backend.launch.arguments import Value
 from tileverify.bundles.manifest import parameter_types
@@ -95,6 +95,12 @@ def test_the_types_of_an_entry() -> None:
         value, width = expected.get(role, (int.from_bytes(struct.pack("<f", 2.0), "little"), 4))
         assert int.from_bytes(read(found.pointers, place, width), "little") == value
     assert set(roles) == {Role.POINTER, Role.SHAPE, Role.STRIDE, Role.SCALAR}
+
+
+def test_descriptors_of_a_list() -> None:
+    rows = np.frombuffer(descriptors([ARRAY, ArrayValue(16, (5, 6), (6, 1), "f32")]), np.int64).reshape(2, 5)
+    assert rows.tolist() == [[0x7F00_1234_5678, 3, 2**31 - 1, -1, 2**40], [16, 5, 6, 6, 1]]
+    assert len(descriptors([])) == 8
 
 
 def test_a_type_that_nobody_passes() -> None:

@@ -109,3 +109,29 @@ def device_bytes(stream: int, address: int, size: int) -> NDArray[np.uint8]:
     called(driver.cuStreamSynchronize(stream))
     called(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
     return data
+
+
+class DeviceMemory:
+    """``data`` on a device, for as long as this object lives; freeing waits for the device."""
+
+    def __init__(self, device: int, data: bytes) -> None:
+        driver = bindings()
+        self._device = device
+        called(driver.cuCtxPushCurrent(primary_context(device)))
+        try:
+            self._memory = called(driver.cuMemAlloc(len(data)))
+            called(driver.cuMemcpyHtoD(self._memory, data, len(data)))
+        finally:
+            called(driver.cuCtxPopCurrent())
+
+    @property
+    def address(self) -> int:
+        return int(self._memory)
+
+    def __del__(self) -> None:
+        memory = getattr(self, "_memory", None)
+        if memory is not None:
+            driver = bindings()
+            driver.cuCtxPushCurrent(primary_context(self._device))
+            driver.cuMemFree(memory)
+            driver.cuCtxPopCurrent()

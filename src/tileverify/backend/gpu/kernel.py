@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...frontend.sources.launch import EntryParameter
-from ..launch.arguments import Grid, Value
+from ..launch.arguments import ArrayValue, Grid, Value
 from . import driver
-from .packing import Packed, packed
+from .packing import Packed, descriptors, packed
 
 
 class _Config(ctypes.Structure):
@@ -33,6 +33,7 @@ class Plan:
     kernel: GpuKernel
     grid: Grid
     parameters: Packed
+    alive: tuple[driver.DeviceMemory, ...] = ()
     _parameters: ctypes.c_void_p = field(init=False)
     _configs: dict[int, tuple[Any, _Config]] = field(default_factory=dict)
 
@@ -73,9 +74,16 @@ class GpuKernel:
     def __post_init__(self) -> None:
         self.function = ctypes.c_void_p(driver.load(self.device, self.cubin, self.symbol))
 
-    def plan(self, grid: Grid, values: Mapping[str, Value]) -> Plan:
-        """A launch with these arguments by name, which somebody has checked."""
-        return Plan(self, grid, packed(self.parameters, self.types, values, {}))
+    def plan(
+        self, grid: Grid, values: Mapping[str, Value], lists: Mapping[str, Sequence[ArrayValue]] | None = None
+    ) -> Plan:
+        """A launch with these arguments by name, which somebody has checked; descriptors of lists live with it."""
+        rows: dict[str, driver.DeviceMemory] = {}
+        places: dict[str, tuple[int, int]] = {}
+        for name, arrays in (lists or {}).items():
+            rows[name] = driver.DeviceMemory(self.device, descriptors(arrays))
+            places[name] = rows[name].address, len(arrays)
+        return Plan(self, grid, packed(self.parameters, self.types, values, places), tuple(rows.values()))
 
 
 def _first_launch(*arguments: Any) -> int:

@@ -47,6 +47,12 @@ def packed(
     return Packed(ctypes.addressof(addresses), (memory, addresses))
 
 
+def descriptors(arrays: Sequence[ArrayValue]) -> bytes:
+    """A row for each array of a list: address, sizes and strides as 64-bit words (cuda.tile's calling convention)."""
+    words = [word for array in arrays for word in (array.address, *array.shape, *array.strides)]
+    return b"".join(_integer(word, "i64") for word in words) or bytes(_SLOT)
+
+
 def _element(type_: str) -> str:
     """Parameters are tiles without dimensions."""
     return type_.removeprefix("tile<").removesuffix(">") if type_.startswith("tile<") else type_

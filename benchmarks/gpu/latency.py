@@ -84,7 +84,7 @@ def main() -> int:
     tileverify.launch(stream, grid, kernel, arguments)
     torch.cuda.synchronize()
     assert torch.equal(out, x + y)
-    ((plan, _),) = kernel._remembered._plans.values()
+    ((plan, _, _),) = kernel._remembered._plans.values()
     ways: dict[str, Callable[[], object]] = {
         "tileverify.launch": lambda: tileverify.launch(stream, grid, kernel, arguments),
         "BundledKernel.launch": lambda: kernel.launch(stream, grid, arguments),

@@ -47,9 +47,9 @@ class Scene:
         return lambda: tileverify.launch(self.streams[stream], self.grid, self.kernel, arguments)
 
     def past(self, stream: int, arguments: tuple[Any, ...]) -> Callable[[], None]:
-        planned = self.kernel._planned(self.streams[stream], self.grid, arguments, vouch=False)
+        planned = self.kernel.planned(self.streams[stream], self.grid, arguments)
         assert planned is not None
-        return lambda: planned[0].launch(self.streams[stream])
+        return lambda: planned.plan.launch(self.streams[stream])
 
     def differing(self, steps: list[Step], seed: int, way: Callable[[int, tuple[Any, ...]], Callable[[], None]]) -> int:
         """The arrays that differ from those of one stream."""

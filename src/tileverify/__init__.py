@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api import graph as graph
     from .api import in_flight as in_flight
     from .api import kernel as kernel
     from .api import launch as launch
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_API = ("in_flight", "kernel", "launch", "load", "patch", "unproved", "unproved_launches")
+_API = ("graph", "in_flight", "kernel", "launch", "load", "patch", "unproved", "unproved_launches")
 
 
 def __getattr__(name: str) -> Any:

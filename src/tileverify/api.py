@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .frontend.sources.decorator import written_at
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OptOut",
     "UnprovedLaunch",
+    "graph",
     "in_flight",
     "kernel",
     "launch",
@@ -47,6 +48,14 @@ def launch(*call: Any, **fields: Any) -> Any:
         return launcher().launch(*call, **fields)
     frame = inspect.currentframe()
     return written_at(fields, frame.f_back if frame is not None else None)
+
+
+def graph() -> Any:
+    """Launches that are checked and made together, on a GPU; see `launching.graphs`."""
+    from .backend.gpu.graph import CudaGraph
+    from .launching.graphs import Graph
+
+    return Graph(partial(launcher().planned, None), CudaGraph)
 
 
 def load(file: Any, **options: Any) -> Any:

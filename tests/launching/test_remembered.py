@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.launching.remembered import MOST_PLANS, Remembered, reader
+from tileverify.launching.remembered import MOST_PLANS, Planned, Remembered, reader
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ ARGUMENTS = (A, A, 2.0, 3, True, "name")
 class Plan:
     """Counts its launches."""
 
+    alive = ()
+
     def __init__(self) -> None:
         self.streams: list[Any] = []
 
@@ -60,7 +62,7 @@ def remembered() -> Remembered:
 
 def kept(*arguments: Any) -> tuple[Remembered, Plan]:
     kernel, plan = remembered(), Plan()
-    kernel.first("first", (8,), arguments, (plan, None), again=True)  # type: ignore[arg-type]
+    kernel.first("first", (8,), arguments, Planned(plan, None, True))  # type: ignore[arg-type]
     return kernel, plan
 
 
@@ -127,7 +129,7 @@ def test_a_kernel_without_arguments() -> None:
 def test_the_oldest_are_forgotten() -> None:
     kernel, plans = remembered(), [Plan() for _ in range(MOST_PLANS + 2)]
     for number, plan in enumerate(plans):
-        kernel.first("first", (8,), (number,), (plan, None), again=True)  # type: ignore[arg-type]
+        kernel.first("first", (8,), (number,), Planned(plan, None, True))  # type: ignore[arg-type]
     assert not kernel.launch("s", (8,), (1,))
     assert kernel.launch("s", (8,), (2,))
     assert plans[2].streams == ["first", "s"]
@@ -135,6 +137,6 @@ def test_the_oldest_are_forgotten() -> None:
 
 def test_what_must_be_asked_again_is_not_remembered() -> None:
     kernel, plan = remembered(), Plan()
-    kernel.first("s", (8,), ARGUMENTS, (plan, None), again=False)  # type: ignore[arg-type]
+    kernel.first("s", (8,), ARGUMENTS, Planned(plan, None, False))  # type: ignore[arg-type]
     assert plan.streams == ["s"]
     assert not kernel.launch("s", (8,), ARGUMENTS)

@@ -68,12 +68,12 @@ class BundledKernel:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
         if self._remembered.launch(stream, grid, arguments):
             return
-        planned = self._planned(stream, grid, arguments, vouch)
+        planned = self.planned(stream, grid, arguments, vouch=vouch)
         if planned is not None:
-            self._remembered.first(stream, grid, arguments, planned, again=not self.guard.data)
+            self._remembered.first(stream, grid, arguments, planned)
 
-    def _planned(self, stream: Any, grid: Any, arguments: Sequence[Any], vouch: bool) -> Planned | None:
-        """``None`` for a launch on the CPU, which is done then."""
+    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> Planned | None:
+        """A launch that was checked and is ready to be made; ``None`` for one on the CPU, which is done then."""
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
         seen = tuple(map(numpy_as_cuda, given))
@@ -91,7 +91,8 @@ class BundledKernel:
             on_cpu.run(self.unit, values, {}, axes)
             return None
         device = self._device(values)
-        return self._on(device).plan(axes, named), use_of(self.name, device, named, self._written)
+        use = use_of(self.name, device, named, self._written)
+        return Planned(self._on(device).plan(axes, named), use, again=not self.guard.data)
 
     def _covering(self, values: Sequence[Value]) -> Grid:
         if self.guard.covering is None:

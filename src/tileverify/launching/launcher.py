@@ -28,7 +28,7 @@ from .contents import Contents, host_bytes
 from .cubins import CubinCache
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
-from .remembered import Remembered
+from .remembered import Planned, Remembered
 
 Spec = Callable[[Grid | None], LaunchSpec]
 
@@ -69,12 +69,27 @@ class Launcher:
         remembered = self._remembered.get(kernel)
         if remembered is not None and remembered.launch(stream, grid, arguments):
             return
-        self._first(stream, grid, kernel, arguments, data, vouch)
+        planned = self.planned(stream, grid, kernel, arguments, data=data, vouch=vouch)
+        if planned is not None:
+            remembered = self._remembered.setdefault(kernel, Remembered())
+            remembered.first(stream, grid, arguments, planned)
 
-    def _first(
-        self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool
-    ) -> None:
-        """Make a launch that is not remembered."""
+    def planned(
+        self,
+        stream: Any,
+        grid: Any,
+        kernel: Any,
+        arguments: Sequence[Any],
+        *,
+        data: Sequence[str] = (),
+        vouch: bool = False,
+    ) -> Planned | None:
+        """A launch that is verified and ready to be made; ``None`` for one on the CPU, which is done then.
+
+        What it raises is what `launch` raises.
+        """
+        if isinstance(kernel, BundledKernel):
+            return kernel.planned(stream, grid, arguments, vouch=vouch)
         known = self._kernel(kernel)
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
@@ -96,13 +111,11 @@ class Launcher:
         lists = dict(calls.lists_of(known.parameters, descriptions))
         if device is None:
             on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
-            return
+            return None
         plan = self._on(device, specialisation).plan(axes, named, lists)
         use = use_of(known.name, device, named, specialisation.written, lists)
-        remembered = self._remembered.setdefault(kernel, Remembered())
         # What depends on contents, or ran by an opt-out, is asked again each time.
-        again = proof is not None and not proof.assumed
-        remembered.first(stream, grid, (*arguments, *plan.alive), (plan, use), again=again and not lists)
+        return Planned(plan, use, again=proof is not None and not proof.assumed)
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""

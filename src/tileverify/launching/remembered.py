@@ -10,7 +10,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..backend.gpu.kernel import Plan
 from .in_flight import InFlight, Use, in_flight
@@ -18,8 +18,14 @@ from .in_flight import InFlight, Use, in_flight
 MOST_PLANS: Final = 4096
 """Launches of one kernel that are remembered with their parameters."""
 
-Planned = tuple[Plan, Use]
-"""A launch that was checked, and what it touches."""
+
+class Planned(NamedTuple):
+    """A launch that was checked, what it touches, and whether the same may be made ``again`` without a look."""
+
+    plan: Plan
+    use: Use
+    again: bool
+
 
 Reader = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
 
@@ -39,16 +45,16 @@ class Remembered:
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
         """Launch if there was an equal launch; whether there was."""
         try:
-            plan, use = self._plans[self._read(grid, arguments)]
+            plan, use, _ = self._plans[self._read(grid, arguments)]
         except (KeyError, AttributeError, TypeError, ValueError):  # new, or of other kinds
             return False
         self._in_flight.launch(stream, use, arguments, plan.launch)
         return True
 
-    def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned, *, again: bool) -> None:
-        """Launch for the first time; ``again``: remember it, if its arguments are of kinds that can be told apart."""
-        plan, use = planned
-        self._in_flight.launch(stream, use, arguments, plan.launch)
+    def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned) -> None:
+        """Launch for the first time, and remember it if its arguments are of kinds that can be told apart."""
+        plan, use, again = planned
+        self._in_flight.launch(stream, use, (*arguments, *plan.alive), plan.launch)
         if not again:
             return
         if self._read is _nothing:

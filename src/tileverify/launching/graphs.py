@@ -1,0 +1,168 @@
+"""Launches that are checked together and made together, again and again.
+
+    with tileverify.graph() as g:
+        first = g.launch(grid, scale, (x, y, 128))
+        g.launch(grid, add, (y, z, out, 128), after=[first])
+    g.replay(stream)
+
+Every launch is verified as by `tileverify.launch`.  Launches without a path between them may run at once, so that no
+two of them may conflict (TV504).  The graph owns its arguments, and a replay is work in flight like any other launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol
+
+from ..backend.gpu.kernel import Plan
+from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
+from ..backend.inflight import Node as Footprint
+from ..backend.launch import LaunchRefused
+from ..errors import UsageError
+from .in_flight import InFlight, Use, in_flight
+from .remembered import Planned
+
+
+class Backend(Protocol):
+    """A graph of the driver; a handle is whatever ``add`` gives."""
+
+    def add(self, plan: Plan, after: Sequence[Any]) -> Any:
+        """A launch behind others."""
+
+    def finish(self) -> None:
+        """No more are added."""
+
+    def change(self, handle: Any, plan: Plan) -> None:
+        """Another launch of the same kernel in a finished graph, for replays from now on."""
+
+    def replay(self, stream: Any) -> None:
+        """All of it."""
+
+
+@dataclass(eq=False)
+class Node:
+    """One launch of a graph."""
+
+    number: int
+    kernel: Any
+    planned: Planned
+    arguments: Sequence[Any]
+    after: tuple[Node, ...]
+    handle: Any = None
+
+
+@dataclass(eq=False)
+class Graph:
+    """``plan(grid, kernel, arguments, data=..., vouch=...)`` verifies, ``backend(device)`` makes a driver's graph."""
+
+    plan: Callable[..., Planned | None]
+    backend: Callable[[int], Backend]
+    work: InFlight = field(default_factory=in_flight)
+    _nodes: list[Node] = field(default_factory=list)
+    _made: Backend | None = None
+    _use: Use | None = None
+
+    def launch(
+        self,
+        grid: Any,
+        kernel: Any,
+        arguments: Sequence[Any],
+        *,
+        after: Sequence[Node] | None = None,
+        data: Sequence[str] = (),
+        vouch: bool = False,
+    ) -> Node:
+        """One launch, behind those of ``after``; behind the latest one where that is not said.
+
+        Raises what `tileverify.launch` raises, and `LaunchRefused` for a launch whose proof rests on what arrays hold:
+        nobody looks at a replay, so that the caller has to ``vouch``.
+        """
+        if self._made is not None:
+            raise UsageError("the graph is finished: launches belong inside its 'with' block")
+        behind = tuple(self._nodes[-1:] if after is None else after)
+        if any(node not in self._nodes for node in behind):
+            raise UsageError("'after' names a launch of another graph")
+        planned = self._planned(grid, kernel, arguments, data, vouch)
+        if self._nodes and planned.use.device != self._nodes[0].planned.use.device:
+            raise UsageError("the launches of one graph run on one device")
+        node = Node(len(self._nodes), kernel, planned, arguments, behind)
+        self._nodes.append(node)
+        return node
+
+    def _planned(self, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool) -> Planned:
+        planned = self.plan(grid, kernel, arguments, data=data, vouch=vouch)
+        if planned is None:
+            raise UsageError("a graph runs on a GPU; arrays on the host are launched at once")
+        if not planned.again and not vouch:
+            raise LaunchRefused(
+                f"{planned.use.name} was not put into a graph: it has no proof, or one that rests on what arrays hold, "
+                "which nobody checks at a replay (TV502); pass vouch=True to answer for it"
+            )
+        return planned
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Raises `InFlightConflict` (TV504) for launches that may run at once and must not."""
+        if not self._nodes:
+            raise UsageError("the graph has no launch")
+        self._check()
+        made = self.backend(self._nodes[0].planned.use.device)
+        for node in self._nodes:
+            node.handle = made.add(node.planned.plan, [each.handle for each in node.after])
+        made.finish()
+        self._made = made
+
+    def _check(self) -> None:
+        footprints = [
+            Footprint(node.planned.use.name, node.planned.use.accesses, tuple(each.number for each in node.after))
+            for node in self._nodes
+        ]
+        for earlier, later, one, other in unordered_conflicts(footprints):
+            raise InFlightConflict(
+                f"launch {later} ('{footprints[later].name}') {_does(other)} `{other.what}`, which launch {earlier} "
+                f"('{footprints[earlier].name}') {_does(one)} as `{one.what}`, and nothing orders them (TV504): "
+                "say after=[...]"
+            )
+        accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
+        self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses)
+
+    def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+        """Other arguments for one launch, verified like the first ones, for replays from now on.
+
+        What breaks the contract, or the order of the graph, changes nothing.
+        """
+        if self._made is None or node not in self._nodes:
+            raise UsageError("only a launch of a finished graph can be updated")
+        planned = self._planned(grid, node.kernel, arguments, (), vouch)
+        if planned.plan.kernel is not node.planned.plan.kernel:
+            raise UsageError("the new arguments need another specialisation of the kernel: make a new graph")
+        before = node.planned, node.arguments
+        node.planned, node.arguments = planned, arguments
+        try:
+            self._check()
+            self._made.change(node.handle, planned.plan)
+        except BaseException:
+            node.planned, node.arguments = before
+            self._check()
+            raise
+
+    def replay(self, stream: Any = None) -> None:
+        """Make all launches, in order with whatever they conflict with on other streams."""
+        if self._made is None or self._use is None:
+            raise UsageError("the graph is not finished: replay it behind its 'with' block")
+        alive = (self, *(each for node in self._nodes for each in (*node.arguments, *node.planned.plan.alive)))
+        self.work.launch(stream, self._use, alive, self._made.replay)
+
+
+def _does(access: Access) -> str:
+    return "writes" if access.write else "reads"

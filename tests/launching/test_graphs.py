@@ -1,0 +1,247 @@
+"""Graphs: launches checked together, owned arguments, replays in order, updates that keep the contract."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tileverify.backend.inflight import Access, InFlightConflict, StreamId
+from tileverify.backend.launch import LaunchRefused
+from tileverify.errors import UsageError
+from tileverify.launching.graphs import Graph, Node
+from tileverify.launching.in_flight import InFlight, Use
+from tileverify.launching.remembered import Planned
+
+
+@dataclass(eq=False)
+class Tensor:
+    address: int
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+X, Y, Z = Tensor(1000), Tensor(2000), Tensor(3000)
+
+
+@dataclass
+class Device:
+    """A device on which work finishes when somebody waits for it."""
+
+    waits: list[tuple[int, int]] = field(default_factory=list)
+    finished: bool = False
+
+    def stream(self, device: int, stream: Any) -> StreamId:
+        return StreamId(device, stream, blocking=False)
+
+    def record(self, stream: StreamId) -> Any:
+        return stream.handle
+
+    def wait(self, stream: StreamId, event: Any) -> None:
+        self.waits.append((stream.handle, event))
+
+    def done(self, event: Any) -> bool:
+        return self.finished
+
+    def synchronize(self, event: Any) -> None:
+        self.finished = True
+
+
+@dataclass
+class Driver:
+    added: list[tuple[Any, list[Any]]] = field(default_factory=list)
+    changed: list[tuple[Any, Any]] = field(default_factory=list)
+    replayed: list[Any] = field(default_factory=list)
+    finished: int = 0
+
+    def __call__(self, device: int) -> Driver:
+        return self
+
+    def add(self, plan: Any, after: Sequence[Any]) -> Any:
+        self.added.append((plan, list(after)))
+        return f"node {len(self.added)}"
+
+    def finish(self) -> None:
+        self.finished += 1
+
+    def change(self, handle: Any, plan: Any) -> None:
+        self.changed.append((handle, plan))
+
+    def replay(self, stream: Any) -> None:
+        self.replayed.append(stream)
+
+
+KERNEL = SimpleNamespace()
+
+
+def copy_plan(grid: Any, kernel: Any, arguments: Any, *, data: Any, vouch: bool) -> Planned | None:
+    """``arguments``: what is read, what is written, and so on."""
+    if grid == "host":
+        return None
+    if grid == "refused":
+        raise LaunchRefused("refused (TV502)")
+    read, written = arguments
+    accesses = (
+        Access(read.address, read.address + 500, False, "read"),
+        Access(written.address, written.address + 500, True, "written"),
+    )
+    device = 1 if grid == "far" else 0
+    plan: Any = SimpleNamespace(kernel=kernel, alive=(), arguments=arguments)
+    return Planned(plan, Use("copy", device, accesses), again=grid != "contents")
+
+
+@pytest.fixture
+def driver() -> Driver:
+    return Driver()
+
+
+@pytest.fixture
+def work() -> InFlight:
+    return InFlight(Device())
+
+
+@pytest.fixture
+def graph(driver: Driver, work: InFlight) -> Graph:
+    return Graph(copy_plan, driver, work)
+
+
+def test_launches_follow_each_other(graph: Graph, driver: Driver) -> None:
+    with graph:
+        graph.launch((1,), KERNEL, (X, Y))
+        graph.launch((1,), KERNEL, (Y, Z))
+    assert [after for _, after in driver.added] == [[], ["node 1"]]
+    assert driver.finished == 1
+    graph.replay(7)
+    graph.replay(7)
+    assert driver.replayed == [7, 7]
+
+
+def test_branches_that_touch_nothing_of_each_other(graph: Graph, driver: Driver) -> None:
+    with graph:
+        first = graph.launch((1,), KERNEL, (X, Y), after=[])
+        second = graph.launch((1,), KERNEL, (X, Z), after=[])
+        graph.launch((1,), KERNEL, (Y, X), after=[first, second])
+    assert [after for _, after in driver.added] == [[], [], ["node 1", "node 2"]]
+
+
+def test_unordered_conflicts_are_refused(graph: Graph, driver: Driver) -> None:
+    said = r"launch 1 \('copy'\) reads `read`, which launch 0 \('copy'\) writes as `written`, .* \(TV504\): say after="
+    graph.launch((1,), KERNEL, (X, Y))
+    graph.launch((1,), KERNEL, (Y, Z), after=[])
+    with pytest.raises(InFlightConflict, match=said), graph:
+        pass
+    assert not driver.added
+    with pytest.raises(UsageError, match="not finished"):
+        graph.replay(7)
+
+
+def test_what_a_single_launch_refuses_a_graph_refuses(graph: Graph) -> None:
+    with pytest.raises(LaunchRefused, match="TV502"), graph:
+        graph.launch("refused", KERNEL, (X, Y))
+
+
+def test_facts_on_contents_need_somebody_to_answer(graph: Graph) -> None:
+    with pytest.raises(LaunchRefused, match="nobody checks at a replay"):
+        graph.launch("contents", KERNEL, (X, Y))
+    with graph:
+        graph.launch("contents", KERNEL, (X, Y), vouch=True)
+
+
+def test_a_replay_is_work_in_flight(graph: Graph, work: InFlight) -> None:
+    device = work.device
+    assert isinstance(device, Device)
+    with graph:
+        graph.launch((1,), KERNEL, (X, Y))
+    graph.replay(7)
+    reader = Use("reader", 0, (Access(2000, 2100, False, "y"),))
+    work.launch(8, reader, (Y,), lambda stream: None)
+    assert device.waits == [(8, 7)]
+    graph.replay(9)  # writes what is read
+    assert (9, 8) in device.waits
+
+
+def test_a_write_to_a_captured_array_is_refused_in_strict_mode(graph: Graph, work: InFlight) -> None:
+    work.strict = True
+    with graph:
+        graph.launch((1,), KERNEL, (X, Y))
+    graph.replay(7)
+    writer = Use("writer", 0, (Access(1000, 1100, True, "x"),))
+    with pytest.raises(InFlightConflict, match="TV504"):
+        work.launch(8, writer, (X,), lambda stream: None)
+
+
+def test_arrays_live_as_long_as_the_graph(driver: Driver, work: InFlight) -> None:
+    graph = Graph(copy_plan, driver, work)
+    tensor = Tensor(1000)
+    gone = weakref.ref(tensor)
+    with graph:
+        graph.launch((1,), KERNEL, (tensor, Y))
+    del tensor
+    gc.collect()
+    assert gone() is not None
+    graph.replay(7)
+    driver.added.clear()
+    del graph
+    gc.collect()
+    assert gone() is not None  # the replay is still in flight
+    work.synchronize()
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_update_is_checked(graph: Graph, driver: Driver) -> None:
+    with graph:
+        first = graph.launch((1,), KERNEL, (X, Y), after=[])
+        graph.launch((1,), KERNEL, (X, Z), after=[])
+    other = Tensor(4000)
+    graph.update(first, (1,), (X, other))
+    assert [(handle, plan.arguments) for handle, plan in driver.changed] == [("node 1", (X, other))]
+    with pytest.raises(InFlightConflict, match="TV504"):
+        graph.update(first, (1,), (X, Z))
+    with pytest.raises(LaunchRefused):
+        graph.update(first, "refused", (X, Y))
+    assert len(driver.changed) == 1
+    assert first.arguments == (X, other)
+
+
+def test_an_update_keeps_the_specialisation(driver: Driver, work: InFlight) -> None:
+    def plan(grid: Any, kernel: Any, arguments: Any, **options: Any) -> Planned | None:
+        return copy_plan(grid, SimpleNamespace(), arguments, **options)
+
+    graph = Graph(plan, driver, work)
+    with graph:
+        node = graph.launch((1,), KERNEL, (X, Y))
+    with pytest.raises(UsageError, match="another specialisation"):
+        graph.update(node, (1,), (X, Z))
+
+
+def test_misuse(graph: Graph, driver: Driver, work: InFlight) -> None:
+    with pytest.raises(UsageError, match="no launch"), graph:
+        pass
+    stranger = Graph(copy_plan, driver, work).launch((1,), KERNEL, (X, Y))
+    with pytest.raises(UsageError, match="another graph"):
+        graph.launch((1,), KERNEL, (X, Y), after=[stranger])
+    with pytest.raises(UsageError, match="at once"):
+        graph.launch("host", KERNEL, (X, Y))
+    with graph:
+        graph.launch((1,), KERNEL, (X, Y))
+        with pytest.raises(UsageError, match="one device"):
+            graph.launch("far", KERNEL, (X, Y))
+    with pytest.raises(UsageError, match="the graph is finished"):
+        graph.launch((1,), KERNEL, (X, Y))
+    with pytest.raises(UsageError, match="only a launch of a finished graph"):
+        graph.update(stranger, (1,), (X, Y))
+
+
+def test_an_error_inside_leaves_no_graph(graph: Graph, driver: Driver) -> None:
+    graph.launch((1,), KERNEL, (X, Y))
+    with pytest.raises(ZeroDivisionError), graph:
+        raise ZeroDivisionError
+    assert not driver.added
+    assert isinstance(graph._nodes[0], Node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 from dataclasses import dataclass, field
@@ -221,6 +222,37 @@ def test_a_launch_that_fails_is_not_in_the_way(work: InFlight, device: Recorder)
     device.finished |= {11, 12}
     launch(work, C, READ_X, X)
     assert device.waits == []
+
+
+def test_a_coroutine_waits_for_a_stream(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    order: list[str] = []
+
+    async def wait() -> None:
+        await work.finished(A)
+        order.append("finished")
+
+    async def go_on() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0.001)
+        order.append("meanwhile")
+        device.finished.add(11)
+
+    async def both() -> None:
+        await asyncio.gather(wait(), go_on())
+
+    asyncio.run(both())
+    assert order == ["meanwhile", "finished"]
+    assert work.count == 0
+
+
+def test_a_coroutine_hears_of_memory_that_moved(work: InFlight, device: Recorder) -> None:
+    tensor = Tensor(1000)
+    launch(work, A, WRITE_X, tensor)
+    tensor.address = 5000
+    device.finished.add(11)
+    with pytest.raises(InFlightConflict, match="TV504"):
+        asyncio.run(work.finished(A))
 
 
 def test_handles_are_streams_too(work: InFlight, device: Recorder) -> None:

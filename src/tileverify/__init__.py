@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from .api import launch as launch
     from .api import load as load
     from .api import patch as patch
+    from .api import tune as tune
     from .api import unproved as unproved
     from .api import unproved_launches as unproved_launches
     from .backend.launch import LaunchRefused as LaunchRefused
 
 __version__ = "0.1.0"
 
-_API = ("graph", "in_flight", "kernel", "launch", "load", "patch", "unproved", "unproved_launches")
+_API = ("graph", "in_flight", "kernel", "launch", "load", "patch", "tune", "unproved", "unproved_launches")
 
 
 def __getattr__(name: str) -> Any:

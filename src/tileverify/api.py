@@ -23,6 +23,7 @@ __all__ = [
     "launcher",
     "load",
     "patch",
+    "tune",
     "unproved",
     "unproved_launches",
 ]
@@ -80,3 +81,11 @@ def patch() -> Any:
     from .launching.programs import Patch
 
     return Patch(launcher())
+
+
+def tune(*call: Any, **options: Any) -> Any:
+    """The fastest of the variants that are proved, on a GPU; see `launching.tuning`."""
+    from .backend.gpu.timing import CudaTimer
+    from .launching.tuning import Tuner
+
+    return Tuner(launcher().planned, CudaTimer()).tune(*call, **options)

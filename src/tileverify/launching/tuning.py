@@ -1,0 +1,178 @@
+"""The fastest of the variants that are proved.
+
+    tuned = tileverify.tune(space, stream, grid_fn, kernel, args_fn, hints_fn, record="tuning.jsonl")
+    tileverify.launch(stream, grid_fn(tuned.best), kernel, args_fn(tuned.best))
+
+Takes what ``cuda.tile.tune.exhaustive_search`` takes.  A variant that is not proved for its arguments is neither
+compiled for the GPU nor run.  The others are timed by events with the L2 cache swept before every launch; the best two
+then run in turns, as neighbours in time differ less than runs minutes apart.  ``record`` keeps every time with what it
+depends on, so that a search that was cut off goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from ..backend.gpu.kernel import Plan
+from ..backend.launch import LaunchRefused
+from ..errors import TileVerifyError, UsageError
+from .remembered import Planned
+
+SHORT: Final = 7
+"""Timed launches of each variant."""
+
+LONG: Final = 31
+"""Timed launches of each of the best two."""
+
+T = TypeVar("T")
+
+
+class Timer(Protocol):
+    """What is asked of the driver."""
+
+    def provenance(self, device: int) -> Mapping[str, str]:
+        """Device, driver, and whatever else times depend on."""
+
+    def microseconds(self, plan: Plan, stream: Any) -> float:
+        """Of one launch, behind a sweep of the L2 cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial(Generic[T]):
+    """One variant: its median time, or why it did not run.  ``recorded``: the time is that of an earlier search."""
+
+    config: T
+    microseconds: float | None = None
+    refusal: str = ""
+    recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned(Generic[T]):
+    """``best`` with its median time in the run-off; ``trials`` in the order of the search space."""
+
+    best: T
+    microseconds: float
+    trials: tuple[Trial[T], ...]
+
+
+@dataclass
+class Tuner:
+    """``plan(stream, grid, kernel, arguments)`` verifies, and gives what can be launched."""
+
+    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned | None]
+    timer: Timer
+
+    def tune(
+        self,
+        search_space: Iterable[T],
+        stream: Any,
+        grid_fn: Callable[[T], Any],
+        kernel: Any,
+        args_fn: Callable[[T], Sequence[Any]],
+        hints_fn: Callable[[T], Mapping[str, Any]] | None = None,
+        *,
+        record: str | Path | None = None,
+    ) -> Tuned[T]:
+        """Raises `UsageError` for an empty space, and `LaunchRefused` where no variant is proved."""
+        known = _Record(Path(record)) if record is not None else _Record(None)
+        variants: dict[str, Any] = {}
+        trials: list[Trial[T]] = []
+        ready: dict[int, Planned] = {}
+        for number, config in enumerate(search_space):
+            variant = self._variant(variants, kernel, config, hints_fn)
+            try:
+                planned = self.plan(stream, grid_fn(config), variant, tuple(args_fn(config)))
+            except LaunchRefused as refused:
+                trials.append(Trial(config, refusal=refused.message))
+                continue
+            if planned is None:
+                raise UsageError("tuning needs a GPU; arrays on the host run in the interpreter")
+            ready[number] = planned
+            key = _key(config, planned, self.timer.provenance(planned.use.device))
+            time = known.time(key)
+            trials.append(Trial(config, time, recorded=time is not None))
+            if time is None:
+                time = self._median([planned], stream, SHORT)[0]
+                known.note(key, config, time, self.timer.provenance(planned.use.device))
+                trials[-1] = Trial(config, time)
+        if not trials:
+            raise UsageError("the search space is empty")
+        return self._run_off(trials, ready, stream)
+
+    @staticmethod
+    def _variant(
+        variants: dict[str, Any], kernel: Any, config: T, hints_fn: Callable[[T], Mapping[str, Any]] | None
+    ) -> Any:
+        """The kernel of a configuration; one with hints is made once for each set of them."""
+        own = kernel(config) if callable(kernel) and not hasattr(kernel, "_annotated_function") else kernel
+        hints = dict(hints_fn(config)) if hints_fn is not None else {}
+        if not hints:
+            return own
+        key = f"{id(own)} {sorted(hints.items())!r}"
+        if key not in variants:
+            variants[key] = own.replace_hints(**hints)
+        return variants[key]
+
+    def _median(self, plans: Sequence[Planned], stream: Any, count: int) -> list[float]:
+        """Of launches in turns, the first of each left out."""
+        times: list[list[float]] = [[] for _ in plans]
+        for _ in range(count + 1):
+            for planned, own in zip(plans, times, strict=True):
+                own.append(self.timer.microseconds(planned.plan, stream))
+        return [statistics.median(own[1:]) for own in times]
+
+    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Any) -> Tuned[T]:
+        timed = sorted((trial.microseconds, n) for n, trial in enumerate(trials) if trial.microseconds is not None)
+        if not timed:
+            raise LaunchRefused(f"no variant is proved; the first: {trials[0].refusal}")
+        finalists = [number for _, number in timed[:2]]
+        medians = self._median([ready[number] for number in finalists], stream, LONG)
+        best, number = min(zip(medians, finalists, strict=True))
+        return Tuned(trials[number].config, best, tuple(trials))
+
+
+def _key(config: Any, planned: Planned, provenance: Mapping[str, str]) -> str:
+    """All that a time depends on, as far as it is known: machine code, launch, sizes, machine."""
+    spans = [access.end - access.start for access in planned.use.accesses]
+    launch = (config, planned.plan.grid, spans, sorted(provenance.items()))
+    return hashlib.sha256(repr(launch).encode() + b"\0" + planned.plan.kernel.cubin).hexdigest()
+
+
+class _Record:
+    """One JSON object a line; a line that was cut off counts as absent."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._times: dict[str, float] = {}
+        self._cut_off = False
+        if file is not None and file.is_file():
+            text = file.read_text(encoding="utf-8")
+            self._cut_off = bool(text) and not text.endswith("\n")
+            for line in text.splitlines():
+                try:
+                    entry = json.loads(line)
+                    self._times[entry["key"]] = float(entry["microseconds"])
+                except (ValueError, KeyError, TypeError):
+                    continue
+
+    def time(self, key: str) -> float | None:
+        return self._times.get(key)
+
+    def note(self, key: str, config: Any, time: float, provenance: Mapping[str, str]) -> None:
+        self._times[key] = time
+        if self._file is None:
+            return
+        entry = {"key": key, "config": repr(config), "microseconds": time, **provenance}
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write("\n" * self._cut_off + json.dumps(entry) + "\n")
+            self._cut_off = False
+        except OSError as error:
+            raise TileVerifyError(f"cannot write the record '{self._file}': {error.strerror or error}") from None

@@ -1,0 +1,134 @@
+"""Tuning: only what is proved runs, times are kept, the best two run off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tileverify.backend.inflight import Access
+from tileverify.backend.launch import LaunchRefused
+from tileverify.errors import UsageError
+from tileverify.launching.in_flight import Use
+from tileverify.launching.remembered import Planned
+from tileverify.launching.tuning import LONG, SHORT, Tuner
+
+Config = dict[str, int]
+
+
+@dataclass
+class Kernel:
+    """A kernel of cuda.tile, as far as tuning knows it."""
+
+    hints: tuple[tuple[str, Any], ...] = ()
+    _annotated_function: Any = None
+    made: list[dict[str, Any]] = field(default_factory=list)
+
+    def replace_hints(self, **hints: Any) -> Kernel:
+        self.made.append(hints)
+        return Kernel(tuple(hints.items()))
+
+
+@dataclass
+class Bench:
+    """Planner and timer: a tile of 3 is refused, larger tiles are faster."""
+
+    planned: list[tuple[Any, Any, Any]] = field(default_factory=list)
+    timed: list[int] = field(default_factory=list)
+    machine: str = "GPU 1"
+    drift: float = 0.0
+
+    def plan(self, stream: Any, grid: Any, kernel: Any, arguments: Any) -> Planned | None:
+        self.planned.append((grid, kernel, arguments))
+        tile = arguments[0]
+        if tile == 3:
+            raise LaunchRefused("tile 3 is refuted [TV301]")
+        if tile == 0:
+            return None
+        plan: Any = SimpleNamespace(kernel=SimpleNamespace(cubin=f"code {tile}".encode()), grid=grid, tile=tile)
+        return Planned(plan, Use("k", 0, (Access(0, 64, True),)), again=True)
+
+    def provenance(self, device: int) -> Mapping[str, str]:
+        return {"device": self.machine}
+
+    def microseconds(self, plan: Any, stream: Any) -> float:
+        self.timed.append(plan.tile)
+        self.drift += 0.001
+        return 100 / plan.tile + self.drift
+
+
+def tune(bench: Bench, tiles: list[int], **options: Any) -> Any:
+    space = [{"tile": tile} for tile in tiles]
+    kernel = options.pop("kernel", Kernel())
+    return Tuner(bench.plan, bench).tune(  # type: ignore[arg-type]
+        space, "stream", lambda c: (16 // max(1, c["tile"]),), kernel, lambda c: (c["tile"],), **options
+    )
+
+
+def test_the_fastest_of_the_proved() -> None:
+    bench = Bench()
+    found = tune(bench, [1, 2, 3, 4, 8])
+    assert found.best == {"tile": 8}
+    assert [trial.refusal for trial in found.trials] == ["", "", "tile 3 is refuted [TV301]", "", ""]
+    assert 3 not in bench.timed
+    assert bench.timed.count(1) == SHORT + 1
+    assert bench.timed.count(8) == bench.timed.count(4) == SHORT + 1 + LONG + 1
+    assert bench.timed[-4:] == [8, 4, 8, 4]
+
+
+def test_nothing_proved_is_a_refusal() -> None:
+    with pytest.raises(LaunchRefused, match=r"no variant is proved; the first: tile 3 is refuted \[TV301\]"):
+        tune(Bench(), [3, 3])
+
+
+def test_misuse() -> None:
+    with pytest.raises(UsageError, match="the search space is empty"):
+        tune(Bench(), [])
+    with pytest.raises(UsageError, match="tuning needs a GPU"):
+        tune(Bench(), [0])
+
+
+def test_a_search_goes_on_where_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.jsonl"
+    tune(Bench(), [1, 2], record=file)
+    with file.open("a") as text:
+        text.write('{"key": "cut o')
+    bench = Bench()
+    found = tune(bench, [1, 2, 4], record=file)
+    assert [trial.recorded for trial in found.trials] == [True, True, False]
+    assert 1 not in bench.timed
+    assert found.best == {"tile": 4}
+    entries = [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
+    assert [entry["config"] for entry in entries] == ["{'tile': 1}", "{'tile': 2}", "{'tile': 4}"]
+    assert {entry["device"] for entry in entries} == {"GPU 1"}
+
+
+def test_another_machine_measures_anew(tmp_path: Path) -> None:
+    file = tmp_path / "tuning.jsonl"
+    tune(Bench(), [1, 2], record=file)
+    bench = Bench(machine="GPU 2")
+    found = tune(bench, [1, 2], record=file)
+    assert not any(trial.recorded for trial in found.trials)
+
+
+def test_hints_make_kernels_once() -> None:
+    bench, kernel = Bench(), Kernel()
+    tune(bench, [1, 2, 4], kernel=kernel, hints_fn=lambda c: {"occupancy": 1 if c["tile"] < 4 else 2})
+    assert kernel.made == [{"occupancy": 1}, {"occupancy": 2}]
+    assert [dict(each.hints) for _, each, _ in bench.planned] == [{"occupancy": 1}] * 2 + [{"occupancy": 2}]
+
+
+def test_a_function_chooses_the_kernel() -> None:
+    bench, small, large = Bench(), Kernel(), Kernel((("large", True),))
+    tune(bench, [1, 8], kernel=lambda config: small if config["tile"] < 4 else large)
+    assert [kernel for _, kernel, _ in bench.planned] == [small, large]
+
+
+def test_a_record_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="cannot write the record"):
+        tune(Bench(), [1], record=tmp_path / "missing" / "tuning.jsonl")

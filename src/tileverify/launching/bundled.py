@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ class BundledKernel:
         axes = self._covering(values) if grid is None else grid_of(grid)
         self.guard.check(values, axes)
         named = {each.name: value for each, value in zip(self.guard.order, values, strict=True)}
-        read = host_bytes if on_host else partial(driver.device_bytes, driver.stream_handle(stream))
+        read = host_bytes if on_host else driver.device_bytes
         contents = Contents(named, read)
         facts = () if vouch else self.guard.data
         broken = broken_fact(facts, self.guard.named(values, axes) if facts else {}, contents)

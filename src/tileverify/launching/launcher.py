@@ -98,7 +98,7 @@ class Launcher:
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(known.parameters, descriptions))
         device = None if on_host else _device(known.name, named)
-        read = host_bytes if device is None else partial(driver.device_bytes, driver.stream_handle(stream))
+        read = host_bytes if device is None else driver.device_bytes
         contents = Contents(named, read)
         spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
         specialisation = self._specialisation(known, signature, spec, device)

@@ -102,12 +102,16 @@ def stream_handle(stream: Any) -> int:
     raise UsageError(f"{stream!r} is no CUDA stream")
 
 
-def device_bytes(stream: int, address: int, size: int) -> NDArray[np.uint8]:
-    """A copy of device memory as it is behind all that ``stream`` was given."""
+def device_bytes(address: int, size: int) -> NDArray[np.uint8]:
+    """A copy of device memory as it is behind all that its device was given, on whichever stream."""
     driver = bindings()
     data = np.empty(size, np.uint8)
-    called(driver.cuStreamSynchronize(stream))
-    called(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
+    called(driver.cuCtxPushCurrent(primary_context(device_of(address))))
+    try:
+        called(driver.cuCtxSynchronize())
+        called(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
+    finally:
+        called(driver.cuCtxPopCurrent())
     return data
 
 

@@ -1,6 +1,6 @@
 """What a verdict costs beside the assembly that it precedes, on every launch of the corpus and of a recording.
 
-    python -m benchmarks.proving [--repeat N] [--recorded DIR] [--json FILE]
+    python -m benchmarks.proving [--repeat N] [--recorded DIR] [--assemble N] [--json FILE]
 
 Each launch of the corpus is compiled to bytecode by cuda.tile, decoded, executed symbolically and decided ``--repeat``
 times in one process; of a folder that `tileverify record` wrote, the first launch of two specialisations a kernel.
@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=5, help="runs of each launch (default 5)")
     parser.add_argument("--recorded", type=Path, help="a folder that `tileverify record` wrote")
+    parser.add_argument("--assemble", type=int, default=1, metavar="N", help="assemble every N-th (default all)")
     parser.add_argument("--json", type=Path, help="write the rows to this file too")
     options = parser.parse_args(arguments)
     found = [(_name(unit), unit) for unit in discover([str(ROOT)]) if isinstance(unit, KernelUnit)]
@@ -49,10 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found += list(_recorded(options.recorded))
     assembler = shutil.which("tileiras", path=f"{sysconfig.get_path('purelib')}/nvidia/cu13/bin:{os.environ['PATH']}")
     rows = []
-    for name, unit in found:
+    for number, (name, unit) in enumerate(found):
         # The first run of each launch is left out: it fills the caches of imports and terms.
         rows.append(_median_row(name, [check_unit(unit) for _ in range(options.repeat + 1)][1:]))
-        if assembler:
+        if assembler and number % options.assemble == 0:
             rows[-1]["assemble"] = _assemble(assembler, unit.bytecode)
     _print(rows)
     if options.json:

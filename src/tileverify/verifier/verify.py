@@ -258,7 +258,10 @@ class _Verification(NarrowProof):
         return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
-        """Whether values that lie far apart make no difference, in those arrays whose facts let them."""
+        """Whether values that lie far apart make no difference, in those arrays whose facts let them.
+
+        What only the sizes of this launch keep together tells nothing.
+        """
         work = [*reached(opened.obligation, self._by_number, self.contract)]
         work += data_facts(work, self.contract, self._origins)
         far: set[str] = set()
@@ -266,6 +269,8 @@ class _Verification(NarrowProof):
             values = ordinary_data(work, self._origins, WIDE_SPACING, only=far | {array})
             if self._decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
+            elif array not in bounded(self.launch.data):
+                return False
         values = ordinary_data(opened.conditions, self._origins, WIDE_SPACING, only=far)
         return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 

@@ -279,13 +279,12 @@ class _Builder:
         if ".shape[" in name or ".strides[" in name:
             return self._parameter(name)
         if name in self.names:
-            return self.names[name]
+            return _number(self.names[name])
         scalar = self.scalars.get(name)
         if scalar is not None and scalar.dtype in INT_BITS:
             if scalar.dtype[0] == "u":
                 return unsigned_variable(scalar.name, INT_BITS[scalar.dtype])
-            variable = scalar_variable(scalar.name, scalar.dtype)
-            return t.ite(variable, t.ONE, t.ZERO) if variable.sort is t.Sort.BOOL else variable
+            return _number(scalar_variable(scalar.name, scalar.dtype))
         constants = {c.name: c.value for c in _constants(self.launch.arguments)}
         if isinstance(constants.get(name), int):
             return t.const(constants[name])
@@ -426,6 +425,11 @@ def _free(expression: Expression) -> Iterator[str]:
     elif isinstance(expression, Apply):
         for arg in expression.args:
             yield from _free(arg)
+
+
+def _number(value: Term) -> Term:
+    """In clauses all values are integers: a boolean is 0 or 1."""
+    return t.ite(value, t.ONE, t.ZERO) if value.sort is t.Sort.BOOL else value
 
 
 def _contract_text(launch: LaunchSpec) -> Iterator[str]:

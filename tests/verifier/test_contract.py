@@ -1,0 +1,22 @@
+"""Launch contracts as terms."""
+
+from __future__ import annotations
+
+import pytest
+
+from tileverify.frontend.sources.expressions import parse_condition
+from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, Name, SameArray, ScalarArgument
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.terms import Kind
+from tileverify.verifier.contract import build_contract
+
+
+@pytest.mark.parametrize("text", ["use or N != 3", "not use", "use == 1", "use + N >= 4", "N >= 1 and use"])
+def test_a_boolean_in_a_clause_is_a_number(text: str) -> None:
+    """Solvers do not compare numbers with conditions: all comparisons are of integers."""
+    clause = parse_condition(text)
+    assert not isinstance(clause, SameArray)
+    arguments = (ArrayArgument("x", "f32", (Name("N"),)), ScalarArgument("use", "bool"))
+    facts = build_contract(LaunchSpec("k", "any", arguments, requires=(clause,))).facts
+    compared = [sub for fact in facts for sub in t.postorder(fact) if sub.kind in (Kind.EQ, Kind.LT, Kind.LE)]
+    assert all(side.sort is t.Sort.INT for sub in compared for side in sub.args)

@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from .api import load as load
     from .api import patch as patch
     from .api import tune as tune
-    from .api import unproved as unproved
-    from .api import unproved_launches as unproved_launches
     from .backend.launch import LaunchRefused as LaunchRefused
+    from .launching.optouts import UnprovedLaunch as UnprovedLaunch
+    from .launching.optouts import unproved as unproved
+    from .launching.optouts import unproved_launches as unproved_launches
 
 __version__ = "0.1.0"
 
-_API = ("graph", "in_flight", "kernel", "launch", "load", "patch", "tune", "unproved", "unproved_launches")
+_PLACES = {
+    **dict.fromkeys(("graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
+    **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
+    "LaunchRefused": "tileverify.backend.launch",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Kernels import this package for the decorator alone, so nothing else is loaded with it.
-    if name in _API:
-        from . import api
-
-        found = getattr(api, name)
-    elif name == "LaunchRefused":
-        from .backend.launch import LaunchRefused
-
-        found = LaunchRefused
-    else:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(_PLACES[name]), name)
     globals()[name] = found  # asked once
     return found

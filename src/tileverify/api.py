@@ -7,26 +7,10 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .frontend.sources.decorator import written_at
-from .launching.in_flight import in_flight
-from .launching.optouts import OptOut, UnprovedLaunch, unproved, unproved_launches
 
 if TYPE_CHECKING:
+    from .launching.in_flight import InFlight
     from .launching.launcher import Launcher
-
-__all__ = [
-    "OptOut",
-    "UnprovedLaunch",
-    "graph",
-    "in_flight",
-    "kernel",
-    "launch",
-    "launcher",
-    "load",
-    "patch",
-    "tune",
-    "unproved",
-    "unproved_launches",
-]
 
 
 @cache
@@ -57,6 +41,13 @@ def graph() -> Any:
     from .launching.graphs import Graph
 
     return Graph(partial(launcher().planned, None), CudaGraph)
+
+
+def in_flight() -> InFlight:
+    """What the launches of this process still use on GPUs."""
+    from .launching.in_flight import in_flight as of_process
+
+    return of_process()
 
 
 def load(file: Any, **options: Any) -> Any:

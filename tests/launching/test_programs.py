@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import ModuleType
 
 import cuda.tile as ct
@@ -48,3 +50,15 @@ def test_a_verified_kernel_runs_verified_alone(launcher: Launcher, kernels: Modu
 def test_a_kernel_is_a_function() -> None:
     with pytest.raises(UsageError, match=r"@tileverify\.kernel decorates a function"):
         tileverify.kernel(3)
+
+
+def test_a_launch_spec_beside_a_kernel_loads_no_launcher() -> None:
+    program = (
+        "import sys, tileverify\n"
+        "@tileverify.launch(args={'x': 'f32[N]'})\n"
+        "def kernel(x): ...\n"
+        "heavy = ('tileverify.launching', 'asyncio', 'numpy', 'z3', 'cuda.tile')\n"
+        "sys.exit(' '.join(name for name in heavy if name in sys.modules) or 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

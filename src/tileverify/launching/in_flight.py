@@ -10,7 +10,6 @@ Arguments are kept alive until the device has finished.  An array whose memory w
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -188,6 +187,8 @@ class InFlight:
 
         An event is asked now and then, which takes neither a thread nor a callback.
         """
+        import asyncio  # nobody else needs it
+
         pause = ASKED_FIRST_S
         event = self.device.record(self.device.stream(device, stream))
         while not self.device.done(event):

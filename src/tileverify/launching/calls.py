@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-import io
 import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from ..backend.launch import ArrayValue
 from ..backend.launch.arguments import Grid, Value
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from ..frontend.sources.cutile import BYTECODE_VERSIONS, CutileKernel, compile_error
+from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..frontend.sources.decorator import decorated_launches
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
@@ -174,32 +173,7 @@ def spec_of(
 
 def compiled(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
     """The kernel as cuda.tile compiles it for the signature; raises `SourceError` at the user's line."""
-    bytecode = _exported(kernel, signature, spec, architecture)
+    cutile = CutileKernel(kernel.file, kernel.name, kernel.line, (), kernel.object)
+    bytecode = export_bytecode(cutile, spec, signature, architecture)
     (entry,) = bytecode_entries(bytecode, kernel.file, plain_names=True)
     return entry_unit(entry, spec)
-
-
-def _exported(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None) -> bytes:
-    from cuda.tile.compilation import export_kernel
-
-    failure: Exception | None = None
-    for version in BYTECODE_VERSIONS:
-        buffer = io.BytesIO()
-        try:
-            export_kernel(
-                kernel.object,
-                [signature],
-                buffer,
-                gpu_code=architecture,
-                output_format="tileir_bytecode",
-                bytecode_version=version,
-            )
-        except Exception as error:
-            failure = error
-            if type(error).__name__ != "UnsupportedFeatureError":
-                break
-        else:
-            return buffer.getvalue()
-    assert failure is not None
-    cutile = CutileKernel(kernel.file, kernel.name, kernel.line, (), kernel.object)
-    raise compile_error(cutile, spec, failure) from None

@@ -12,7 +12,7 @@ from .contract import Contract
 from .fact_trial import Key, key_of, with_terms
 from .fact_use import FactUse
 from .obligations import every_obligation
-from .prepare import Preparer, launch_facts
+from .prepare import launch_facts
 from .proving import Proving
 from .smt import Limits
 
@@ -68,7 +68,7 @@ class FactChoice(Proving):
         (terms,) = with_terms([facts], self.launch)
         self.contract = replace(self._own, data=(*self._own.data, *terms))
         self._use = FactUse(self.contract)
-        self._prepare_again(wanted)
+        self._prepare_again({offset for _, places in wanted for offset in places})
         for obligation in every_obligation(self._sites, self._promises, self.contract):
             if key_of(obligation) in wanted:
                 too_much = self._effort is not None and self._decider.spent - start > self._effort
@@ -78,15 +78,3 @@ class FactChoice(Proving):
             self._effort = max(LEAST_EFFORT, MORE_EFFORT * (self._decider.spent - start))
             self._decider.limits = replace(CHOICE_LIMITS, linear=self._effort, total=self._effort)
         return True
-
-    def _prepare_again(self, wanted: Collection[Key]) -> None:
-        """The accesses and promises that are at stake, under the facts of this set."""
-        offsets = {offset for _, places in wanted for offset in places}
-        preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
-        for number, site in enumerate(self.summary.sites):
-            if site.offset in offsets:
-                self._sites[number] = preparer.site(site)
-        for number, item in enumerate(self.summary.promises):
-            if item.offset in offsets:
-                self._promises[number] = preparer.promise(item)
-        self._by_number = {prepared.site.number: prepared for prepared in self._sites}

@@ -12,7 +12,7 @@ from ..frontend.symbolic.terms import Term
 from .contract import DataTerm, build_contract
 from .data import data_facts
 from .obligations import Obligation, reached
-from .prepare import Preparer, launch_facts
+from .prepare import launch_facts
 from .proving import Proving
 from .smt import Answer, Limits
 
@@ -61,7 +61,7 @@ class FactTrial(Proving):
         self._use.offered = offered
         left = self._close(set(wanted))
         if left and self._use.offered:
-            self._prepare_with_facts(left)
+            self._prepare_again({offset for _, places in left for offset in places})
             self._close(left)
         return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
 
@@ -125,15 +125,3 @@ class FactTrial(Proving):
         work = list(reached(obligation, self._by_number, self.contract))
         work += self._use.known(work, self._origins)
         return self._decider.decide(work).answer is Answer.SATISFIABLE
-
-    def _prepare_with_facts(self, left: Collection[Key]) -> None:
-        """Prepare the accesses again that are still at stake, with facts that keep integers from wrapping."""
-        offsets = {offset for _, places in left for offset in places}
-        preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
-        for number, site in enumerate(self.summary.sites):
-            if site.offset in offsets:
-                self._sites[number] = preparer.site(site)
-        for number, item in enumerate(self.summary.promises):
-            if item.offset in offsets:
-                self._promises[number] = preparer.promise(item)
-        self._by_number = {prepared.site.number: prepared for prepared in self._sites}

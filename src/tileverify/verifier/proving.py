@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -111,6 +111,17 @@ class Proving:
         self._promises = [preparer.promise(item) for item in self.summary.promises]
         self._origins = preparer.origins
         self._protocols = Protocols(self._sites, self.contract, self._decider)
+
+    def _prepare_again(self, offsets: Container[int]) -> None:
+        """The accesses and promises at these places of the bytecode once more, under the facts that count by now."""
+        preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
+        for number, site in enumerate(self.summary.sites):
+            if site.offset in offsets:
+                self._sites[number] = preparer.site(site)
+        for number, item in enumerate(self.summary.promises):
+            if item.offset in offsets:
+                self._promises[number] = preparer.promise(item)
+        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
 
     def _obligations(self) -> Iterator[Obligation]:
         return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))

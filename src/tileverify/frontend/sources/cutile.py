@@ -106,15 +106,25 @@ def compile_kernel(kernel: CutileKernel, spec: LaunchSpec) -> KernelUnit:
     )
 
 
-def export_bytecode(kernel: CutileKernel, spec: LaunchSpec, signature: Any) -> bytes:
-    """The bytecode of ``kernel`` for one signature, in the oldest version that can express it."""
+def export_bytecode(kernel: CutileKernel, spec: LaunchSpec, signature: Any, architecture: str | None = None) -> bytes:
+    """The bytecode of ``kernel`` for one signature, in the oldest version that can express it.
+
+    ``architecture``: the GPU (``sm_90``) that hints are chosen for; none without it.
+    """
     from cuda.tile.compilation import export_kernel
 
     failure: Exception | None = None
     for version in BYTECODE_VERSIONS:
         buffer = io.BytesIO()
         try:
-            export_kernel(kernel.kernel, [signature], buffer, output_format="tileir_bytecode", bytecode_version=version)
+            export_kernel(
+                kernel.kernel,
+                [signature],
+                buffer,
+                gpu_code=architecture,
+                output_format="tileir_bytecode",
+                bytecode_version=version,
+            )
         except Exception as error:
             failure = error
             if type(error).__name__ != "UnsupportedFeatureError":

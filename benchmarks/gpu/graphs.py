@@ -15,7 +15,7 @@ import torch
 import tileverify
 from tileverify.backend.inflight import InFlightConflict
 
-from .latency import bundles
+from .common import bundles
 
 NODES = 1000
 ELEMENTS = 1 << 12

@@ -21,20 +21,13 @@ import torch
 
 import tileverify
 from tileverify.backend.gpu import driver
-from tileverify.launching.bundled import BundledKernel, load
+from tileverify.launching.bundled import BundledKernel
+
+from .common import bundles
 
 COUNTS = (1, 10, 100, 1000)
 ROUNDS = 60
 ELEMENTS = 1 << 16
-
-
-def bundles(folder: Path, key: Path) -> dict[str, BundledKernel]:
-    """Every bundle by symbol, which says element types and constants, and by the hash in its file's name."""
-    found = {}
-    for file in sorted(folder.glob("*.tvk")):
-        kernel = load(file, keys=[key], only_signed=True)
-        found[f"{kernel.bundle.certificate.symbol}.{file.stem.rsplit('.', 1)[-1]}"] = kernel
-    return found
 
 
 def by_cuda_tile(kernel: BundledKernel) -> object:

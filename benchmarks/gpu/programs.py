@@ -14,16 +14,8 @@ import torch
 
 import tileverify
 
+from .common import refused
 from .kernels import add, add_all, matmul
-
-
-def refused(what: str, *call: object) -> None:
-    try:
-        tileverify.launch(*call)
-    except tileverify.LaunchRefused as error:
-        print(f"refused, {what}: {error}")
-    else:
-        raise AssertionError(what)
 
 
 def main() -> int:

@@ -12,16 +12,7 @@ import torch
 
 import tileverify
 
-from .latency import bundles
-
-
-def refused(what: str, *call: object) -> None:
-    try:
-        tileverify.launch(*call)
-    except tileverify.LaunchRefused as error:
-        print(f"refused, {what}: {error}")
-    else:
-        raise AssertionError(what)
+from .common import bundles, refused
 
 
 def main() -> int:

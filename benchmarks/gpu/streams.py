@@ -21,7 +21,7 @@ import tileverify
 from tileverify.backend.inflight import InFlightConflict
 from tileverify.launching.bundled import BundledKernel
 
-from .latency import bundles
+from .common import bundles
 
 ELEMENTS = 1 << 25
 ARRAYS = 8

@@ -19,7 +19,7 @@ import torch
 
 import tileverify
 
-from .latency import bundles
+from .common import bundles
 
 ROUNDS = 30
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..backend.gpu import driver
 from ..backend.inflight import Access
 from ..backend.launch import ArrayValue, LaunchRefused
 from ..backend.launch.arguments import Value
@@ -45,9 +46,13 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
         yield value
 
 
-def device_arrays(values: Iterable[Value]) -> list[ArrayValue]:
-    """The arrays that have an element."""
-    return [value for value in values if isinstance(value, ArrayValue) and 0 not in value.shape]
+def device_of(kernel: str, values: Iterable[Value]) -> int:
+    """The GPU that all arrays lie on, 0 where there are none; raises `UsageError` for several."""
+    arrays = [value for value in values if isinstance(value, ArrayValue) and 0 not in value.shape]
+    devices = {driver.device_of(array.address) for array in arrays}
+    if len(devices) > 1:
+        raise UsageError(f"the arrays of '{kernel}' lie on several devices: {sorted(devices)}")
+    return devices.pop() if devices else 0
 
 
 def use_of(

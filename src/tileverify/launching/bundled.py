@@ -19,7 +19,7 @@ from ..errors import UsageError
 from ..frontend.sources.launch import KernelUnit
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
-from .arguments import device_arrays, use_of, values_by_contract
+from .arguments import device_of, use_of, values_by_contract
 from .calls import grid_of
 from .contents import Contents, host_bytes
 from .proofs import broken_fact, written_by
@@ -90,7 +90,7 @@ class BundledKernel:
         if on_host:
             on_cpu.run(self.unit, values, {}, axes)
             return None
-        device = self._device(values)
+        device = device_of(self.name, values)
         use = use_of(self.name, device, named, self._written)
         return Planned(self._on(device).plan(axes, named), use, again=not self.guard.data)
 
@@ -98,12 +98,6 @@ class BundledKernel:
         if self.guard.covering is None:
             raise UsageError(f"'{self.name}' needs a grid: its contract does not say which covers the arrays")
         return self.guard.covering(*self.guard.numbers(values))
-
-    def _device(self, values: Sequence[Value]) -> int:
-        devices = {driver.device_of(array.address) for array in device_arrays(values)}
-        if len(devices) > 1:
-            raise UsageError(f"the arrays of '{self.name}' lie on several devices: {sorted(devices)}")
-        return devices.pop() if devices else 0
 
     def _on(self, device: int) -> GpuKernel:
         if device not in self._loaded:

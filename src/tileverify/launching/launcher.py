@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -12,8 +12,8 @@ from typing import Any
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel
-from ..backend.launch import ArrayValue, LaunchRefused
-from ..backend.launch.arguments import Grid, Value
+from ..backend.launch import LaunchRefused
+from ..backend.launch.arguments import Grid
 from ..bundles.manifest import parameter_types
 from ..cache import default_folder
 from ..check import CheckOptions
@@ -21,7 +21,7 @@ from ..errors import UsageError
 from ..frontend.sources.launch import LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import calls, on_cpu
-from .arguments import device_arrays, use_of
+from .arguments import device_of, use_of
 from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import Contents, host_bytes
@@ -97,7 +97,7 @@ class Launcher:
         signature = calls.signature_of(known, seen)
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(known.parameters, descriptions))
-        device = None if on_host else _device(known.name, named)
+        device = None if on_host else device_of(known.name, named.values())
         read = host_bytes if device is None else driver.device_bytes
         contents = Contents(named, read)
         spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
@@ -161,11 +161,3 @@ class Launcher:
                 types = parameter_types(unit.bytecode, unit.symbol, str(unit.file))
                 self._loaded[key] = GpuKernel(cubin, unit.symbol, unit.parameters, types, device)
         return self._loaded[key]
-
-
-def _device(kernel: str, named: Mapping[str, Value]) -> int:
-    arrays = device_arrays(value for value in named.values() if isinstance(value, ArrayValue))
-    devices = {driver.device_of(array.address) for array in arrays}
-    if len(devices) > 1:
-        raise UsageError(f"the arrays of '{kernel}' lie on several devices: {sorted(devices)}")
-    return devices.pop() if devices else 0

@@ -1,0 +1,27 @@
+"""What the GPU benchmarks share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tileverify
+from tileverify.launching.bundled import BundledKernel, load
+
+
+def bundles(folder: Path, key: Path) -> dict[str, BundledKernel]:
+    """Every bundle by symbol, which says element types and constants, and by the hash in its file's name."""
+    found = {}
+    for file in sorted(folder.glob("*.tvk")):
+        kernel = load(file, keys=[key], only_signed=True)
+        found[f"{kernel.bundle.certificate.symbol}.{file.stem.rsplit('.', 1)[-1]}"] = kernel
+    return found
+
+
+def refused(what: str, *call: object) -> None:
+    """The launch has to be refused."""
+    try:
+        tileverify.launch(*call)
+    except tileverify.LaunchRefused as error:
+        print(f"refused, {what}: {error}")
+    else:
+        raise AssertionError(what)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from cuda.bindings import driver
 
 from tileverify.frontend.sources.launch import Role
-from tileverify.launching.bundled import BundledKernel
+
+if TYPE_CHECKING:
+    import torch
+
+    from tileverify.launching.bundled import BundledKernel
 
 INTEGERS = {"i8": ctypes.c_int8, "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64}
 

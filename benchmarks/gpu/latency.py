@@ -34,7 +34,7 @@ def by_cuda_tile(kernel: BundledKernel) -> object:
     """A kernel that `cuda.tile.launch` launches with the bundle's cubin; its source is not looked at."""
     import cuda.tile as ct
 
-    from .kernels import add
+    from .kernels.elementwise import add
 
     code = kernel.bundle.cubins[driver.architecture(0)].code
     symbol = kernel.bundle.certificate.symbol

@@ -128,7 +128,7 @@ def measured(case: Case, bundles: Bundles, clock: Clock, seconds: float) -> dict
         **{name: compute for name, compute in workload.others.items() if name in errors},
     }
     slowest = max(clock.milliseconds(way) for way in ways.values())
-    count = rounds_for(len(ways) * (slowest + 0.3), seconds, 20, 200)
+    count = rounds_for(len(ways) * (slowest + 0.3), seconds, 20, 600)
     row |= {"chosen": chosen, "search": search, "times": clock.rounds(ways, count)}
     row["launches"] = [name for name, _, _ in right[chosen].launches]
     row["holds_for"] = sorted({bundles[name].bundle.holds_for for name in row["launches"]})
@@ -150,7 +150,7 @@ def main() -> int:
     parser.add_argument("key", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="", help="workloads whose name has a match of this")
-    parser.add_argument("--seconds", type=float, default=0.7, help="of paired rounds for each workload")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of paired rounds for each workload")
     parser.add_argument("--budget", type=float, default=0, help="seconds after which no further workload begins")
     parser.add_argument("--smoke", action="store_true", help="few sizes")
     options = parser.parse_args()

@@ -194,7 +194,7 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each file of the corpus, and every launch that does not agree."""
     folders: dict[str, Counter[str]] = {}
     for row in rows:
-        folders.setdefault(str(row.get("label", "?")).split("/")[0], Counter())[row["outcome"]] += 1
+        folders.setdefault(str(row["label"]).split("/")[0], Counter())[row["outcome"]] += 1
     outcomes = sorted({row["outcome"] for row in rows})
     lines = ["| folder | launches | " + " | ".join(outcomes) + " |", "|---|---:|" + "---:|" * len(outcomes)]
     for folder, counts in folders.items():
@@ -208,7 +208,7 @@ def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         if row["outcome"] != "agrees":
             kind = {True: "deterministic", False: "not deterministic", None: ""}[row.get("deterministic")]
-            lines.append(f"* {row.get('label', row['name'])} ({kind}): {row['outcome']}: {'; '.join(row['what'])}")
+            lines.append(f"* {row['label']} ({kind}): {row['outcome']}: {'; '.join(row['what'])}")
     return "\n".join(lines) + "\n"
 
 

@@ -13,12 +13,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from . import triton_kernels
 from .variants import (
     ADDITION_TILES,
+    ATTENTION_TILES,
+    DECODE_TILES,
+    HEADS_TILES,
     ROW_TILES,
+    attention_variant,
+    hinted,
     row_variant,
     searched_persistent,
     searched_products,
     searched_transposed,
-    with_occupancy,
+    searched_transposed_persistent,
 )
 from .workload import Candidate, Case, Compute, Workload, poisoned
 
@@ -48,7 +53,7 @@ def addition(name: str, size: int) -> Workload:
     candidates = tuple(
         Candidate(bundle, ((bundle, (cdiv(size, tile),), (x, y, out)),), out)
         for tile, occupancy in ADDITION_TILES
-        for bundle, _ in (with_occupancy(f"add_{name}_{tile}", occupancy),)
+        for bundle, _ in (hinted(f"add_{name}_{tile}", occupancy),)
     )
     others: dict[str, Compute] = {
         "torch": lambda: torch.add(x, y, out=by_torch),
@@ -63,7 +68,7 @@ ROWS = 16384
 
 
 def rows(smoke: bool) -> Iterator[Case]:
-    lengths = (1008, 1024, 4096, 12288, 16384)
+    lengths = (1008, 1024, 4096, 12288, 16384) if smoke else (1024, 4096, 12288, 16384)
     for function, dtype, columns in product((softmax, rms_norm, layer_norm), DTYPES, lengths):
         height = 512 if smoke else ROWS
         name = function.__name__.replace("_", " ")
@@ -76,7 +81,7 @@ def row_candidates(
 ) -> tuple[Candidate, ...]:
     """Variants with the smallest tile that holds a row."""
     height, columns = x.shape
-    fitting = min(tile for _, tile, _ in ROW_TILES if tile >= columns)
+    fitting = min(tile for _, tile, _, _ in ROW_TILES if tile >= columns)
     return tuple(
         Candidate(name, ((name, (cdiv(height, tile[0]),), arguments),), out)
         for tile in ROW_TILES
@@ -169,10 +174,15 @@ def product_f8(m: int, n: int, k: int) -> Workload:
     a, b = random(m, k, dtype=torch.float8_e4m3fn), random(n, k, dtype=torch.float8_e4m3fn)
     out, by_torch, by_triton = (poisoned(m, n, dtype=torch.bfloat16) for _ in range(3))
     one, half = (torch.tensor(value, device="cuda") for value in (1.0, 0.5))
+    processors = torch.cuda.get_device_properties(0).multi_processor_count
     candidates = []
     for tiles in searched_transposed():
         grid = (cdiv(m, tiles.shape[0]) * cdiv(n, tiles.shape[1]),)
         candidates.append(Candidate(tiles.name, ((f"fp8_{tiles.name}", grid, (a, b, out, 0.5)),), out))
+    for tiles in searched_transposed_persistent():
+        grid = (min(cdiv(m, tiles.shape[0]) * cdiv(n, tiles.shape[1]), processors // tiles.ctas),)
+        name = f"persistent_{tiles.name}"
+        candidates.append(Candidate(name, ((f"fp8_{name}", grid, (a, b, out, 0.5)),), out))
 
     def by_cublas() -> torch.Tensor:
         scaled = torch._scaled_mm(a, b.t(), one, half, out_dtype=torch.bfloat16, use_fast_accum=True, out=by_torch)
@@ -224,8 +234,8 @@ def attention(length: int, causal: bool) -> Workload:
     q, k, v = (random(batch, HEADS, length, WIDTH, dtype=torch.float16) for _ in range(3))
     out, by_triton = (poisoned(batch, HEADS, length, WIDTH, dtype=torch.float16) for _ in range(2))
     candidates = []
-    for name, rows_ in attention_names(causal):
-        grid = (cdiv(length, rows_), batch * HEADS)
+    for tile in ATTENTION_TILES:
+        grid, (name, _) = (cdiv(length, tile[0]), batch * HEADS), attention_variant(causal, tile)
         candidates.append(Candidate(name.split("_", 2)[2], ((name, grid, (q, k, v, out, scale)),), out))
     given = {"query": q, "key": k, "value": v, "is_causal": causal, "scale": scale}
     others: dict[str, Compute] = {
@@ -239,17 +249,6 @@ def attention(length: int, causal: bool) -> Workload:
     return Workload("TFLOP/s", work, tuple(candidates), others, reference, 2e-3)
 
 
-def attention_names(causal: bool) -> Iterator[tuple[str, int]]:
-    """Variants, and the rows of their tiles."""
-    from .variants import attentions as variants_of_attention
-
-    for variant in variants_of_attention():
-        *_, rows_, _, shared, variant_causal = variant.arguments
-        if variant_causal is causal and shared == 1:
-            assert isinstance(rows_, int)
-            yield variant.name, rows_
-
-
 def decoding(smoke: bool) -> Iterator[Case]:
     for length in (1024, 4096) if smoke else (1024, 4096, 8192, 16384, 32768):
         yield Case("decode attention f16", length, f"16 x 64 heads on 8 x {length} keys", partial(decode, length))
@@ -261,15 +260,19 @@ def decode(length: int) -> Workload:
     k, v = (random(batch, heads, length, WIDTH, dtype=torch.float16) for _ in range(2))
     out = poisoned(batch * heads, together, WIDTH, dtype=torch.float16)
     candidates = []
-    for tile, splits in product((64, 128), (4, 8, 16, 32)):
+    for (tile, occupancy), splits in product(DECODE_TILES, (1, 2, 4, 8, 16, 32)):
         sums = poisoned(batch * heads, splits, padded, WIDTH, dtype=torch.float32)
         best, total = (poisoned(batch * heads, splits, padded, dtype=torch.float32) for _ in range(2))
-        most = max(8, splits)
+        name = hinted(f"decode_part_{tile}", occupancy)[0]
         launches = (
-            (f"decode_part_{tile}", (splits, heads, batch), (q, k, v, sums, best, total, scale)),
-            (f"decode_whole_{most}", (batch * heads, together), (sums, best, total, out)),
+            (name, (splits, heads, batch), (q, k, v, sums, best, total, scale)),
+            (f"decode_whole_{max(2, splits)}", (batch * heads, together), (sums, best, total, out)),
         )
-        candidates.append(Candidate(f"tile {tile}, {splits} splits", launches, out))
+        candidates.append(Candidate(f"{name}, {splits} splits", launches, out))
+    for tile, occupancy in HEADS_TILES:
+        name = hinted(f"decode_heads_{tile}", occupancy)[0]
+        of_heads = out.reshape(q.shape)
+        candidates.append(Candidate(name, ((name, (1, batch * heads), (q, k, v, of_heads, scale)),), out))
     queries = q.reshape(batch, heads * together, 1, WIDTH)
     given = {"query": queries, "key": k, "value": v, "scale": scale, "enable_gqa": True}
     others: dict[str, Compute] = {

@@ -61,3 +61,17 @@ def matmul_transposed(a, b, c, scale: float, TM: ConstInt, TN: ConstInt, TK: Con
         tile_b = ct.load(b, index=(k, n), shape=(TK, TN), order="F", padding_mode=ct.PaddingMode.ZERO)
         total = ct.mma(tile_a, tile_b, total, use_fast_acc=True)
     ct.store(c, index=(m, n), tile=ct.astype(total * scale, c.dtype))
+
+
+@ct.kernel
+def matmul_transposed_persistent(a, b, c, scale: float, TM: ConstInt, TN: ConstInt, TK: ConstInt, GROUP: ConstInt):
+    """The same; a block computes every tile that is a multiple of the grid away from its first."""
+    tiles_m, tiles_n = ct.cdiv(a.shape[0], TM), ct.cdiv(b.shape[0], TN)
+    for tile in range(ct.bid(0), tiles_m * tiles_n, ct.num_blocks(0)):
+        m, n = place(tile, tiles_m, tiles_n, GROUP)
+        total = ct.full((TM, TN), 0, dtype=ct.float32)
+        for k in range(ct.num_tiles(a, axis=1, shape=(TM, TK))):
+            tile_a = ct.load(a, index=(m, k), shape=(TM, TK), padding_mode=ct.PaddingMode.ZERO)
+            tile_b = ct.load(b, index=(k, n), shape=(TK, TN), order="F", padding_mode=ct.PaddingMode.ZERO)
+            total = ct.mma(tile_a, tile_b, total, use_fast_acc=True)
+        ct.store(c, index=(m, n), tile=ct.astype(total * scale, c.dtype))

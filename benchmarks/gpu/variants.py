@@ -209,8 +209,8 @@ def decoding() -> Iterator[Variant]:
         arguments = (q, kv, kv, shares, numbers, numbers, 0.0884, 128, tile, heads)
         yield Variant(name, "decode_part", (splits, 5, 3), arguments, hints)
     for most in (2, 4, 8, 16, 32):
-        arguments = (shares, numbers, numbers, "f16[15, 8, 128]", 128, most)
-        yield Variant(f"decode_whole_{most}", "decode_whole", (15, 8), arguments)
+        of_whole = (shares, numbers, numbers, "f16[15, 8, 128]", 128, most)
+        yield Variant(f"decode_whole_{most}", "decode_whole", (15, 8), of_whole)
     for tile, occupancy in HEADS_TILES:
         name, hints = hinted(f"decode_heads_{tile}", occupancy)
         yield Variant(name, "attention", (1, 15), (q, kv, kv, q, 0.0884, 128, heads, tile, 1, False), hints)

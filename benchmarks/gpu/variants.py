@@ -174,22 +174,25 @@ def products() -> Iterator[Variant]:
 
 
 ATTENTION_TILES = (
-    (128, 128, 0, 8), (128, 64, 0, 8), (128, 64, 0, 0), (64, 128, 0, 8),
-    (64, 128, 2, 0), (64, 128, 0, 0), (64, 64, 2, 0), (64, 64, 3, 0),
+    (128, 128, 0, 8, 0), (128, 128, 0, 8, 3), (128, 128, 0, 8, 8), (128, 64, 0, 8, 0), (128, 64, 0, 8, 8),
+    (64, 128, 2, 0, 0), (64, 128, 2, 0, 3), (64, 128, 2, 0, 8), (64, 64, 2, 0, 0), (64, 64, 2, 0, 8), (64, 64, 3, 0, 0),
 )  # fmt: skip
-"""Queries and keys of a tile, with occupancy and warps: what spills no registers."""
+"""Queries and keys of a tile, with occupancy, warps and latency: what spills no registers."""
+
+AttentionTile = tuple[int, int, int, int, int]
 
 
-def attention_variant(causal: bool, tile: tuple[int, int, int, int]) -> tuple[str, dict[str, int]]:
-    bm, bn, occupancy, warps = tile
-    return hinted(f"attention_{'causal' if causal else 'full'}_{bm}x{bn}", occupancy, warps)
+def attention_variant(causal: bool, tile: AttentionTile) -> tuple[str, dict[str, int]]:
+    bm, bn, occupancy, warps, latency = tile
+    name, hints = hinted(f"attention_{'causal' if causal else 'full'}_{bm}x{bn}", occupancy, warps)
+    return (f"{name}_l{latency}" if latency else name), hints
 
 
 def attentions() -> Iterator[Variant]:
     q, kv = "f16[3, 5, 1040, 128]", "f16[3, 5, 1072, 128]"
     for causal, tile in product((False, True), ATTENTION_TILES):
         name, hints = attention_variant(causal, tile)
-        arguments = (q, kv, kv, q, 0.0884, 128, *tile[:2], 1, causal)
+        arguments = (q, kv, kv, q, 0.0884, 128, *tile[:2], 1, causal, tile[4])
         yield Variant(name, "attention", (-(-1040 // tile[0]), 15), arguments, hints)
 
 
@@ -213,7 +216,7 @@ def decoding() -> Iterator[Variant]:
         yield Variant(f"decode_whole_{most}", "decode_whole", (15, 8), of_whole)
     for tile, occupancy in HEADS_TILES:
         name, hints = hinted(f"decode_heads_{tile}", occupancy)
-        yield Variant(name, "attention", (1, 15), (q, kv, kv, q, 0.0884, 128, heads, tile, 1, False), hints)
+        yield Variant(name, "attention", (1, 15), (q, kv, kv, q, 0.0884, 128, heads, tile, 1, False, 0), hints)
 
 
 def variants() -> Iterator[Variant]:

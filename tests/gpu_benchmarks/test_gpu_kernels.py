@@ -67,7 +67,7 @@ def test_attention(causal: bool, keys: int) -> None:
     queries = 40 if not causal else keys
     q, k, v = random(2, 4, queries, 16), random(2, 2, keys, 16), random(2, 2, keys, 16)
     out = poisoned(*q.shape)
-    arguments = (q, k, v, out, 0.25, 16, 16, 32, 2, causal)
+    arguments = (q, k, v, out, 0.25, 16, 16, 32, 2, causal, 3)
     tileverify.launch(None, (-(-queries // 16), 8), attention.attention, arguments)
     k, v = (np.repeat(each, 2, axis=1).astype(np.float64) for each in (k, v))
     scores = 0.25 * q.astype(np.float64) @ k.swapaxes(2, 3)

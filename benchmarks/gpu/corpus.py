@@ -92,11 +92,13 @@ def differences(launch: StoredLaunch, found: Mapping[str, Any]) -> list[str]:
     told = []
     for name, after in launch.after.items():
         dtype, seen = launch.types[name], found[name]
+        if not after.size:
+            continue
         known = launch.known.get(name, np.ones(after.size, np.bool_))
         exact = (seen == after) | ~known
         wanted, got = numbers(after, dtype), numbers(seen, dtype)
-        width = after.size // max(1, wanted.size)
-        differ = ~exact.reshape(-1, width).all(axis=1) if wanted.size else np.zeros(0, np.bool_)
+        width = after.size // wanted.size
+        differ = ~exact.reshape(-1, width).all(axis=1)
         if dtype in TOLERANCES:
             unwritten = (launch.before[name] == after).reshape(-1, width).all(axis=1)
             near = np.isclose(got, wanted, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype], equal_nan=True)

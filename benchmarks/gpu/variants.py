@@ -47,9 +47,9 @@ def additions() -> Iterator[Variant]:
 
 
 ROW_TILES = (
-    (4, 1024, 0, 0), (4, 1024, 4, 0), (1, 1024, 8, 0), (2, 1024, 8, 0),
-    (1, 4096, 0, 0), (1, 4096, 4, 0), (1, 4096, 4, 8), (1, 4096, 2, 8),
-    (1, 16384, 0, 0), (1, 16384, 2, 0), (1, 16384, 2, 8), (1, 16384, 0, 8),
+    (1, 1024, 8, 0), (2, 1024, 8, 0), (4, 1024, 4, 0),
+    (1, 4096, 4, 0), (1, 4096, 4, 8), (2, 4096, 2, 8),
+    (1, 16384, 1, 8), (1, 16384, 2, 0), (1, 16384, 2, 8),
 )  # fmt: skip
 """Rows and columns of a tile, blocks that are to share a multiprocessor, and warps that compute."""
 
@@ -64,7 +64,7 @@ def rows() -> Iterator[Variant]:
     for dtype, tile in product(("f16", "bf16", "f32"), ROW_TILES):
         height, columns, occupancy, warps = tile
         x, row = f"{dtype}[{480}, {columns - 16}]", f"{dtype}[{columns - 16}]"
-        grid, hints = (480 // height,), hinted("", occupancy, warps)[1]
+        grid, hints = (7,), hinted("", occupancy, warps)[1]
         for function, arguments in (
             ("softmax", (x, x)),
             ("rms_norm", (x, row, x, 1e-5)),
@@ -140,6 +140,8 @@ def searched_products() -> Iterator[Tiles]:
     yield from (Tiles(SQUARE, group, occupancy=occupancy) for group, occupancy in ((8, 0), (16, 0), (8, 2)))
     yield from (Tiles(SQUARE, ctas=ctas, warps=8) for ctas in (1, 2))
     yield Tiles((128, 128, 128), warps=8)
+    yield from (Tiles(shape, occupancy=2) for shape in ((128, 64, 64), (64, 128, 64)))
+    yield from (Tiles(shape) for shape in ((128, 64, 128), (64, 128, 128)))
 
 
 def searched_persistent() -> Iterator[Tiles]:

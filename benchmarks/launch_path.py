@@ -95,8 +95,8 @@ def ways() -> dict[str, Launch]:
 
 
 def main() -> int:
-    nothing = ctypes.CDLL(None).pthread_equal  # of two addresses that differ: 0
-    gpu_kernel._cu_launch_kernel_ex = lambda: nothing
+    nothing = ctypes.PyDLL(None).pthread_equal  # of two addresses that differ: 0
+    gpu_kernel._cu_launch_kernel_ex = lambda: nothing  # with the lock held, as the driver
     pointer = ctypes.byref(ctypes.c_int())
     bare = timed(lambda: nothing(pointer, None, None, None))
     print(f"Python {sys.version.split()[0]}, torch {torch.__version__}, {Path(__file__).name}")

@@ -6,12 +6,12 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.launching.imitation import Tensor, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.inflight import Access, InFlightConflict, StreamId
@@ -21,34 +21,6 @@ from tileverify.launching.journal import POLLED_EVERY, Use
 from tileverify.launching.remembered import Planned, Remembered
 
 GRID = (8,)
-
-
-@dataclass(eq=False)
-class Tensor:
-    """What is asked of a tensor of torch."""
-
-    address: int = 4096
-    shape: tuple[int, ...] = (8, 4)
-    strides: tuple[int, ...] = (4, 1)
-    dtype: str = "float32"
-
-    def data_ptr(self) -> int:
-        return self.address
-
-    def stride(self) -> tuple[int, ...]:
-        return self.strides
-
-
-class Guards:
-    """What torch's compiler has to compare tensors with."""
-
-    def __init__(self, *tensors: Tensor, dynamic_dims_sizes: None, dynamic_dims_strides: None) -> None:
-        self._seen = [(each.shape, each.strides, each.dtype) for each in tensors]
-
-    def check(self, *tensors: Tensor) -> bool:
-        if not all(isinstance(each, Tensor) for each in tensors):
-            raise TypeError("expected a tensor")
-        return [(each.shape, each.strides, each.dtype) for each in tensors] == self._seen
 
 
 @dataclass
@@ -105,12 +77,8 @@ class Plan:
 
 
 @pytest.fixture(autouse=True)
-def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    guards = SimpleNamespace(guards=SimpleNamespace(TensorGuards=Guards))
-    fake = SimpleNamespace(Tensor=Tensor, _C=SimpleNamespace(_dynamo=guards))
-    monkeypatch.setitem(sys.modules, "torch", fake)
-    monkeypatch.setattr(tensors, "_guards", lambda: Guards)
-    return
+def torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    imitate(monkeypatch)
 
 
 A, B = Stream(11), Stream(12)

@@ -100,17 +100,26 @@ class InFlight:
             self.journal.place, self._place = stream, (stream.device, stream.handle)
         return self.journal.place == stream
 
-    def bind(self, launch: Repeated, stream: Any) -> None:
-        """Let ``launch`` be made again on ``stream`` without a word, as long as no other stream has work."""
+    def enter(self, launch: Repeated, handle: int, arrays: tuple[Any, ...]) -> int | None:
+        """Make it on the stream ``handle`` and note it in the open batch; the driver's status.
+
+        ``None``, and nothing done, where that is not the only stream with work.
+        """
         with self.lock:
-            handle = getattr(stream, "cuda_stream", None)
-            if handle is not None and self._place == (launch.use.device, handle):
-                launch.bind(handle, self.journal.place)
+            if (launch.use.device, handle) != self._place:
+                return None
+            if launch.handle != handle:
+                launch.bind(handle)
+            status = launch.go()
+            if not status:
+                self.journal.repeat(launch, arrays)
+            return status
 
     def look(self) -> None:
         """Close the open batch of the journal, and let go of those that have finished."""
         with self.lock:
             if self.journal.place is not None:
+                self.journal.seal()
                 self.journal.close(self.device.record(self.journal.place))
                 complain(list(self.journal.finished(self.device.done)))
 
@@ -169,10 +178,11 @@ class InFlight:
     def synchronize(self) -> None:
         """Wait for everything; raises `InFlightConflict` for memory that moved meanwhile."""
         with self.lock:
-            if self.journal.place is not None:
-                self.device.synchronize(self.device.record(self.journal.place))
-                self._place = None
-                complain(self.journal.all())
+            place, self._place = self.journal.place, None
+            if place is not None:
+                noted = self.journal.all()
+                self.device.synchronize(self.device.record(place))
+                complain(noted)
             finished = []
             for marked in self._events.values():
                 if marked:

@@ -1,11 +1,14 @@
 """Launches while only one stream has work: in order as they are, so that they are noted and nothing else.
 
 What is noted lives until the device has come past an event behind it.  Launches are noted in batches: one event stands
-for a batch, and a launch that is made again with the same objects is in the open batch already.
+for a batch, and a launch that is made again with the same objects is in the open batch already.  Such a launch asks
+for no lock where threads take turns (`ALONE_BETWEEN_CALLS`): that the batch is open, and the driver's call, are one
+step for every other thread.  Whoever closes a batch says so (`Journal.seal`) before the event is recorded.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +18,12 @@ from ..backend.inflight import Access, InFlightConflict, StreamId
 
 POLLED_EVERY: Final = 256
 """Launches of a batch: between two looks at what has finished."""
+
+ALONE_BETWEEN_CALLS: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether no other thread runs between two steps of Python code that call nothing.
+
+CPython with its global lock gives way at calls and backward jumps only; the driver's call keeps the lock.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +67,38 @@ class Noted(NamedTuple):
 class Repeated:
     """A launch that was checked, ready to be made again.
 
-    ``go()`` makes it on the stream ``handle`` of the journal's ``place`` and gives the driver's status.  ``same`` tells
-    whether arrays at the same addresses have the same sizes, strides and types.  ``held``: its arrays in the open
-    batch.
+    ``same`` tells whether arrays at the same addresses have the same sizes, strides and types.  ``go()`` makes the
+    launch on the stream ``handle`` and gives the driver's status.  ``batch``: the latest one that has it, with the
+    arrays ``held``, none of which a closed one leaves here.
     """
 
     use: Use
     plan: Any
     same: Callable[..., bool] | None
     nothing: tuple[None, ...]
-    held: tuple[Any, ...] = field(init=False)
-    go: Callable[[], int] = field(init=False)
+    held: tuple[Any, ...] = ()
+    batch: object = None
     handle: int = -1
-    place: object = field(default_factory=object)  # no journal's
+    go: Callable[[], int] = int
 
     def __post_init__(self) -> None:
         self.held = self.nothing
 
-    def bind(self, handle: int, place: object) -> None:
-        """Ready for the stream ``handle``, which is the journal's ``place``."""
-        self.handle, self.place, self.go = handle, place, self.plan.bound(handle)
+    def bind(self, handle: int) -> None:
+        """Ready for the stream ``handle``, and in no batch."""
+        self.batch = None  # first: threads that make the launch meanwhile look here last
+        self.go, self.handle = self.plan.bound(handle), handle
 
 
 @dataclass(eq=False, slots=True)
 class Journal:
-    """``place``: the only stream with work, if that is so; ``left``: launches that the open batch has room for."""
+    """``place``: the only stream with work, if that is so; ``batch``: what only the open batch is.
+
+    ``left``: launches that the open batch has room for.
+    """
 
     place: StreamId | None = None
+    batch: object = field(default_factory=object)
     left: int = POLLED_EVERY
     _open: list[Noted] = field(default_factory=list)
     _repeated: list[Repeated] = field(default_factory=list)  # those of the open batch
@@ -96,19 +110,24 @@ class Journal:
 
     def repeat(self, each: Repeated, arrays: tuple[Any, ...]) -> None:
         """The same for one that may be made again with these very ``arrays`` without a word."""
-        each.held = arrays
         self._repeated.append(each)
         self._open.append(Noted(each.use, arrays))
+        each.held = arrays
+        each.batch = self.batch
+
+    def seal(self) -> None:
+        """Nothing more comes into the open batch unnoticed: what was made without a word is on its stream by now."""
+        self.batch = object()
+        for each in self._repeated:
+            each.held = each.nothing
+        self._repeated.clear()
 
     def close(self, event: Any) -> None:
-        """The open batch lies before ``event``."""
+        """The batch that was sealed lies before ``event``."""
         self._closed.append((event, POLLED_EVERY - self.left, self._emptied()))
 
     def _emptied(self) -> list[Noted]:
         noted, self._open, self.left = self._open, [], POLLED_EVERY
-        for each in self._repeated:
-            each.held = each.nothing
-        self._repeated.clear()
         return noted
 
     def finished(self, done: Callable[[Any], bool]) -> Iterator[Noted]:
@@ -119,6 +138,7 @@ class Journal:
     def all(self) -> list[Noted]:
         """Everything, which is let go; no stream is alone any more."""
         self.place = None
+        self.seal()
         noted = [each for _, _, batch in self._closed for each in batch]
         self._closed.clear()
         return noted + self._emptied()

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..backend.gpu.kernel import Plan
 from .in_flight import InFlight, in_flight
-from .journal import Repeated, Use
+from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
 from .tensors import sameness
 
 MOST_PLANS: Final = 4096
@@ -70,7 +71,7 @@ class Remembered:
         except NEW:
             return False
         self._in_flight.launch(stream, found.use, arguments, found.plan.launch)
-        self._bind(found, stream, grid, arguments)
+        self._show(found, grid, arguments)
         return True
 
     def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned) -> None:
@@ -90,10 +91,10 @@ class Remembered:
             return
         _make_room(self._plans)
         found = self._plans[key] = Repeated(use, plan, sameness(arrays), (None,) * len(arrays))
-        self._bind(found, stream, grid, arguments)
+        self._show(found, grid, arguments)
 
-    def _bind(self, found: Repeated, stream: Any, grid: Any, arguments: Sequence[Any]) -> None:
-        """The next equal launch is made at once."""
+    def _show(self, found: Repeated, grid: Any, arguments: Sequence[Any]) -> None:
+        """To `again`, so that the next equal launch is made at once."""
         kinds = self._kinds
         if kinds is None or found.same is None:
             return
@@ -103,7 +104,6 @@ class Remembered:
         if self._latest.get(key) is not found:
             _make_room(self._latest)
             self._latest[key] = found
-        self._in_flight.bind(found, stream)
 
 
 def _make_room(launches: dict[tuple[Any, ...], Repeated]) -> None:
@@ -114,28 +114,29 @@ def _make_room(launches: dict[tuple[Any, ...], Repeated]) -> None:
             continue
 
 
+# In the last branch nothing is called between the look at the batch and the driver's call (`journal`).
 _AGAIN: Final = """
 def again(stream, grid, arguments):
     try:
         {names} = arguments
         found = latest[{most}]
+        handle = stream.cuda_stream
         if not found.same({arrays}):
             return False
-        handle = stream.cuda_stream
     except NEW:
         return False
-    with lock:
-        if found.place is not journal.place or found.handle != handle:
+    {held} = found.held
+    if {others} or found.handle != handle or found.batch is not journal.batch:
+        status = enter(found, handle, ({arrays}))
+        if status is None:
             return False
+    else:
         status = found.go()
-        if status:
-            found.plan.failed(status)
-        {held} = found.held
-        if {others}:
-            journal.repeat(found, ({arrays}))
-        journal.left -= 1
-        if journal.left <= 0:
-            look()
+    if status:
+        found.plan.failed(status)
+    journal.left -= 1
+    if journal.left <= 0:
+        look()
     return True
 """
 
@@ -191,9 +192,17 @@ class Kinds:
             held="".join(each("h{0}, ")),
             others=" or ".join(each("a{0} is not h{0}")),
         )
-        namespace = {"NEW": NEW, "latest": latest, "lock": work.lock, "journal": work.journal, "look": work.look}
+        namespace = {"NEW": NEW, "latest": latest, "journal": work.journal, "look": work.look, "enter": work.enter}
         made: Again = _function(source, "again", namespace)
-        return made
+        return made if ALONE_BETWEEN_CALLS else _one_at_a_time(made, work.lock)
+
+
+def _one_at_a_time(again: Again, lock: AbstractContextManager[Any]) -> Again:
+    def locked(stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+        with lock:
+            return again(stream, grid, arguments)
+
+    return locked
 
 
 def _reader(names: str, parts: Sequence[str]) -> Reader:

@@ -95,6 +95,9 @@ class GpuKernel:
 
 @cache
 def _cu_launch_kernel_ex() -> Callable[..., int]:
-    """The driver's own entry point: a binding in between would cost as much."""
-    found: Callable[..., int] = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+    """The driver's own entry point: a binding in between would cost as much.
+
+    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `journal` rests on.
+    """
+    found: Callable[..., int] = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
     return found

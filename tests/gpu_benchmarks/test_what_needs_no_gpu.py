@@ -84,7 +84,7 @@ def test_memory_as_numbers() -> None:
 
 def test_tables() -> None:
     rows = [
-        {"label": "racy/a.py::b[c]", "outcome": "agrees", "what": [], "guarded": True},
+        {"label": "racy/a.py::b[c]", "outcome": "agrees", "what": []},
         {"label": "racy/a.py::d[e]", "outcome": "differs", "what": ["x: 1 of 4"], "deterministic": True},
     ]
     assert "| racy | 2 | 1 | 1 |" in markdown(rows)

@@ -21,7 +21,7 @@ from ...frontend.symbolic.bits import OPERATIONS
 from ...frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
 from ..arithmetic import is_opaque_quotient, split_product
 from .expressions import Expression, Expressions
-from .lemmas import coefficients_of_products
+from .lemmas import products_in_sums
 
 
 class Encoder:
@@ -66,7 +66,7 @@ class Encoder:
         """The products in ``term`` that occur in sums, with their coefficients there."""
         found = self._coefficients.get(term)
         if found is None:
-            found = tuple(dict.fromkeys(coefficients_of_products(term)))
+            found = tuple(dict.fromkeys(products_in_sums(term)))
             self._coefficients[term] = found
         return found
 
@@ -88,9 +88,7 @@ class Encoder:
                 return self._application(term, args)
             case Kind.SUM:
                 constant, coefficients = term.payload
-                pieces = [
-                    a if c == 1 else made.mul(made.number(c), a) for c, a in zip(coefficients, args, strict=True)
-                ]
+                pieces = [a if c == 1 else made.mul(made.number(c), a) for c, a in zip(coefficients, args, strict=True)]
                 return made.add(*pieces, made.number(constant)) if constant else made.add(*pieces)
             case Kind.PRODUCT:
                 return self._product(term)

@@ -45,7 +45,15 @@ def quotient_lemma(quotient: Term) -> Lemma:
     return Lemma(t.and_(positive, negative), "quotient", (x, d, quotient, whole))
 
 
-def coefficients_of_products(term: Term) -> Iterator[tuple[Term, int]]:
+def coefficients_of_products(occurrences: Iterable[tuple[Term, int]]) -> dict[Term, set[int]]:
+    """The coefficients, 1 beside them, of each product, from `products_in_sums`."""
+    found: dict[Term, set[int]] = {}
+    for product, coefficient in occurrences:
+        found.setdefault(product, {1}).add(coefficient)
+    return found
+
+
+def products_in_sums(term: Term) -> Iterator[tuple[Term, int]]:
     """The products in linear sums of ``term``, with what they are multiplied by there, up to its sign."""
     for sub in t.postorder(term):
         if sub.kind is Kind.SUM:

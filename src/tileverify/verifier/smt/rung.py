@@ -18,6 +18,7 @@ from .encode import Encoder
 from .lemmas import (
     Lemma,
     bit_lemmas,
+    coefficients_of_products,
     distribution_lemmas,
     eager_lemmas,
     point_lemmas,
@@ -135,12 +136,10 @@ class Rung:
         return all(value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in operations)
 
     def _coefficients(self) -> dict[Term, set[int]]:
-        """The coefficients, 1 beside them, with which each product occurs in linear sums."""
-        found: dict[Term, set[int]] = {}
-        for condition in self._asserted:
-            for product, coefficient in self.encoder.coefficients(condition):
-                found.setdefault(product, {1}).add(coefficient)
-        return found
+        encoder = self.encoder
+        return coefficients_of_products(
+            each for condition in self._asserted for each in encoder.coefficients(condition)
+        )
 
     def check(self, limit: int) -> Answer:
         if self.deadline is not None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .frontend.sources.decorator import written_at
 
 if TYPE_CHECKING:
     from .launching.in_flight import InFlight
     from .launching.launcher import Launcher
+
+_UNSAID: Final = object()
 
 
 @cache
@@ -21,7 +23,9 @@ def launcher() -> Launcher:
     return Launcher()
 
 
-def launch(*call: Any, **fields: Any) -> Any:
+def launch(
+    stream: Any = _UNSAID, grid: Any = _UNSAID, kernel: Any = _UNSAID, arguments: Any = _UNSAID, /, **fields: Any
+) -> Any:
     """Verify and run a kernel, or describe a launch of the kernel below.
 
     ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
@@ -29,6 +33,16 @@ def launch(*call: Any, **fields: Any) -> Any:
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
     """
+    if arguments is not _UNSAID and not fields:  # nearly every launch, so that nothing else is asked first
+        try:
+            again = kernel.tileverify_again
+        except AttributeError:
+            launcher().look_and_launch(stream, grid, kernel, arguments)
+        else:
+            if not again(stream, grid, arguments):
+                launcher().look_and_launch(stream, grid, kernel, arguments)
+        return None
+    call = [each for each in (stream, grid, kernel, arguments) if each is not _UNSAID]
     if call:
         return launcher().launch(*call, **fields)
     frame = inspect.currentframe()

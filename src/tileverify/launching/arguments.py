@@ -13,7 +13,7 @@ from ..backend.launch.views import array_value
 from ..errors import UsageError
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import Argument, ConstantArgument, TupleArgument
-from .in_flight import Use
+from .journal import Use
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:

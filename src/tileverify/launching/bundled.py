@@ -23,7 +23,7 @@ from .arguments import device_of, use_of, values_by_contract
 from .calls import grid_of
 from .contents import Contents, host_bytes
 from .proofs import broken_fact, written_by
-from .remembered import Planned, Remembered
+from .remembered import Again, Planned, Remembered, never
 
 
 @dataclass
@@ -35,6 +35,7 @@ class BundledKernel:
     keys: Sequence[Path] = ()
     only_signed: bool = False
     _loaded: dict[int, GpuKernel] = field(default_factory=dict)
+    tileverify_again: Again = field(default=never, repr=False)
     _remembered: Remembered = field(default_factory=Remembered)
 
     @property
@@ -66,11 +67,17 @@ class BundledKernel:
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
+        if not self.tileverify_again(stream, grid, arguments):
+            self.look_and_launch(stream, grid, arguments, vouch=vouch)
+
+    def look_and_launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+        """`launch` for what `tileverify_again` did not make."""
         if self._remembered.launch(stream, grid, arguments):
             return
         planned = self.planned(stream, grid, arguments, vouch=vouch)
         if planned is not None:
             self._remembered.first(stream, grid, arguments, planned)
+            self.tileverify_again = self._remembered.again
 
     def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> Planned | None:
         """A launch that was checked and is ready to be made; ``None`` for one on the CPU, which is done then."""

@@ -28,7 +28,7 @@ from .contents import Contents, host_bytes
 from .cubins import CubinCache
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
-from .remembered import Planned, Remembered
+from .remembered import Planned, Remembered, never
 
 Spec = Callable[[Grid | None], LaunchSpec]
 
@@ -63,8 +63,23 @@ class Launcher:
         Raises `LaunchRefused` (TV501, TV502), `UsageError` for arguments that make no launch, and errors of the
         compiler at the user's line.
         """
+        again = getattr(kernel, "tileverify_again", never)
+        if not again(stream, grid, arguments):
+            self.look_and_launch(stream, grid, kernel, arguments, data=data, vouch=vouch)
+
+    def look_and_launch(
+        self,
+        stream: Any,
+        grid: Any,
+        kernel: Any,
+        arguments: Sequence[Any],
+        *,
+        data: Sequence[str] = (),
+        vouch: bool = False,
+    ) -> None:
+        """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
-            kernel.launch(stream, grid, arguments, vouch=vouch)
+            kernel.look_and_launch(stream, grid, arguments, vouch=vouch)
             return
         remembered = self._remembered.get(kernel)
         if remembered is not None and remembered.launch(stream, grid, arguments):
@@ -73,6 +88,7 @@ class Launcher:
         if planned is not None:
             remembered = self._remembered.setdefault(kernel, Remembered())
             remembered.first(stream, grid, arguments, planned)
+            kernel.tileverify_again = remembered.again
 
     def planned(
         self,

@@ -40,7 +40,8 @@ def bare_launch(
 
 def packed(parameters: Sequence[Any], types: Sequence[str], named: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
     """Values and C types of an entry's parameters, in ABI order."""
-    values, ctypes_of = [], []
+    values: list[Any] = []
+    ctypes_of: list[Any] = []
     for parameter, type_ in zip(parameters, types, strict=True):
         argument = named[parameter.argument]
         if parameter.role is Role.POINTER:

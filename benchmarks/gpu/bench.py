@@ -100,9 +100,9 @@ def errors_of(bundles: Bundles, workload: Workload, notes: list[str]) -> dict[st
 
 
 def fastest(clock: Clock, ways: Mapping[str, Run]) -> tuple[str, dict[str, float]]:
-    """The winner of a run-off of the best four, and the median milliseconds of all."""
+    """The winner of a run-off of the best six, and the median milliseconds of all."""
     first = {name: statistics.median(each) for name, each in clock.rounds(ways, 3, warm=1).items()}
-    best = sorted(first, key=lambda name: first[name])[:4]
+    best = sorted(first, key=lambda name: first[name])[:6]
     last = clock.rounds({name: ways[name] for name in best}, 11)
     final = {name: statistics.median(each) for name, each in last.items()}
     return min(final, key=lambda name: final[name]), {**first, **final}
@@ -128,7 +128,7 @@ def measured(case: Case, bundles: Bundles, clock: Clock, seconds: float) -> dict
         **{name: compute for name, compute in workload.others.items() if name in errors},
     }
     slowest = max(clock.milliseconds(way) for way in ways.values())
-    count = rounds_for(len(ways) * (slowest + 0.3), seconds, 20, 600)
+    count = rounds_for(len(ways) * (slowest + 0.3), seconds, 30, 600)
     row |= {"chosen": chosen, "search": search, "times": clock.rounds(ways, count)}
     row["launches"] = [name for name, _, _ in right[chosen].launches]
     row["holds_for"] = sorted({bundles[name].bundle.holds_for for name in row["launches"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 
 import torch
@@ -28,12 +29,12 @@ class Clock:
         return float(start.elapsed_time(end))
 
     def rounds(self, ways: Mapping[str, Run], count: int, warm: int = 2) -> dict[str, list[float]]:
-        """Milliseconds of every way in every round; each round begins with another way."""
+        """Milliseconds of every way in every round, each in an order of its own: what ran before makes a difference."""
         times: dict[str, list[float]] = {name: [] for name in ways}
-        order = list(ways)
+        order, draw = list(ways), random.Random(1)
         for round_ in range(count + warm):
-            first = round_ % len(order)
-            for name in order[first:] + order[:first]:
+            draw.shuffle(order)
+            for name in order:
                 spent = self.milliseconds(ways[name])
                 if round_ >= warm:
                     times[name].append(spent)

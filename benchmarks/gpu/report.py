@@ -29,7 +29,7 @@ def markdown(results: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Rates from medians; ratios are medians of paired rounds, that to the bare launch with its 95 % interval."""
+    """Rates from medians; ratios from trimmed means of the same rounds, that to the bare launch with 95 % intervals."""
     if not rows:
         return
     others = [name for name in rows[0]["times"] if name not in ("proved", "bare")]
@@ -40,11 +40,9 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         times, error = row["times"], row["errors"][row["chosen"]]
         rates = [rate(row, name) for name in ("proved", *others)]
-        ratios = [
-            f"{paired_ratio(times[name], times['proved']).median:.3f}" if name in times else "" for name in others
-        ]
+        ratios = [f"{paired_ratio(times[name], times['proved']).value:.3f}" if name in times else "" for name in others]
         guard = paired_ratio(times["proved"], times["bare"])
-        cells = (row["label"], *rates, *ratios, f"{guard.median:.4f} ({guard.low:.4f} to {guard.high:.4f})")
+        cells = (row["label"], *rates, *ratios, f"{guard.value:.4f} ({guard.low:.4f} to {guard.high:.4f})")
         yield "| " + " | ".join((*cells, f"{error:.1e}", row["chosen"])) + " |"
 
 

@@ -68,7 +68,8 @@ def contents(array: ConcreteArray) -> Bytes:
 
 def memory_of(launch: ConcreteLaunch) -> tuple[dict[str, str], dict[str, Bytes]]:
     """Element types and contents by allocation; these kernels' arrays begin where their memory does."""
-    types, before = {}, {}
+    types: dict[str, str] = {}
+    before: dict[str, Bytes] = {}
     for name, array in launch.named_arrays():
         place = array.allocation or name
         assert array.byte_offset == 0

@@ -90,6 +90,8 @@ def _tiles(tm: int, tn: int, tk: int, stages: int, warps: int) -> triton.Config:
         _tiles(128, 256, 64, 4, 8),
         _tiles(128, 128, 64, 4, 4),
         _tiles(64, 256, 64, 4, 4),
+        _tiles(128, 64, 64, 4, 4),
+        _tiles(64, 128, 64, 4, 4),
     ],
     key=["m", "n", "k"],
 )

@@ -47,9 +47,9 @@ def additions() -> Iterator[Variant]:
 
 
 ROW_TILES = (
-    (4, 1024, 0, 0), (4, 1024, 4, 0), (1, 1024, 8, 0), (2, 1024, 8, 0),
-    (1, 4096, 0, 0), (1, 4096, 4, 0), (1, 4096, 4, 8), (1, 4096, 2, 8),
-    (1, 16384, 0, 0), (1, 16384, 2, 0), (1, 16384, 2, 8), (1, 16384, 0, 8),
+    (1, 1024, 8, 0), (2, 1024, 8, 0), (4, 1024, 4, 0),
+    (1, 4096, 4, 0), (1, 4096, 4, 8), (2, 4096, 2, 8),
+    (1, 16384, 1, 8), (1, 16384, 2, 0), (1, 16384, 2, 8),
 )  # fmt: skip
 """Rows and columns of a tile, blocks that are to share a multiprocessor, and warps that compute."""
 
@@ -64,7 +64,7 @@ def rows() -> Iterator[Variant]:
     for dtype, tile in product(("f16", "bf16", "f32"), ROW_TILES):
         height, columns, occupancy, warps = tile
         x, row = f"{dtype}[{480}, {columns - 16}]", f"{dtype}[{columns - 16}]"
-        grid, hints = (480 // height,), hinted("", occupancy, warps)[1]
+        grid, hints = (7,), hinted("", occupancy, warps)[1]
         for function, arguments in (
             ("softmax", (x, x)),
             ("rms_norm", (x, row, x, 1e-5)),
@@ -140,6 +140,8 @@ def searched_products() -> Iterator[Tiles]:
     yield from (Tiles(SQUARE, group, occupancy=occupancy) for group, occupancy in ((8, 0), (16, 0), (8, 2)))
     yield from (Tiles(SQUARE, ctas=ctas, warps=8) for ctas in (1, 2))
     yield Tiles((128, 128, 128), warps=8)
+    yield from (Tiles(shape, occupancy=2) for shape in ((128, 64, 64), (64, 128, 64)))
+    yield from (Tiles(shape) for shape in ((128, 64, 128), (64, 128, 128)))
 
 
 def searched_persistent() -> Iterator[Tiles]:
@@ -174,22 +176,25 @@ def products() -> Iterator[Variant]:
 
 
 ATTENTION_TILES = (
-    (128, 128, 0, 8), (128, 64, 0, 8), (128, 64, 0, 0), (64, 128, 0, 8),
-    (64, 128, 2, 0), (64, 128, 0, 0), (64, 64, 2, 0), (64, 64, 3, 0),
+    (128, 128, 0, 8, 0), (128, 128, 0, 8, 3), (128, 128, 0, 8, 8), (128, 64, 0, 8, 0), (128, 64, 0, 8, 8),
+    (64, 128, 2, 0, 0), (64, 128, 2, 0, 3), (64, 128, 2, 0, 8), (64, 64, 2, 0, 0), (64, 64, 2, 0, 8), (64, 64, 3, 0, 0),
 )  # fmt: skip
-"""Queries and keys of a tile, with occupancy and warps: what spills no registers."""
+"""Queries and keys of a tile, with occupancy, warps and latency: what spills no registers."""
+
+AttentionTile = tuple[int, int, int, int, int]
 
 
-def attention_variant(causal: bool, tile: tuple[int, int, int, int]) -> tuple[str, dict[str, int]]:
-    bm, bn, occupancy, warps = tile
-    return hinted(f"attention_{'causal' if causal else 'full'}_{bm}x{bn}", occupancy, warps)
+def attention_variant(causal: bool, tile: AttentionTile) -> tuple[str, dict[str, int]]:
+    bm, bn, occupancy, warps, latency = tile
+    name, hints = hinted(f"attention_{'causal' if causal else 'full'}_{bm}x{bn}", occupancy, warps)
+    return (f"{name}_l{latency}" if latency else name), hints
 
 
 def attentions() -> Iterator[Variant]:
     q, kv = "f16[3, 5, 1040, 128]", "f16[3, 5, 1072, 128]"
     for causal, tile in product((False, True), ATTENTION_TILES):
         name, hints = attention_variant(causal, tile)
-        arguments = (q, kv, kv, q, 0.0884, 128, *tile[:2], 1, causal)
+        arguments = (q, kv, kv, q, 0.0884, 128, *tile[:2], 1, causal, tile[4])
         yield Variant(name, "attention", (-(-1040 // tile[0]), 15), arguments, hints)
 
 
@@ -209,11 +214,11 @@ def decoding() -> Iterator[Variant]:
         arguments = (q, kv, kv, shares, numbers, numbers, 0.0884, 128, tile, heads)
         yield Variant(name, "decode_part", (splits, 5, 3), arguments, hints)
     for most in (2, 4, 8, 16, 32):
-        arguments = (shares, numbers, numbers, "f16[15, 8, 128]", 128, most)
-        yield Variant(f"decode_whole_{most}", "decode_whole", (15, 8), arguments)
+        of_whole = (shares, numbers, numbers, "f16[15, 8, 128]", 128, most)
+        yield Variant(f"decode_whole_{most}", "decode_whole", (15, 8), of_whole)
     for tile, occupancy in HEADS_TILES:
         name, hints = hinted(f"decode_heads_{tile}", occupancy)
-        yield Variant(name, "attention", (1, 15), (q, kv, kv, q, 0.0884, 128, heads, tile, 1, False), hints)
+        yield Variant(name, "attention", (1, 15), (q, kv, kv, q, 0.0884, 128, heads, tile, 1, False, 0), hints)
 
 
 def variants() -> Iterator[Variant]:

@@ -64,13 +64,13 @@ def addition(name: str, size: int) -> Workload:
 
 
 # ------------------------------------------------------------------------------------------------------ rows
-ROWS = 16384
+ELEMENTS = 1 << 27
 
 
 def rows(smoke: bool) -> Iterator[Case]:
     lengths = (1008, 1024, 4096, 12288, 16384) if smoke else (1024, 4096, 12288, 16384)
     for function, dtype, columns in product((softmax, rms_norm, layer_norm), DTYPES, lengths):
-        height = 512 if smoke else ROWS
+        height = 512 if smoke else ELEMENTS // columns // 16 * 16
         name = function.__name__.replace("_", " ")
         label = f"{height} rows of {columns}"
         yield Case(f"{name} {dtype}", columns, label, partial(function, dtype, height, columns))
@@ -79,15 +79,18 @@ def rows(smoke: bool) -> Iterator[Case]:
 def row_candidates(
     function: str, dtype: str, arguments: tuple[object, ...], x: torch.Tensor, out: torch.Tensor
 ) -> tuple[Candidate, ...]:
-    """Variants with the smallest tile that holds a row."""
+    """Variants with the smallest tile that holds a row, on a block for each tile and on as many as run at a time."""
     height, columns = x.shape
     fitting = min(tile for _, tile, _, _ in ROW_TILES if tile >= columns)
-    return tuple(
-        Candidate(name, ((name, (cdiv(height, tile[0]),), arguments),), out)
-        for tile in ROW_TILES
-        if tile[1] == fitting
-        for name in (row_variant(function, dtype, tile),)
-    )
+    candidates = []
+    for tile in ROW_TILES:
+        rows_, width, occupancy, _ = tile
+        if width == fitting:
+            name, tiles = row_variant(function, dtype, tile), cdiv(height, rows_)
+            at_once = occupancy * torch.cuda.get_device_properties(0).multi_processor_count
+            candidates.append(Candidate(name, ((name, (tiles,), arguments),), out))
+            candidates.append(Candidate(f"{name}, persistent", ((name, (min(tiles, at_once),), arguments),), out))
+    return tuple(candidates)
 
 
 def softmax(name: str, height: int, columns: int) -> Workload:
@@ -286,5 +289,5 @@ def decode(length: int) -> Workload:
 
 def cases(smoke: bool = False) -> Iterator[Case]:
     """``smoke``: few sizes, for correctness and a first search."""
-    for family in (additions, rows, products, attentions, decoding):
+    for family in (products, attentions, decoding, additions, rows):
         yield from family(smoke)

@@ -33,17 +33,17 @@ def softmax(scores: Array) -> Array:
 
 @pytest.mark.parametrize("columns", [32, 48])
 def test_functions_of_rows(columns: int) -> None:
-    """Also where rows do not fill their tile."""
+    """Also where rows do not fill their tile, and with fewer blocks than tiles."""
     x, weight, bias = random(8, columns), random(columns) + 1, random(columns) - 1
     wide, out = x.astype(np.float64), poisoned(8, columns)
     tile = 1 << (columns - 1).bit_length()
-    tileverify.launch(None, (4,), rows.softmax, (x, out, 2, tile))
+    tileverify.launch(None, (3,), rows.softmax, (x, out, 2, tile))
     assert close(out, softmax(wide))
     out[:] = np.nan
     tileverify.launch(None, (4,), rows.rms_norm, (x, weight, out, 1e-5, 2, tile))
     assert close(out, wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-5) * weight)
     out[:] = np.nan
-    tileverify.launch(None, (4,), rows.layer_norm, (x, weight, bias, out, 1e-5, 2, tile))
+    tileverify.launch(None, (3,), rows.layer_norm, (x, weight, bias, out, 1e-5, 2, tile))
     centred = wide - wide.mean(axis=1, keepdims=True)
     assert close(out, centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * weight + bias)
 
@@ -67,7 +67,7 @@ def test_attention(causal: bool, keys: int) -> None:
     queries = 40 if not causal else keys
     q, k, v = random(2, 4, queries, 16), random(2, 2, keys, 16), random(2, 2, keys, 16)
     out = poisoned(*q.shape)
-    arguments = (q, k, v, out, 0.25, 16, 16, 32, 2, causal)
+    arguments = (q, k, v, out, 0.25, 16, 16, 32, 2, causal, 3)
     tileverify.launch(None, (-(-queries // 16), 8), attention.attention, arguments)
     k, v = (np.repeat(each, 2, axis=1).astype(np.float64) for each in (k, v))
     scores = 0.25 * q.astype(np.float64) @ k.swapaxes(2, 3)

@@ -15,7 +15,7 @@ from tests.launching.imitation import Tensor, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.inflight import Access, InFlightConflict, StreamId
-from tileverify.launching import tensors
+from tileverify.launching import remembered
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
 from tileverify.launching.remembered import Planned, Remembered
@@ -156,7 +156,7 @@ def test_shapes_at_one_address_take_turns(kernel: Remembered) -> None:
 
 
 def test_where_torch_does_not_tell_everything_is_read(kernel: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensors, "_guards", lambda: None)
+    monkeypatch.setattr("tileverify.launching.tensors._guards", lambda: None)
     x = Tensor()
     plan = first(kernel, A, x)
     assert not kernel.again(A, GRID, (x,))
@@ -198,6 +198,50 @@ def test_handles_that_are_no_streams_of_torch_are_asked_again(kernel: Remembered
     assert not kernel.again(11, GRID, (x,))
     assert kernel.launch(11, GRID, (x,))
     assert plan.made == [11, 11]
+
+
+class Lasting:
+    """A stream whose handle cannot change, as torch's cannot."""
+
+    cuda_stream = 11
+
+
+Lasting.__module__ = "torch.cuda.streams"
+
+
+def test_one_stream_object_is_known_again_and_no_stream_is_another(kernel: Remembered) -> None:
+    x, stream = Tensor(), Lasting()
+    plan = first(kernel, stream, x)
+    for same in (stream, stream, Lasting(), A):
+        assert kernel.again(same, GRID, (x,))
+    for other in (None, B, 0, object()):
+        assert not kernel.again(other, GRID, (x,))
+    assert plan.made == [11] * 5
+
+
+def test_a_stream_object_that_changes_is_seen(kernel: Remembered) -> None:
+    x, stream = Tensor(), Stream(11)
+    plan = first(kernel, stream, x)
+    assert kernel.again(stream, GRID, (x,))
+    stream.cuda_stream = 12
+    assert not kernel.again(stream, GRID, (x,))
+    assert plan.made == [11, 11]
+
+
+def test_without_a_global_lock_threads_take_turns(work: InFlight, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "ALONE_BETWEEN_CALLS", False)
+    kernel, x = Remembered(work), Tensor()
+    plan = first(kernel, A, x)
+    assert kernel.again(A, GRID, (x,))
+    entered = threading.Event()
+    with work.lock:
+        thread = threading.Thread(target=lambda: (entered.set(), kernel.again(A, GRID, (x,))))
+        thread.start()
+        entered.wait()
+        thread.join(0.05)
+        assert plan.made == [11, 11], "the lock is not asked for"
+    thread.join()
+    assert plan.made == [11, 11, 11]
 
 
 def test_arrays_live_until_the_work_is_done(kernel: Remembered, work: InFlight) -> None:

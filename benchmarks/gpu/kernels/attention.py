@@ -10,13 +10,13 @@ NEGATIVE = -1.0e30
 """Instead of minus infinity, whose differences are no numbers."""
 
 
-def rescaled(scores, values, best, total, sums):
+def rescaled(scores, to_base_2, values, best, total, sums):
     """The running maximum, sum of powers and weighted sum of values, one tile of keys later.
 
-    ``scores`` (M, N) are logarithms to base 2, ``values`` (N, D).
+    ``scores`` (M, N) times ``to_base_2``, which is positive, are logarithms to base 2; ``values`` (N, D).
     """
-    higher = max(best, ct.max(scores, axis=1, keepdims=True))
-    powers = ct.exp2(scores - higher, flush_to_zero=True)
+    higher = max(best, ct.max(scores, axis=1, keepdims=True) * to_base_2)
+    powers = ct.exp2(scores * to_base_2 - higher, flush_to_zero=True)
     fade = ct.exp2(best - higher, flush_to_zero=True)
     total = total * fade + ct.sum(powers, axis=1, keepdims=True)
     sums = ct.mma(ct.astype(powers, values.dtype), values, sums * fade)
@@ -24,10 +24,14 @@ def rescaled(scores, values, best, total, sums):
 
 
 @ct.kernel
-def attention(q, k, v, out, scale: float, D: ConstInt, BM: ConstInt, BN: ConstInt, SHARED: ConstInt, CAUSAL: ConstBool):
+def attention(
+    q, k, v, out, scale: float, D: ConstInt, BM: ConstInt, BN: ConstInt, SHARED: ConstInt, CAUSAL: ConstBool,
+    LATENCY: ConstInt,
+):  # fmt: skip
     """softmax(scale * Q Kᵀ) V for arrays (batch, head, position, D); SHARED query heads use one head of K and V.
 
-    With CAUSAL, position i sees keys 0 to i; the longest rows come first.
+    With CAUSAL, position i sees keys 0 to i; the longest rows come first.  ``scale`` is positive.  LATENCY tells the
+    compiler how far ahead to load K and V (1 to 10; 0: as it likes).
     """
     row = ct.num_blocks(0) - 1 - ct.bid(0) if CAUSAL else ct.bid(0)
     batch, head = ct.bid(1) // q.shape[1], ct.bid(1) % q.shape[1]
@@ -41,21 +45,22 @@ def attention(q, k, v, out, scale: float, D: ConstInt, BM: ConstInt, BN: ConstIn
     seen = min(keys, (row + 1) * BM) if CAUSAL else keys
     whole = min(keys, row * BM) // BN if CAUSAL else keys // BN
     for j in range(whole):
-        tile_k = ct.load(k, (batch, shared, 0, j), (1, 1, D, BN), order=(0, 1, 3, 2))
-        tile_v = ct.load(v, (batch, shared, j, 0), (1, 1, BN, D))
-        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((BM, BN), 0.0, dtype=ct.float32)) * to_base_2
-        best, total, sums = rescaled(scores, ct.reshape(tile_v, (BN, D)), best, total, sums)
+        ahead = ct.static_eval(LATENCY or None)
+        tile_k = ct.load(k, (batch, shared, 0, j), (1, 1, D, BN), order=(0, 1, 3, 2), latency=ahead)
+        tile_v = ct.load(v, (batch, shared, j, 0), (1, 1, BN, D), latency=ahead)
+        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((BM, BN), 0.0, dtype=ct.float32))
+        best, total, sums = rescaled(scores, to_base_2, ct.reshape(tile_v, (BN, D)), best, total, sums)
     positions = row * BM + ct.arange(BM, dtype=ct.int32)[:, None]
     for j in range(whole, ct.cdiv(seen, BN)):
         tile_k = ct.load(k, (batch, shared, 0, j), (1, 1, D, BN), order=(0, 1, 3, 2), padding_mode=ct.PaddingMode.ZERO)
         tile_v = ct.load(v, (batch, shared, j, 0), (1, 1, BN, D), padding_mode=ct.PaddingMode.ZERO)
-        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((BM, BN), 0.0, dtype=ct.float32)) * to_base_2
+        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((BM, BN), 0.0, dtype=ct.float32))
         at = j * BN + ct.arange(BN, dtype=ct.int32)[None, :]
         allowed = at < keys
         if CAUSAL:
             allowed = allowed & (at <= positions)
         scores = ct.where(allowed, scores, NEGATIVE)
-        best, total, sums = rescaled(scores, ct.reshape(tile_v, (BN, D)), best, total, sums)
+        best, total, sums = rescaled(scores, to_base_2, ct.reshape(tile_v, (BN, D)), best, total, sums)
     result = ct.astype(sums / total, out.dtype)
     ct.store(out, (batch, head, row, 0), ct.reshape(result, (1, 1, BM, D)))
 
@@ -79,10 +84,10 @@ def decode_part(q, k, v, sums_of, bests_of, totals_of, scale: float, D: ConstInt
     for j in range(split * each, min((split + 1) * each, ct.cdiv(keys, BN))):
         tile_k = ct.load(k, (batch, head, 0, j), (1, 1, D, BN), order=(0, 1, 3, 2), padding_mode=ct.PaddingMode.ZERO)
         tile_v = ct.load(v, (batch, head, j, 0), (1, 1, BN, D), padding_mode=ct.PaddingMode.ZERO)
-        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((HEADS, BN), 0.0, dtype=ct.float32)) * to_base_2
+        scores = ct.mma(tile_q, ct.reshape(tile_k, (D, BN)), ct.full((HEADS, BN), 0.0, dtype=ct.float32))
         at = j * BN + ct.arange(BN, dtype=ct.int32)[None, :]
         scores = ct.where(at < keys, scores, NEGATIVE)
-        best, total, sums = rescaled(scores, ct.reshape(tile_v, (BN, D)), best, total, sums)
+        best, total, sums = rescaled(scores, to_base_2, ct.reshape(tile_v, (BN, D)), best, total, sums)
     at = batch * ct.num_blocks(1) + head
     ct.store(sums_of, (at, split, 0, 0), ct.reshape(sums, (1, 1, HEADS, D)))
     ct.store(bests_of, (at, split, 0), ct.reshape(best, (1, 1, HEADS)))

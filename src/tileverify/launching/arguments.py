@@ -12,12 +12,15 @@ from ..backend.launch.arguments import Value
 from ..backend.launch.views import array_value
 from ..errors import UsageError
 from ..frontend.sources.element_types import ELEMENT_TYPES
-from ..frontend.sources.launch import Argument, ConstantArgument, TupleArgument
+from ..frontend.sources.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from .journal import Use
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:
-    """What a guard of the contract with these ``arguments`` is told; raises `LaunchRefused` for other constants."""
+    """What a guard of the contract with these ``arguments`` is told; raises `LaunchRefused` for other constants.
+
+    Of a list, its length and then its arrays (`backend.launch.lists`).
+    """
     if len(arguments) != len(given):
         raise UsageError(f"'{kernel}' has {len(arguments)} parameters, {len(given)} were given")
     return [value for argument, each in zip(arguments, given, strict=True) for value in _values(argument, each, kernel)]
@@ -37,13 +40,21 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
             raise LaunchRefused(f"{kernel} was not launched: `{argument.name}` has {len(items)} items (TV502)")
         for inner, item in zip(argument.items, items, strict=True):
             yield from _values(inner, item, kernel)
+    elif isinstance(argument, ListArgument):
+        yield len(given)
+        for item in given:
+            yield _array(argument.name, item, kernel)
     elif isinstance(given, bool | int | float):
         yield given
     else:
-        value = array_value(given)
-        if value is None:
-            raise UsageError(f"`{argument.name}` of '{kernel}' is a {type(given).__name__}, no array and no number")
-        yield value
+        yield _array(argument.name, given, kernel)
+
+
+def _array(name: str, given: Any, kernel: str) -> Value:
+    value = array_value(given)
+    if value is None:
+        raise UsageError(f"`{name}` of '{kernel}' is a {type(given).__name__}, no array and no number")
+    return value
 
 
 def device_of(kernel: str, values: Iterable[Value]) -> int:

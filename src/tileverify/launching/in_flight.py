@@ -100,16 +100,16 @@ class InFlight:
             self.journal.place, self._place = stream, (stream.device, stream.handle)
         return self.journal.place == stream
 
-    def enter(self, launch: Repeated, handle: int, arrays: tuple[Any, ...]) -> int | None:
-        """Make it on the stream ``handle`` and note it in the open batch; the driver's status.
+    def enter(self, launch: Repeated, stream: Any, arrays: tuple[Any, ...]) -> int | None:
+        """Make it on ``stream``, of torch, and note it in the open batch; the driver's status.
 
         ``None``, and nothing done, where that is not the only stream with work.
         """
         with self.lock:
-            if (launch.use.device, handle) != self._place:
+            if (launch.use.device, stream.cuda_stream) != self._place:
                 return None
-            if launch.handle != handle:
-                launch.bind(handle)
+            if launch.handle != stream.cuda_stream:
+                launch.bind(stream)
             status = launch.go()
             if not status:
                 self.journal.repeat(launch, arrays)

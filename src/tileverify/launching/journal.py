@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from ..backend.inflight import Access, InFlightConflict, StreamId
 
-POLLED_EVERY: Final = 256
+POLLED_EVERY: Final = 512
 """Launches of a batch: between two looks at what has finished."""
 
 ALONE_BETWEEN_CALLS: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -68,8 +68,8 @@ class Repeated:
     """A launch that was checked, ready to be made again.
 
     ``same`` tells whether arrays at the same addresses have the same sizes, strides and types.  ``go()`` makes the
-    launch on the stream ``handle`` and gives the driver's status.  ``batch``: the latest one that has it, with the
-    arrays ``held``, none of which a closed one leaves here.
+    launch on the stream ``handle`` and gives the driver's status; ``stream``: an object that stands for it for good.
+    ``batch``: the latest one that has it, with the arrays ``held``, none of which a closed one leaves here.
     """
 
     use: Use
@@ -79,15 +79,18 @@ class Repeated:
     held: tuple[Any, ...] = ()
     batch: object = None
     handle: int = -1
+    stream: object = field(default_factory=object)  # nobody's
     go: Callable[[], int] = int
 
     def __post_init__(self) -> None:
         self.held = self.nothing
 
-    def bind(self, handle: int) -> None:
-        """Ready for the stream ``handle``, and in no batch."""
+    def bind(self, stream: Any) -> None:
+        """Ready for a stream, and in no batch."""
         self.batch = None  # first: threads that make the launch meanwhile look here last
-        self.go, self.handle = self.plan.bound(handle), handle
+        lasting = type(stream).__module__.partition(".")[0] == "torch"  # whose streams cannot change
+        self.stream, self.handle = stream if lasting else object(), stream.cuda_stream
+        self.go = self.plan.bound(self.handle)
 
 
 @dataclass(eq=False, slots=True)

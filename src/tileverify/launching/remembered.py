@@ -120,14 +120,14 @@ def again(stream, grid, arguments):
     try:
         {names} = arguments
         found = latest[{most}]
-        handle = stream.cuda_stream
-        if not found.same({arrays}):
+        if not found.same({compared}):
             return False
+        elsewhere = stream is not found.stream and stream.cuda_stream != found.handle
     except NEW:
         return False
     {held} = found.held
-    if {others} or found.handle != handle or found.batch is not journal.batch:
-        status = enter(found, handle, ({arrays}))
+    if elsewhere or {others} or found.batch is not journal.batch:
+        status = enter(found, stream, ({arrays}))
         if status is None:
             return False
     else:
@@ -150,6 +150,7 @@ class Kinds:
     """
 
     _names: str
+    _alone: bool  # there are only arrays
     _arrays: tuple[int, ...]
     _most: str
     all: Reader
@@ -174,7 +175,8 @@ class Kinds:
                 return None
         names = "".join(f"a{place}, " for place in range(len(arguments)))
         readers = [_reader(names, parts) for parts in ([*most, *rest], most)]
-        return cls(f"({names})", tuple(arrays), ", ".join(most), *readers)
+        alone = len(arrays) == len(arguments)
+        return cls(f"({names})", alone, tuple(arrays), ", ".join(most), *readers)
 
     def arrays(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(arguments[place] for place in self._arrays)
@@ -189,6 +191,7 @@ class Kinds:
             names=self._names,
             most=self._most,
             arrays="".join(each("a{0}, ")),
+            compared="*arguments" if self._alone else "".join(each("a{0}, ")),
             held="".join(each("h{0}, ")),
             others=" or ".join(each("a{0} is not h{0}")),
         )

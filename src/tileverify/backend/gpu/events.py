@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from ..inflight import StreamId
+from ..inflight import LEGACY, StreamId
 from . import driver
 
 _NON_BLOCKING = 1
@@ -48,7 +48,8 @@ class CudaDevice:
     def record(self, stream: StreamId) -> _Event:
         bindings = driver.bindings()
         idle = self._idle.setdefault(stream.device, [])
-        with _current(stream.device):
+        # The legacy stream is that of the current context, every other one knows its own.
+        with _current(stream.device) if stream.handle == LEGACY or not idle else nullcontext():
             try:
                 handle = idle.pop()
             except IndexError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
@@ -35,7 +36,7 @@ from .proving import Open, Outcome, VerifyOptions
 from .rewritten import rewritten_arrays
 from .smt import Answer, Limits, Session
 from .wide_proof import WIDE_LIMITS, WideProof
-from .widening import levels
+from .widening import Level, levels
 from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
@@ -66,6 +67,17 @@ def verify(
         contract, chosen = build_contract(launch), replace(options, limits=limits)
         return _Verification(summary, launch, contract, chosen, session, _started=started, confirm=confirm)
 
+    def wider(level: Level) -> Outcome | None:
+        quick = replace(options, limits=WIDE_LIMITS)
+        contract = build_contract(level.launch)
+        return WideProof(summary, level.launch, contract, quick, session, _started=started).attempt(level)
+
+    # The widest contract holds the launch itself.  Facts that a recording saw have to be chosen for the launch first.
+    tried = 0 if launch.observed else 1
+    for level in islice(levels(launch, parameters), tried):
+        found = wider(level)
+        if found is not None:
+            return found
     # What a recording saw is at hand: then the first look, without it, need not be thorough.
     first = own(launch, FIRST_LOOK if launch.observed else options.limits)
     outcome = first.run()
@@ -80,10 +92,8 @@ def verify(
     if outcome.verdict is not Verdict.PROVED:
         return outcome
     outcome = replace(outcome, observed=tuple(fact.text for fact in observed))
-    quick = replace(options, limits=WIDE_LIMITS)
-    for level in levels(launch, parameters):
-        wider = build_contract(level.launch)
-        found = WideProof(summary, level.launch, wider, quick, session, _started=started).attempt(level)
+    for level in islice(levels(launch, parameters), tried, None):
+        found = wider(level)
         if found is not None:
             return replace(found, observed=outcome.observed)
     return outcome

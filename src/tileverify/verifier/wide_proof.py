@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID
@@ -33,6 +33,15 @@ FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 WIDE_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
+FIRST_LIMITS = replace(WIDE_LIMITS, nonlinear=0)
+"""For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
+
+LAST_LIMITS = replace(WIDE_LIMITS, rounds=0)
+"""For what no clause closes: that last word."""
+
+CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
+"""For one choice of clauses: most that close a question do so for a tenth of this."""
+
 
 @dataclass
 class WideProof(Proving):
@@ -60,8 +69,8 @@ class WideProof(Proving):
         for obligation in self._obligations():
             if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
                 return None
-            opened = self._decide_one(obligation)
-            if opened is None or self._close(opened, level):
+            opened = self._decide_one(obligation, FIRST_LIMITS)
+            if opened is None or self._close(opened, level) or self._decide_one(obligation, LAST_LIMITS) is None:
                 self.proved.add(obligation.code)
             else:
                 return None
@@ -92,7 +101,7 @@ class WideProof(Proving):
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        with self._question(opened) as closes:
+        with self._question(opened, CLOSING_LIMITS) as closes:
             chosen = search(
                 [own, *mined(level, self._lane_counts(), opened.conditions)],
                 admitted=lambda offered, group: [term for term in group if holds(term, level.own)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .nodes import FALSE, ONE, TABLE, TRUE, ZERO, Kind, Sort, Term, boolean, make
+from .nodes import FALSE, ONE, TRUE, ZERO, Kind, Sort, Term, boolean, existing, make
 from .sums import add, difference, fits_signed, floormod, sub, wrap
 
 
@@ -29,10 +29,10 @@ def _complement(a: Term) -> Term | None:
         case Kind.NOT:
             return a.args[0]
         case Kind.LT:
-            return TABLE.get((Kind.LE, None, (a.args[1], a.args[0])))
+            return existing(Kind.LE, (a.args[1], a.args[0]))
         case Kind.LE:
-            return TABLE.get((Kind.LT, None, (a.args[1], a.args[0])))
-    return TABLE.get((Kind.NOT, None, (a,)))
+            return existing(Kind.LT, (a.args[1], a.args[0]))
+    return existing(Kind.NOT, (a,))
 
 
 def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:

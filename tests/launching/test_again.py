@@ -6,74 +6,19 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.launching.imitation import Tensor, imitate
+from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.inflight import Access, InFlightConflict, StreamId
+from tileverify.backend.inflight import Access, InFlightConflict
 from tileverify.launching import remembered
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
 from tileverify.launching.remembered import Planned, Remembered
 
 GRID = (8,)
-
-
-@dataclass
-class Stream:
-    cuda_stream: int
-
-
-@dataclass
-class Device:
-    """Nothing finishes by itself: an event is the stream that it was recorded on."""
-
-    waits: list[tuple[int, int]] = field(default_factory=list)
-    finished: set[int] = field(default_factory=set)
-    recorded: int = 0
-
-    def stream(self, device: int, stream: Any) -> StreamId:
-        return StreamId(device, getattr(stream, "cuda_stream", stream), blocking=False)
-
-    def record(self, stream: StreamId) -> Any:
-        self.recorded += 1
-        return stream.handle
-
-    def wait(self, stream: StreamId, event: Any) -> None:
-        self.waits.append((stream.handle, event))
-
-    def done(self, event: Any) -> bool:
-        return event in self.finished
-
-    def synchronize(self, event: Any) -> None:
-        self.finished.add(event)
-
-
-@dataclass
-class Plan:
-    """Writes down on which stream it was made."""
-
-    made: list[int] = field(default_factory=list)
-    status: int = 0
-    alive: tuple[Any, ...] = ()
-
-    def launch(self, stream: Any) -> None:
-        if self.bound(getattr(stream, "cuda_stream", stream))():
-            self.failed(self.status)
-
-    def bound(self, handle: int) -> Callable[[], int]:
-        def go() -> int:
-            self.made += [] if self.status else [handle]
-            return self.status
-
-        return go
-
-    def failed(self, status: int) -> None:
-        raise DriverFailure(f"error {status}")
 
 
 @pytest.fixture(autouse=True)

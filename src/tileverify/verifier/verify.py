@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
@@ -36,7 +35,7 @@ from .proving import Open, Outcome, VerifyOptions
 from .rewritten import rewritten_arrays
 from .smt import Answer, Limits, Session
 from .wide_proof import WIDE_LIMITS, WideProof
-from .widening import Level, levels
+from .widening import levels
 from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
@@ -67,36 +66,40 @@ def verify(
         contract, chosen = build_contract(launch), replace(options, limits=limits)
         return _Verification(summary, launch, contract, chosen, session, _started=started, confirm=confirm)
 
-    def wider(level: Level) -> Outcome | None:
+    def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
+        """The kernel proved for more than the launch, under one of the contracts that hold it."""
         quick = replace(options, limits=WIDE_LIMITS)
-        contract = build_contract(level.launch)
-        return WideProof(summary, level.launch, contract, quick, session, _started=started).attempt(level)
+        for level in list(levels(launch, parameters))[numbers]:
+            contract = build_contract(level.launch)
+            found = WideProof(summary, level.launch, contract, quick, session, _started=started).attempt(level)
+            if found is not None:
+                return found
+        return None
 
-    # The widest contract holds the launch itself.  Facts that a recording saw have to be chosen for the launch first.
-    tried = 0 if launch.observed else 1
-    for level in islice(levels(launch, parameters), tried):
-        found = wider(level)
-        if found is not None:
-            return found
-    # What a recording saw is at hand: then the first look, without it, need not be thorough.
-    first = own(launch, FIRST_LOOK if launch.observed else options.limits)
-    outcome = first.run()
-    observed: tuple[DataFact, ...] = ()
-    if outcome.verdict is Verdict.UNDECIDED and launch.observed:
-        observed = first.choose(follow_from_observed(candidates(summary, launch), launch))
-        launch = replace(launch, data=(*launch.data, *observed))
-        first = own(launch, options.limits)
-        outcome = first.run()
-    if outcome.verdict is Verdict.UNDECIDED:
-        return first.with_suggestions(outcome, candidates(summary, launch))
+    outcome: Outcome | None = None
+    facts: tuple[DataFact, ...] = ()
+    if launch.observed:
+        # What a recording saw is at hand: then the first look, without it, need not be thorough.
+        look = own(launch, FIRST_LOOK)
+        outcome = look.attempt()
+        if outcome is None:
+            facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
+            explained = None if facts else look.explained()
+            if explained is not None and explained.verdict is Verdict.REFUTED:
+                return explained
+            launch = replace(launch, data=(*launch.data, *facts))
+    observed = tuple(fact.text for fact in facts)
+    # The widest contract holds the launch itself.
+    if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
+        return replace(found, observed=observed)
+    if outcome is None:
+        proof = own(launch, options.limits)
+        outcome = proof.attempt() or proof.explained()
+        if outcome.verdict is Verdict.UNDECIDED:
+            return proof.with_suggestions(outcome, candidates(summary, launch))
     if outcome.verdict is not Verdict.PROVED:
         return outcome
-    outcome = replace(outcome, observed=tuple(fact.text for fact in observed))
-    for level in islice(levels(launch, parameters), tried, None):
-        found = wider(level)
-        if found is not None:
-            return replace(found, observed=outcome.observed)
-    return outcome
+    return replace(wider(launch, slice(1, None)) or outcome, observed=observed)
 
 
 @dataclass
@@ -104,9 +107,11 @@ class _Verification(NarrowProof):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
+    _left: list[Open] = field(default_factory=list)
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
-    def run(self) -> Outcome:
+    def attempt(self) -> Outcome | None:
+        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
         self._assume(launch_facts(self.contract))
         some_launch = self._decider.decide([]).answer
         if some_launch is Answer.UNSATISFIABLE:
@@ -115,13 +120,16 @@ class _Verification(NarrowProof):
         if some_launch is Answer.UNKNOWN:
             self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         self._prepare()
-        open_now = self._decide(self._obligations())
+        self._left = self._decide(self._obligations())
         if not self.options.deny_requires:
-            open_now = self._narrow(open_now)
-        findings = self._explain(open_now)
-        if any(f.witness for f in findings):
-            return self._outcome(Verdict.REFUTED, findings)
-        return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
+            self._left = self._narrow(self._left)
+        return None if self._left else self._outcome(Verdict.PROVED, ())
+
+    def explained(self) -> Outcome:
+        """What stayed open, refuted by a witness or with the reason why it is undecided."""
+        findings = self._explain(self._left)
+        refuted = any(finding.witness for finding in findings)
+        return self._outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
 
     def _decide(self, obligations: Iterator[Obligation]) -> list[Open]:
         """The obligations that were not proved."""
@@ -173,7 +181,7 @@ class _Verification(NarrowProof):
             clauses=self.clauses,
             _started=self._started,
         )
-        return choice.choose(groups, self._reasons.keys())
+        return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
         """The outcome with the facts that would decide what is open, where the prover succeeds under them."""

@@ -20,10 +20,10 @@ from ..errors import UsageError
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
-from .arguments import device_of, use_of, values_by_contract
+from .arguments import Touched, device_of, use_of, values_by_contract
 from .calls import grid_of
 from .contents import Contents, host_bytes
-from .proofs import broken_fact, written_by
+from .proofs import broken_fact, touched_by
 from .remembered import Again, Planned, Remembered, never
 
 MOST_LENGTHS: Final = 64
@@ -35,7 +35,7 @@ class Admission:
     """What admits launches whose lists have certain lengths; ``arrays``: the names of each list's arrays."""
 
     guard: Guard
-    written: frozenset[str]
+    touched: Touched
     arrays: Mapping[str, tuple[str, ...]]
 
     def lists(self, named: Mapping[str, Value]) -> dict[str, tuple[ArrayValue, ...]]:
@@ -68,7 +68,7 @@ class BundledKernel:
     @cached_property
     def guard(self) -> Guard:
         """Of a kernel without lists; raises `UsageError` for others, whose guard depends on the lists' lengths."""
-        return compile_guard(self._launch, self.bundle.certificate.requires, self._written)
+        return compile_guard(self._launch, self.bundle.certificate.requires, self._touched.written)
 
     @cached_property
     def _launch(self) -> LaunchSpec:
@@ -78,20 +78,20 @@ class BundledKernel:
         """The guard of a launch with lists of these lengths."""
         lengths = lengths_of(self._launch.arguments, arguments)
         if not lengths:
-            return Admission(self.guard, self._written, {})
+            return Admission(self.guard, self._touched, {})
         key = tuple(lengths.items())
         if key not in self._by_lengths:
             while len(self._by_lengths) >= MOST_LENGTHS:
                 del self._by_lengths[next(iter(self._by_lengths))]
             spelled = spelled_out(self._launch, lengths)
-            written = spelled.names(self._written)
-            guard = compile_guard(spelled.launch, self.bundle.certificate.requires, written)
-            self._by_lengths[key] = Admission(guard, written, spelled.arrays)
+            touched = Touched(spelled.names(self._touched.written), self._touched.by_elements)
+            guard = compile_guard(spelled.launch, self.bundle.certificate.requires, touched.written)
+            self._by_lengths[key] = Admission(guard, touched, spelled.arrays)
         return self._by_lengths[key]
 
     @cached_property
-    def _written(self) -> frozenset[str]:
-        return written_by(self.unit)
+    def _touched(self) -> Touched:
+        return touched_by(self.unit)
 
     @cached_property
     def unit(self) -> KernelUnit:
@@ -142,7 +142,7 @@ class BundledKernel:
             on_cpu.run(self.unit, admission.plain(named), lists, axes)
             return None
         device = device_of(self.name, values)
-        use = use_of(self.name, device, named, admission.written)
+        use = use_of(self.name, device, named, admission.touched)
         return Planned(self._on(device).plan(axes, named, lists), use, again=not guard.data)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:

@@ -53,12 +53,15 @@ class Launcher:
         *,
         data: Sequence[str] = (),
         vouch: bool = False,
+        programmatic_dependent_launch: bool = False,
     ) -> None:
         """Verify and run.
 
         ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
         covers the arrays, where the contract says which that is.  ``data``: facts about index arrays, in the words of
-        launch specs; they are checked, unless the caller ``vouch``es for them.
+        launch specs; they are checked, unless the caller ``vouch``es for them.  ``programmatic_dependent_launch``: the
+        kernel may begin before the one ahead of it on its stream has ended.  That is a permission, and it is not used:
+        nothing proves yet that a kernel waits (``gdc_wait``) before it touches what others use.
 
         Raises `LaunchRefused` (TV501, TV502), `UsageError` for arguments that make no launch, and errors of the
         compiler at the user's line.
@@ -76,6 +79,7 @@ class Launcher:
         *,
         data: Sequence[str] = (),
         vouch: bool = False,
+        programmatic_dependent_launch: bool = False,
     ) -> None:
         """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
@@ -129,7 +133,10 @@ class Launcher:
             on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
             return None
         plan = self._on(device, specialisation).plan(axes, named, lists)
-        use = use_of(known.name, device, named, specialisation.written, lists)
+        touched = specialisation.touched
+        if proof is None:  # nobody showed that it stays within its arrays' elements
+            touched = touched._replace(by_elements=frozenset())
+        use = use_of(known.name, device, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
 

@@ -21,7 +21,10 @@ from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
 from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
 from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
+from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
+from ..verifier.layout import IndexFootprint, place
+from .arguments import Touched
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
@@ -99,9 +102,9 @@ class Specialisation:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
-    def written(self) -> frozenset[str]:
-        """The arrays that the kernel may write."""
-        return written_by(self.unit)
+    def touched(self) -> Touched:
+        """What the kernel may do to its arrays."""
+        return touched_by(self.unit)
 
     def admit(self, request: Request, options: CheckOptions) -> Proof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
@@ -148,7 +151,7 @@ def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
         raise LaunchRefused(not_proved(result))
     launch = result.proved_launch
     try:
-        guard = compile_guard(launch, result.requires, written_by(unit))
+        guard = compile_guard(launch, result.requires, touched_by(unit).written)
     except UsageError:  # lists
         return Proof(result, unit.launch, launch.data, None)
     return Proof(result, launch, launch.data, guard)
@@ -208,10 +211,16 @@ def not_proved(result: KernelResult) -> str:
     )
 
 
-def written_by(unit: KernelUnit) -> frozenset[str]:
-    """The arrays that the kernel may write."""
-    summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
-    return frozenset(site.origin.name for site in summary.sites if site.writes)
+def touched_by(unit: KernelUnit) -> Touched:
+    """What the kernel may do to its arrays, from its access summary.
+
+    A view of an array's own sizes and strides touches elements of the array and nothing between them.
+    """
+    sites = summary_of(decode(unit.bytecode, file=str(unit.file)), unit).sites
+    places = [(site.origin, place(site)) for site in sites]
+    views = {origin.name for origin, _ in places if origin.kind is OriginKind.PARAMETER}
+    views -= {origin.name for origin, each in places if not (isinstance(each, IndexFootprint) and each.bounded)}
+    return Touched(frozenset(site.origin.name for site in sites if site.writes), frozenset(views))
 
 
 def _essence(launch: LaunchSpec) -> Any:

@@ -17,7 +17,7 @@ from tests.corpus.problems import Problem, interpret, problem
 from tests.corpus.problems import decided as decided_elements
 from tests.corpus.references import NUMBERS
 
-from tileverify.backend.assembler import find_assembler
+from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.bundles.build import build_bundle
 from tileverify.bundles.manifest import bundle_bytes
 from tileverify.bundles.trust import sign
@@ -98,7 +98,12 @@ def main() -> int:
             stored.grid, stored.arrays, stored.scalars, stored.lists, stored.types, stored.before, stored.after,
             stored.known, about,
         ).save(launch_file)  # fmt: skip
-        bundle = build_bundle(unit, result, solver_version(), assembler, [ARCHITECTURE])
+        try:
+            bundle = build_bundle(unit, result, solver_version(), assembler, [ARCHITECTURE])
+        except AssemblyError as error:
+            print(f"{label.id}: {error}", flush=True)
+            launch_file.unlink()
+            continue
         bundle_file.write_bytes(bundle_bytes(sign(bundle, options.key)))
         size = bundle_file.stat().st_size + launch_file.stat().st_size
         print(f"{label.id}: {size // 1024} KiB, deterministic {result.deterministic}", flush=True)

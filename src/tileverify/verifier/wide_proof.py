@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID
@@ -25,7 +26,7 @@ from .obligations import promise
 from .prepare import Preparer, launch_facts
 from .proving import SEARCH_TOTAL, Open, Outcome, Proving
 from .smt import Answer, Limited, Limits
-from .widening import Level, holds, mined, weaker
+from .widening import Level, Miner, holds, weaker
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
@@ -66,11 +67,12 @@ class WideProof(Proving):
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
+        miner = Miner(level, self._lane_counts())
         for obligation in self._obligations():
             if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
                 return None
             opened = self._decide_one(obligation, FIRST_LIMITS)
-            if opened is None or self._close(opened, level) or self._decide_one(obligation, LAST_LIMITS) is None:
+            if opened is None or self._close(opened, miner) or self._decide_one(obligation, LAST_LIMITS) is None:
                 self.proved.add(obligation.code)
             else:
                 return None
@@ -95,7 +97,7 @@ class WideProof(Proving):
             if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
-    def _close(self, opened: Open, level: Level) -> bool:
+    def _close(self, opened: Open, miner: Miner) -> bool:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
         if opened.obligation.blocked is not None or self.options.deny_requires:
             return False
@@ -103,12 +105,12 @@ class WideProof(Proving):
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
         with self._question(opened, CLOSING_LIMITS) as closes:
             chosen = search(
-                [own, *mined(level, self._lane_counts(), opened.conditions)],
-                admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
+                chain([own], miner.groups(opened.conditions)),
+                admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
                 closes=closes,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
-                weaker=lambda clause: weaker(clause, self._lane_counts()),
+                weaker=lambda clause: weaker(clause, miner.tiles),
             )
             found = self._worded(chosen, closes, multiply=False)
         self._adopt(found)

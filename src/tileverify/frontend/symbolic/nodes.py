@@ -206,7 +206,7 @@ def make(
             return known
     term = Term()
     term.kind, term.payload, term.args, term.sort = kind, payload, args, sort
-    digest = hashlib.blake2b(f"{kind.value}|{payload!r}|".encode(), digest_size=10)
+    digest = hashlib.blake2b(f"{kind._value_}|{payload!r}|".encode(), digest_size=10)
     for arg in args:
         digest.update(arg.digest)
     term.digest = digest.digest()

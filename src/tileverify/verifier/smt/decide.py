@@ -151,7 +151,7 @@ class Decider:
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         if not self.explain:
-            known, self._counted = self._counted, multiples(self.facts)
+            known, self._counted = self._counted, multiples(self.facts) if multiples(facts) else self._counted
             if self._counted != known:
                 self._counted_memo = {}
                 self._differences = Differences(self._with_counts(self.facts))

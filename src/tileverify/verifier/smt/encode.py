@@ -66,7 +66,8 @@ class Encoder:
         """The products in ``term`` that occur in sums, with their coefficients there."""
         found = self._coefficients.get(term)
         if found is None:
-            found = tuple(dict.fromkeys(products_in_sums(term)))
+            products = any(carrier.kind is Kind.PRODUCT for carrier in self.carriers(term))
+            found = tuple(dict.fromkeys(products_in_sums(term))) if products else ()
             self._coefficients[term] = found
         return found
 

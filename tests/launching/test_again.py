@@ -6,6 +6,9 @@ import gc
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -44,9 +47,16 @@ def kernel(work: InFlight) -> Remembered:
     return Remembered(work)
 
 
-def first(kernel: Remembered, stream: Any, *arguments: Any, grid: Any = GRID) -> Plan:
+class Uninterrupted(Plan):
+    """No other thread runs while a launch is made, as it is with the driver's call: all of it is C code."""
+
+    def bound(self, handle: int) -> Callable[[], int]:
+        return partial(next, map(bool, map(self.made.append, repeat(handle))))
+
+
+def first(kernel: Remembered, stream: Any, *arguments: Any, grid: Any = GRID, plan: Plan | None = None) -> Plan:
     """The first launch with these arguments; the last one is written."""
-    plan = Plan()
+    plan = plan or Plan()
     arrays = [each for each in arguments if isinstance(each, Tensor)]
     spans = tuple(Access(e.address, e.address + 128, e is arrays[-1], f"a{n}") for n, e in enumerate(arrays))
     kernel.first(stream, grid, arguments, Planned(plan, Use("kernel", 0, spans), True))  # type: ignore[arg-type]
@@ -204,6 +214,21 @@ def test_arrays_live_until_the_work_is_done(kernel: Remembered, work: InFlight) 
     assert gone() is None
 
 
+def test_every_array_of_a_batch_lives(kernel: Remembered, work: InFlight) -> None:
+    """Arrays of one launch after another, at one address."""
+    first(kernel, A, Tensor())
+    arrays = [Tensor() for _ in range(3)]
+    gone = [weakref.ref(each) for each in arrays]
+    for each in arrays:
+        assert kernel.again(A, GRID, (each,))
+    del arrays, each
+    gc.collect()
+    assert all(each() is not None for each in gone)
+    work.synchronize()
+    gc.collect()
+    assert all(each() is None for each in gone)
+
+
 def test_arrays_of_a_batch_go_with_it(kernel: Remembered, work: InFlight, device: Device) -> None:
     kept, temporary = Tensor(), Tensor()
     first(kernel, A, kept)
@@ -270,8 +295,8 @@ def test_a_launch_that_fails_is_not_noted(kernel: Remembered, work: InFlight) ->
 
 def test_two_threads_on_two_streams(kernel: Remembered, work: InFlight, device: Device) -> None:
     """Whoever comes second waits for the first one: no launch on one stream is between the look and the launch."""
-    x = Tensor()
-    plan = first(kernel, A, x)
+    x, plan = Tensor(), Uninterrupted()
+    first(kernel, A, x, plan=plan)
     failures: list[BaseException] = []
 
     def run(stream: Stream) -> None:

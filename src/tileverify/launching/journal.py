@@ -2,8 +2,9 @@
 
 What is noted lives until the device has come past an event behind it.  Launches are noted in batches: one event stands
 for a batch, and a launch that is made again with the same objects is in the open batch already.  Such a launch asks
-for no lock where threads take turns (`ALONE_BETWEEN_CALLS`): that the batch is open, and the driver's call, are one
-step for every other thread.  Whoever closes a batch says so (`Journal.seal`) before the event is recorded.
+for no lock where threads take turns (`ALONE_BETWEEN_CALLS`): the look at what the open batch holds, and the driver's
+call, are one step for every other thread.  Whoever closes a batch empties it (`Journal.seal`) before the event is
+recorded.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Repeated:
 
     ``same`` tells whether arrays at the same addresses have the same sizes, strides and types.  ``go()`` makes the
     launch on the stream ``handle`` and gives the driver's status; ``stream``: an object that stands for it for good.
-    ``batch``: the latest one that has it, with the arrays ``held``, none of which a closed one leaves here.
+    ``held``: its latest arrays in the open batch, ``nothing`` where it is not there.
     """
 
     use: Use
@@ -77,7 +78,6 @@ class Repeated:
     same: Callable[..., bool] | None
     nothing: tuple[None, ...]
     held: tuple[Any, ...] = ()
-    batch: object = None
     handle: int = -1
     stream: object = field(default_factory=object)  # nobody's
     go: Callable[[], int] = int
@@ -86,8 +86,8 @@ class Repeated:
         self.held = self.nothing
 
     def bind(self, stream: Any) -> None:
-        """Ready for a stream, and in no batch."""
-        self.batch = None  # first: threads that make the launch meanwhile look here last
+        """Ready for a stream, and not in the open batch."""
+        self.held = self.nothing  # first: a thread that makes the launch meanwhile shall not
         lasting = type(stream).__module__.partition(".")[0] == "torch"  # whose streams cannot change
         self.stream, self.handle = stream if lasting else object(), stream.cuda_stream
         self.go = self.plan.bound(self.handle)
@@ -95,13 +95,9 @@ class Repeated:
 
 @dataclass(eq=False, slots=True)
 class Journal:
-    """``place``: the only stream with work, if that is so; ``batch``: what only the open batch is.
-
-    ``left``: launches that the open batch has room for.
-    """
+    """``place``: the only stream with work, if that is so; ``left``: launches that the open batch has room for."""
 
     place: StreamId | None = None
-    batch: object = field(default_factory=object)
     left: int = POLLED_EVERY
     _open: list[Noted] = field(default_factory=list)
     _repeated: list[Repeated] = field(default_factory=list)  # those of the open batch
@@ -115,12 +111,10 @@ class Journal:
         """The same for one that may be made again with these very ``arrays`` without a word."""
         self._repeated.append(each)
         self._open.append(Noted(each.use, arrays))
-        each.held = arrays
-        each.batch = self.batch
+        each.held = arrays  # last: from here on nobody notes it
 
     def seal(self) -> None:
         """Nothing more comes into the open batch unnoticed: what was made without a word is on its stream by now."""
-        self.batch = object()
         for each in self._repeated:
             each.held = each.nothing
         self._repeated.clear()

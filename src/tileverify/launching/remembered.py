@@ -114,7 +114,7 @@ def _make_room(launches: dict[tuple[Any, ...], Repeated]) -> None:
             continue
 
 
-# In the last branch nothing is called between the look at the batch and the driver's call (`journal`).
+# From the look at `found.handle` to the driver's call nothing else is called (`journal`).
 _AGAIN: Final = """
 def again(stream, grid, arguments):
     try:
@@ -126,7 +126,7 @@ def again(stream, grid, arguments):
     except NEW:
         return False
     {held} = found.held
-    if elsewhere or {others} or found.batch is not journal.batch:
+    if elsewhere or {others}:
         status = enter(found, stream, ({arrays}))
         if status is None:
             return False

@@ -22,7 +22,7 @@ from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .calls import grid_of
-from .contents import Contents, host_bytes
+from .contents import contents_of
 from .proofs import broken_fact, touched_by
 from .remembered import Again, Planned, Remembered, never
 
@@ -132,8 +132,7 @@ class BundledKernel:
         guard.check(values, axes)
         named = {each.name: value for each, value in zip(guard.order, values, strict=True)}
         lists = admission.lists(named)
-        read = host_bytes if on_host else driver.device_bytes
-        contents = Contents(named, read)
+        contents = contents_of(named, on_host, stream)
         facts = () if vouch else guard.data
         broken = broken_fact(facts, guard.named(values, axes) if facts else {}, contents)
         if broken is not None:

@@ -24,7 +24,7 @@ from . import calls, on_cpu
 from .arguments import device_of, use_of
 from .bundled import BundledKernel
 from .calls import Kernel
-from .contents import Contents, host_bytes
+from .contents import contents_of
 from .cubins import CubinCache
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
@@ -118,8 +118,7 @@ class Launcher:
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(known.parameters, descriptions))
         device = None if on_host else device_of(known.name, named.values())
-        read = host_bytes if device is None else driver.device_bytes
-        contents = Contents(named, read)
+        contents = contents_of(named, on_host, stream)
         spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
         specialisation = self._specialisation(known, signature, spec, device)
 

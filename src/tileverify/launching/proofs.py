@@ -25,12 +25,10 @@ from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
 from ..verifier.layout import IndexFootprint, place
 from .arguments import Touched
+from .contents import Contents
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
-
-Contents = Mapping[str, Any]
-"""What index arrays hold, by argument name; read when it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,7 @@ def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: C
 
     for fact in facts:
         try:
-            problem = violation(fact, contents, value)
+            problem = None if contents.seen_to_keep(fact, facts, value) else violation(fact, contents, value)
         except (KeyError, Undefined):
             problem = "as it speaks of what no launch shows"
         if problem is not None:

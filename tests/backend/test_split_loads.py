@@ -46,7 +46,7 @@ def test_a_bundle_of_it_does_not_run() -> None:
 
 
 def test_relaxed_loads_are_refused_too() -> None:
-    unit = unit_of(ROOT / "protocols" / "tickets.py", "fill_by_queue")
+    unit = unit_of(ROOT / "protocols" / "tickets.py", "fill_by_read_ticket")
     with pytest.raises(AssemblyError, match="this relaxed load"):
         refuse_split_loads(unit.bytecode)
 

@@ -180,7 +180,11 @@ class Search:
         launch = self._launch(model)
         confirmation = None if launch is None else confirm(launch, claim)
         if not self.varied:
-            return None if launch is None or confirmation is None else Found(launch, claim, confirmation, model)
+            if launch is None:
+                return None
+            if confirmation is not None:
+                return Found(launch, claim, confirmation, model)
+            return self._elsewhere(launch, claim, model, confirm)
         sizes = launch or self._launch(model, contents=False)
         if sizes is None:
             return None
@@ -192,6 +196,14 @@ class Search:
             return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
         steps = confirmation.steps + shown.confirmation.steps
         return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> Found | None:
+        """The claimed ops at fault in other blocks of the launch: which ones go on is not for the solver to know."""
+        shown = confirm.anywhere(launch, claim)
+        if shown.confirmation is None:
+            return None
+        found = Found(launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        return found if found.as_claimed else None
 
     def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
         """The launch of a model, if it has one; without its ``contents`` where they keep no facts."""

@@ -25,10 +25,11 @@ from tileverify.frontend.bytecode import decode
 from tileverify.results import KernelResult, Verdict
 
 from .edits import finished, sites
-from .judgement import Judge, Judged, Truth
+from .judgement import Judge, Judged
 from .mutators import MUTATORS
 from .subjects import Subject, corpus_subjects, recorded_subjects
 from .summary import Line, summary
+from .truth import Truth
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.check import entry_of
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.frontend.sources.element_types import ELEMENT_TYPES
 from tileverify.frontend.sources.expressions import evaluate
 from tileverify.frontend.sources.launch import (
     Argument,
@@ -167,3 +173,32 @@ def _counting(dtype: str, size: int, spacing: int, first: int | None) -> NDArray
     count = size // width
     begin = count if first is None else first
     return (np.arange(count, dtype=np.int64) * spacing + begin).astype(f"<{dtype[0]}{width}")
+
+
+def makes_indices_of_floats(unit: KernelUnit) -> bool:
+    """Whether the kernel makes integers of floats."""
+    entry = entry_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    return any(op.name == "ftoi" for op in walk(entry.body))
+
+
+def float_contents(launch: ConcreteLaunch) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Contents for the arrays of floats: counting up, in tens, and down, alike, drawn; stored as the array's type."""
+    arrays = {
+        name: array
+        for name, array in launch.arrays.items()
+        if ELEMENT_TYPES[array.dtype].kind == "f" and not array.allocation and 0 < extent_bytes(array) <= LARGEST
+    }
+    for number in range(5):
+        yield {
+            name: _floats(array.dtype, extent_bytes(array) // ELEMENT_BYTES[array.dtype], number)
+            for name, array in arrays.items()
+        }
+
+
+def _floats(dtype: str, count: int, number: int) -> NDArray[Any]:
+    ramp = np.arange(count, dtype=np.float64)
+    drawn = np.random.default_rng(number).integers(0, 64, count).astype(np.float64)
+    values = (ramp, 10 * ramp, count - ramp, np.full(count, 63.0), drawn)[number]
+    (spelling,) = ELEMENT_TYPES[dtype].tile_ir
+    element = ScalarType(spelling, ELEMENT_TYPES[dtype].bits)
+    return to_bits(round_to(values, element), element)

@@ -140,10 +140,14 @@ class Replayer:
         otherwise = faulty(logs, self._loops, budget) and not self._synchronises
         return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim), otherwise)
 
-    def _whole(self, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> tuple[Claim, Confirmation] | None:
-        """The fault at the claimed ops in runs of all blocks together."""
+    def _whole(
+        self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None
+    ) -> tuple[Claim, Confirmation] | None:
+        """The fault at the claimed ops in runs of all blocks together, in any of them or in ``blocks``."""
         bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
         for found in whole_faults(bind, launch.grid, claim, self._loops, budget.part(WHOLE_BUDGET)):
+            if blocks is not None and {found.claim.block_a, found.claim.block_b} != blocks:
+                continue
             schedule = Schedule(found.first, found.second, True, f"{NAME}, {found.text}")
             try:
                 if found.conflicts is None:
@@ -178,6 +182,15 @@ class Replayer:
                 self.left = max(self.left - (steps - budget.left), 0)
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        try:
+            return self._seen_in_blocks(bound, launch, claim, budget)
+        except NotConfirmed:
+            whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
+            if whole is None:
+                raise
+            return whole[1]
+
+    def _seen_in_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:
             return self._between_blocks(bound, launch, claim, budget)
         memory, text = Memory(bound.image), f"{NAME}, one block from the initial memory"

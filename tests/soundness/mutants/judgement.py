@@ -140,13 +140,21 @@ class Judge:
             yield f"refuted: the witness of {finding.code} is outside the contract: {outside}; {launch}"
         blocks = [block for block in (claim.block_a, claim.block_b) if block is not None]
         watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
-        seen = {fault.code for fault in watched.faults()}
-        try:
-            seen |= {fault.code for fault in watched.explored()}
-        except InterpreterStop as stop:
-            watched.open = watched.open or str(stop)
+        seen, why = _shown(watched)
+        if finding.code not in seen and watched.scoped:  # blocks that wait for others
+            seen, why = _shown(Watched(unit, launch, steps=WITNESS_STEPS))
         if finding.code not in seen:
-            yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({watched.open}): {launch}, {claim}"
+            yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
+
+
+def _shown(watched: Watched) -> tuple[set[str], str]:
+    """The codes of the faults that show, and why there may be others."""
+    seen = {fault.code for fault in watched.faults()}
+    try:
+        seen |= {fault.code for fault in watched.explored()}
+    except InterpreterStop as stop:
+        watched.open = watched.open or str(stop)
+    return seen, watched.open or ""
 
 
 def changed_unit(unit: KernelUnit, bytecode: bytes) -> KernelUnit:

@@ -39,6 +39,8 @@ def further_contents(
     facts = [fact for fact in spec.data if name in (fact.array, fact.other)]
     own = [fact for fact in facts if fact.array == name and (fact.other is None or fact.other in known)]
 
+    segments = [fact for fact in own if fact.other is not None]
+
     def value(expression: Expression) -> int:
         return evaluate(expression, values)
 
@@ -47,8 +49,8 @@ def further_contents(
         made: NDArray[Any] | Sequence[int] | None
         if amounts:
             made = _parts(prod(shape), _total(facts, value), source)
-        elif any(fact.other in known for fact in own if fact.other is not None):
-            made = _with_gaps(prod(shape), own[0], known, value, source)
+        elif segments:
+            made = _with_gaps(prod(shape), segments[0], known, value, source)
         elif source.random() < 0.25:
             made = _in_steps(prod(shape), facts, values, source)
         else:

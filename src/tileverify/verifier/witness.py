@@ -16,6 +16,7 @@ from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, 
 from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
+from .data import loaded_values
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
 from .meeting import Prepared, overlap_distance
@@ -95,7 +96,22 @@ class Search:
 
     def run(self, confirm: Confirm) -> Found | None:
         found = self._first(confirm)
-        return None if found is None else self._minimised(found, confirm)
+        if found is None:
+            return None if self.candidate else self._in_the_launch(confirm)
+        return self._minimised(found, confirm)
+
+    def _in_the_launch(self, confirm: Confirm) -> Found | None:
+        """The one launch of a contract of numbers, at fault in any block, where the solver has no model of it.
+
+        Not where contents have a part in it.
+        """
+        values, model = contract_values(self.contract), Model({}, {})
+        free = any(size.sort is t.Sort.INT for size in self.contract.variables)
+        if free or not all(grid in values for grid in GRID) or loaded_values(self.conditions):
+            return None
+        launch = self._launch(model)
+        claim = concrete_claim(self.obligation, model)
+        return None if launch is None else self._elsewhere(launch, claim, model, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
         return next(filter(None, (self._first_in(room, confirm) for room in self._rooms())), None)

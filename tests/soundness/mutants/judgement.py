@@ -60,15 +60,19 @@ class Judged:
 
 @dataclass
 class Judge:
-    """Judges changed versions of one subject; ``requires``: the clauses under which the subject itself was proved."""
+    """Judges changed versions of one subject; ``requires``: the clauses under which the subject itself was proved.
+
+    ``observed``: what its proof took from the recording of the launch.
+    """
 
     subject: Subject
     requires: tuple[str, ...]
     timeout_s: float | None = None
+    observed: tuple[str, ...] = ()
     truths: Truths = field(init=False)
 
     def __post_init__(self) -> None:
-        self.truths = Truths(self.subject, self.requires)
+        self.truths = Truths(self.subject, self.requires, self.observed)
 
     def judge(self, unit: KernelUnit) -> Judged:
         started = time.perf_counter()
@@ -99,6 +103,9 @@ class Judge:
             return None
 
     def _wrongly_proved(self, unit: KernelUnit, result: KernelResult, truth: Truth) -> str | None:
+        if self.subject.recorded and not set(result.observed) <= set(self.observed):
+            observed = tuple(dict.fromkeys((*self.observed, *result.observed)))
+            truth = Truths(self.subject, self.requires, observed).of(unit)
         if self.subject.recorded and truth.kind == "broken":
             assert truth.fault is not None
             return f"proved, but {truth.fault.code} shows in the recorded launch: {truth.fault.text}"
@@ -115,10 +122,10 @@ class Judge:
         return None
 
     def _covered(self, result: KernelResult) -> Sequence[ConcreteLaunch]:
-        """Launches that the verdict speaks of."""
+        """Launches that the verdict speaks of; none around a recorded one where it needs what was observed there."""
         if not self.subject.recorded:
             return self.truths.hunter.launches(result.requires)
-        if result.holds_for == "launch":
+        if result.holds_for == "launch" or result.observed:
             return []
         return launches_around(self.subject.unit, result.requires, result.holds_for or "", AROUND)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.formats import round_to, to_bits
 from tileverify.check import entry_of
+from tileverify.execution.fact_checks import violation
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.bytecode.traverse import walk
@@ -35,7 +36,7 @@ from tileverify.frontend.sources.launch import (
 from tileverify.frontend.sources.layout import may_overlap_itself, strides_of
 from tileverify.verifier.claim import ConcreteLaunch
 
-from ...corpus.launches import WIDE, drawn_launches
+from ...corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 from ..hunt import clause_holds, read_clause
 
 DRAWS = 300
@@ -46,9 +47,32 @@ LARGEST = 1 << 24
 """Elements of an array of integers that are counted out."""
 
 
-def recorded_launch(unit: KernelUnit) -> ConcreteLaunch | None:
-    """The launch itself, with contents of index arrays drawn where they are not too many."""
-    return next(iter(drawn_launches(unit.launch, 1, seed=1, most_blocks=None)), None)
+def recorded_launch(unit: KernelUnit, variants: int = 1) -> list[Drawn]:
+    """The launch itself, with those contents of index arrays, of ``variants`` drawn, that keep all facts.
+
+    Arrays with too many elements for contents of their own have none.
+    """
+    found = []
+    for drawn in drawn_variants(unit.launch, 1, 1, variants, most_blocks=None):
+        kept = tuple(launch for launch in drawn.launches if _keeps_facts(unit.launch, launch))
+        found += [Drawn(drawn.values, kept)] if kept else []
+    return found
+
+
+def _keeps_facts(spec: LaunchSpec, launch: ConcreteLaunch) -> bool:
+    known = {f"{name}.shape[{axis}]": n for name, array in launch.arrays.items() for axis, n in enumerate(array.shape)}
+    known |= {f"{name}.strides[{axis}]": n for name, a in launch.arrays.items() for axis, n in enumerate(a.strides)}
+    contents = {
+        name: np.array([*launch.arrays[name].contents.values()], np.int64).reshape(launch.arrays[name].shape)
+        for fact in spec.data
+        for name in arrays_of(fact)
+        if launch.arrays[name].contents
+    }
+    return all(
+        set(arrays_of(fact)) <= contents.keys()
+        and violation(fact, contents, lambda part: evaluate(part, {**launch.scalars, **known})) is None
+        for fact in spec.data
+    )
 
 
 def launches_around(unit: KernelUnit, requires: Sequence[str], holds_for: str, count: int) -> list[ConcreteLaunch]:

@@ -22,7 +22,7 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.frontend.sources.data_facts import arrays_of, parse_data_fact
 from tileverify.frontend.sources.launch import DataFact, KernelUnit, Number
 from tileverify.verifier.claim import Block, ConcreteLaunch
 
@@ -65,26 +65,32 @@ class Truth:
 
 @dataclass
 class Truths:
-    """Says what changed versions of one subject are; ``requires``: the clauses under which itself was proved."""
+    """Says what changed versions of one subject are; ``requires``: the clauses under which itself was proved.
+
+    ``observed``: facts on the contents of a recorded launch that the proof took from the recording.
+    """
 
     subject: Subject
     requires: tuple[str, ...]
+    observed: tuple[str, ...] = ()
     hunter: Hunter = field(init=False)
     own: list[Drawn] = field(init=False)
+    unit: KernelUnit = field(init=False)
 
     def __post_init__(self) -> None:
-        self.hunter = Hunter(self.subject.unit, variants=VARIANTS if self._facts else 1)
+        facts = (*self.subject.unit.launch.data, *map(parse_data_fact, self.observed))
+        self.unit = with_data(self.subject.unit, facts)
+        self.hunter = Hunter(self.unit, variants=VARIANTS if self._facts else 1)
         self.own = self._own_launches()
         self._more: dict[object, tuple[ConcreteLaunch, ...]] = {}
 
     @property
     def _facts(self) -> Sequence[Any]:
-        return self.subject.unit.launch.data
+        return self.unit.launch.data
 
     def _own_launches(self) -> list[Drawn]:
         if self.subject.recorded:
-            launch = recorded_launch(self.subject.unit)
-            return [] if launch is None else [Drawn({}, (launch,))]
+            return recorded_launch(self.unit, VARIANTS + FURTHER if self._facts else 1)
         return self.hunter.varied(self.requires)
 
     @cached_property
@@ -92,25 +98,25 @@ class Truths:
         """Further launches in which contents have a choice."""
         if self.subject.recorded:
             return []
-        hunter = Hunter(self.subject.unit, small=MORE, tiny=0, large=0, variants=VARIANTS)
+        hunter = Hunter(self.unit, small=MORE, tiny=0, large=0, variants=VARIANTS)
         more = [each for each in hunter.varied(self.requires) if not self.crammed(each)]
         return [each for each in more if each not in self.own][:ROOMY]
 
     @cached_property
     def _steered(self) -> Hunter:
         """Draws contents of which something further holds, also for the integers that no fact speaks of."""
-        spec = self.subject.unit.launch
+        spec = self.unit.launch
         known = {name for fact in spec.data for name in arrays_of(fact)}
         free = [array.name for array in spec.arrays() if array.dtype[0] in "iu" and array.name not in known]
         said = (*spec.data, *map(_nothing_of, free))
-        return Hunter(with_data(self.subject.unit, said), variants=VARIANTS + (FURTHER if spec.data else FEWER))
+        return Hunter(with_data(self.unit, said), variants=VARIANTS + (FURTHER if spec.data else FEWER))
 
     @cached_property
     def _loose(self) -> Hunter:
         """Draws contents whose values may repeat where only facts on repetition keep them from it."""
-        facts = self.subject.unit.launch.data
+        facts = self.unit.launch.data
         loose = [_nothing_of(fact.array) if fact.kind in ("injective", "disjoint_rows") else fact for fact in facts]
-        return Hunter(with_data(self.subject.unit, loose), variants=VARIANTS + FURTHER)
+        return Hunter(with_data(self.unit, loose), variants=VARIANTS + FURTHER)
 
     # ------------------------------------------------------------------------------------------ all launches
     def of(self, unit: KernelUnit) -> Truth:
@@ -210,7 +216,7 @@ class Truths:
     def _usual(self, drawn: Drawn) -> Iterator[tuple[ConcreteLaunch, Contents]]:
         """The launch with contents for arrays with facts and without."""
         launches = drawn.launches
-        free = list(counted_contents(self.subject.unit.launch, launches[0]))
+        free = list(counted_contents(self.unit.launch, launches[0]))
         turns = max(len(launches), len(free))
         yield from ((launches[turn % len(launches)], free[turn % len(free)]) for turn in range(turns))
         if free != [{}]:

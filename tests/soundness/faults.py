@@ -148,17 +148,18 @@ class Watched:
             or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
         )
 
-    def at_fault(self, code: str) -> set[tuple[Block, ...]]:
-        """The blocks, or pairs of blocks, that show such a fault."""
-        if code in BETWEEN_BLOCKS:
+    def at_fault(self, code: str) -> set[tuple[Block, ...]] | None:
+        """The blocks, or pairs of blocks, that show such a fault; ``None`` if it takes too long to tell."""
+        try:
+            if code not in BETWEEN_BLOCKS:
+                return {fault.blocks for fault in self._alone(Budget(COMPARING)) if fault.code == code}
+            budget = Budget(COMPARING)
             pairs = combinations(self.logs, 2)
-            found = [
-                pair
-                for pair in pairs
-                if any(f.code == code for f in self._between(*pair, _unordered, Budget(COMPARING)))
-            ]
-            return {(first.block, second.block) for first, second in found}
-        return {fault.blocks for fault in self._alone(Budget(COMPARING)) if fault.code == code}
+            return {
+                (a.block, b.block) for a, b in pairs if any(races(code, a.accesses, b.accesses, _unordered, budget))
+            }
+        except BudgetSpent:
+            return None
 
     def explored(self) -> Iterator[Fault]:
         """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from random import Random
@@ -54,12 +54,35 @@ def recorded_launch(unit: KernelUnit, variants: int = 1) -> list[Drawn]:
     """
     found = []
     for drawn in drawn_variants(unit.launch, 1, 1, variants, most_blocks=None):
-        kept = tuple(launch for launch in drawn.launches if _keeps_facts(unit.launch, launch))
+        kept = tuple(kept_by(unit.launch, drawn.launches))
         found += [Drawn(drawn.values, kept)] if kept else []
     return found
 
 
-def _keeps_facts(spec: LaunchSpec, launch: ConcreteLaunch) -> bool:
+def kept_by(spec: LaunchSpec, launches: Iterable[ConcreteLaunch]) -> Iterator[ConcreteLaunch]:
+    """The launches whose contents keep all facts, when arrays in one place hold one thing."""
+    for launch in launches:
+        one = _coherent(spec, launch)
+        if keeps_facts(spec, one):
+            yield one
+
+
+def _coherent(spec: LaunchSpec, launch: ConcreteLaunch) -> ConcreteLaunch:
+    """Arrays in one place hold what is drawn for one of them that a fact speaks of."""
+    said = {name for fact in spec.data for name in arrays_of(fact)}
+    held: dict[tuple[str, int], Mapping[int, int]] = {}
+    for name in sorted(launch.arrays, key=lambda name: name not in said):
+        array = launch.arrays[name]
+        held.setdefault((array.allocation or name, array.byte_offset), array.contents)
+    arrays = {
+        name: replace(array, contents=held[array.allocation or name, array.byte_offset])
+        for name, array in launch.arrays.items()
+    }
+    return replace(launch, arrays=arrays)
+
+
+def keeps_facts(spec: LaunchSpec, launch: ConcreteLaunch) -> bool:
+    """Whether the contents of a recorded launch keep all facts."""
     known = {f"{name}.shape[{axis}]": n for name, array in launch.arrays.items() for axis, n in enumerate(array.shape)}
     known |= {f"{name}.strides[{axis}]": n for name, a in launch.arrays.items() for axis, n in enumerate(a.strides)}
     contents = {

@@ -29,7 +29,7 @@ from tileverify.verifier.claim import Block, ConcreteLaunch
 from ...corpus.launches import VARIANTS, Drawn
 from ..faults import STEPS, Fault, Watched
 from ..hunt import Hunter
-from .launches import counted_contents, float_contents, makes_indices_of_floats, recorded_launch
+from .launches import counted_contents, float_contents, kept_by, makes_indices_of_floats, recorded_launch
 from .subjects import Subject
 
 RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
@@ -184,6 +184,8 @@ class Truths:
         common: set[tuple[Block, ...]] | None = None
         for launch, contents in self._tried(unit, drawn):
             found = Watched(unit, launch, contents=contents).at_fault(fault.code)
+            if found is None:
+                return False
             common = found if common is None else common & found
             if not common:
                 return True
@@ -194,7 +196,7 @@ class Truths:
         loose = self._loose.resized(self.requires, drawn.values)
         for launch, contents in self._usual(loose) if loose is not None else ():
             watched = Watched(unit, launch, contents=contents)
-            if watched.open is None and not watched.at_fault(fault.code):
+            if watched.open is None and watched.at_fault(fault.code) == set():
                 return True
         return False
 
@@ -229,7 +231,8 @@ class Truths:
             steered = self._steered.resized(self.requires, drawn.values) if self._steered.unit.launch.data else None
             same = steered is not None and steered.launches[0].grid == drawn.launches[0].grid
             self._more[key] = steered.launches if same and steered is not None else ()
-        for launch in self._more[key]:
+        launches = self._more[key]
+        for launch in kept_by(self.unit.launch, launches) if self.subject.recorded else launches:
             yield launch, {}
         if makes_indices_of_floats(unit):
             yield from ((drawn.launches[0], contents) for contents in float_contents(drawn.launches[0]))

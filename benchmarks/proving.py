@@ -4,8 +4,9 @@
 
 Each launch of the corpus is compiled to bytecode by cuda.tile, decoded, executed symbolically and decided ``--repeat``
 times in one process; of a folder that `tileverify record` wrote, the first launch of two specialisations a kernel.
-Medians are printed in milliseconds.  Where ``tileiras`` is installed (the extra ``assemble``), the bytecode is
-assembled for sm_90 once, and the last lines compare tileverify's work with assembling.
+Medians are printed in milliseconds: of each stage by the clock, and of decoding, executing and proving together in
+processor time, which other work on the machine hardly changes.  Where ``tileiras`` is installed (the extra
+``assemble``), the bytecode is assembled for sm_90 once, and the last lines compare tileverify's work with assembling.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = []
     for number, (name, unit) in enumerate(found):
         # The first run of each launch is left out: it fills the caches of imports and terms.
-        rows.append(_median_row(name, [check_unit(unit) for _ in range(options.repeat + 1)][1:]))
+        rows.append(_median_row(name, [_timed(unit) for _ in range(options.repeat + 1)][1:]))
         if assembler and number % options.assemble == 0:
             rows[-1]["assemble"] = _assemble(assembler, unit.bytecode)
     _print(rows)
@@ -73,8 +74,16 @@ def _recorded(folder: Path) -> Iterator[tuple[str, KernelUnit]]:
             yield from ((f"{name} {file.stem}", unit) for unit in islice(units, 1))
 
 
-def _median_row(name: str, results: Sequence[KernelResult]) -> Row:
+def _timed(unit: KernelUnit) -> tuple[KernelResult, float]:
+    start = time.process_time()
+    result = check_unit(unit)
+    return result, 1000 * (time.process_time() - start)
+
+
+def _median_row(name: str, runs: Sequence[tuple[KernelResult, float]]) -> Row:
+    results = [result for result, _ in runs]
     row: Row = {"launch": name, "verdict": results[0].verdict.value}
+    row["processor"] = round(statistics.median(processor for _, processor in runs), 2)
     for stage in STAGES:
         row[stage] = round(statistics.median(getattr(result.time_ms, stage) for result in results), 2)
     return row
@@ -96,12 +105,12 @@ def _print(rows: Sequence[Row]) -> None:
     for row in rows:
         print("".join(f"{row[stage]:9.1f}" for stage in STAGES), f"  {row['verdict']:10} {row['launch']}")
     print(f"\n{len(rows)} launches; Python {sys.version.split()[0]}, {solver_version()}, {platform.machine()}")
-    for stage in (*STAGES, "assemble"):
+    for stage in (*STAGES, "processor", "assemble"):
         times = sorted(float(row[stage]) for row in rows if not math.isnan(float(row.get(stage, math.nan))))
         if times:
             late, later = (times[int(share * len(times))] for share in (0.9, 0.95))
             median = statistics.median(times)
-            print(f"{stage:8} median {median:7.1f} ms  90 % {late:7.1f} ms  95 % {later:7.1f} ms  of {len(times)}")
+            print(f"{stage:9} median {median:7.1f} ms  90 % {late:7.1f} ms  95 % {later:7.1f} ms  of {len(times)}")
     _print_ratio(rows, "execute + prove over assemble", lambda row: row.get("assemble"), STAGES[2:])
     _print_ratio(rows, "decode + execute + prove over compile + assemble", _whole_compilation, STAGES[1:])
 

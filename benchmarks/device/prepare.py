@@ -25,7 +25,7 @@ from tests.corpus.problems import Problem, decided, interpret, named_arrays, pro
 from tests.corpus.references import NUMBERS, Numbers
 
 from tileverify import __version__
-from tileverify.backend.assembler import Assembler, find_assembler
+from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.formats import to_bits
 from tileverify.corpus import ROOT, Labelled, corpus_launches
@@ -75,7 +75,10 @@ def prepare(folder: Path) -> int:
     cases = []
     for number, (name, kind, given) in enumerate(problems):
         print(f"{number:3} {name}", flush=True)
-        cases.append({"id": name, "kind": kind, **_case(folder, f"cases/{number:03}", given, assembler)})
+        try:
+            cases.append({"id": name, "kind": kind, **_case(folder, f"cases/{number:03}", given, assembler)})
+        except AssemblyError as error:
+            print(f"    left out: {error}", flush=True)
     versions = {
         "tileverify": __version__,
         "cuda-tile": version("cuda-tile"),

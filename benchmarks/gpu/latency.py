@@ -34,7 +34,7 @@ def by_cuda_tile(kernel: BundledKernel) -> object:
     """A kernel that `cuda.tile.launch` launches with the bundle's cubin; its source is not looked at."""
     import cuda.tile as ct
 
-    from .kernels import add
+    from .kernels.elementwise import add
 
     code = kernel.bundle.cubins[driver.architecture(0)].code
     symbol = kernel.bundle.certificate.symbol
@@ -77,7 +77,8 @@ def main() -> int:
     tileverify.launch(stream, grid, kernel, arguments)
     torch.cuda.synchronize()
     assert torch.equal(out, x + y)
-    ((plan, _, _),) = kernel._remembered._plans.values()
+    (found,) = kernel._remembered._plans.values()
+    plan = found.plan
     ways: dict[str, Callable[[], object]] = {
         "tileverify.launch": lambda: tileverify.launch(stream, grid, kernel, arguments),
         "BundledKernel.launch": lambda: kernel.launch(stream, grid, arguments),
@@ -88,7 +89,8 @@ def main() -> int:
         import cuda.tile as ct
 
         handed = by_cuda_tile(kernel)
-        ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, (*arguments, tile))
+        with_tile = (*arguments, tile)
+        ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, with_tile)
     except ImportError as error:
         print(f"without cuda.tile: {error}", file=sys.stderr)
     rows = {count: measured(ways, count) for count in COUNTS}

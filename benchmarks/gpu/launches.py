@@ -2,7 +2,8 @@
 
 import cuda.tile as ct
 import numpy as np
-from kernels import add, matmul
+from kernels.elementwise import add
+from kernels.products import matmul
 
 TILES = ((128, 128, 64, 1), (256, 128, 64, 1), (128, 256, 64, 2), (256, 256, 64, 2))
 """Tiles of products, and blocks of a cluster."""

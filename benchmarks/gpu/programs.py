@@ -15,7 +15,8 @@ import torch
 import tileverify
 
 from .common import refused
-from .kernels import add, add_all, matmul
+from .kernels.elementwise import add, add_all
+from .kernels.products import matmul
 
 
 def main() -> int:

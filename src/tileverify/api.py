@@ -6,6 +6,7 @@ import inspect
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from .errors import UsageError
 from .frontend.sources.decorator import written_at
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def launcher() -> Launcher:
     return Launcher()
 
 
-def launch(*call: Any, **fields: Any) -> Any:
+def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: Any = None, /, **fields: Any) -> Any:
     """Verify and run a kernel, or describe a launch of the kernel below.
 
     ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
@@ -29,10 +30,25 @@ def launch(*call: Any, **fields: Any) -> Any:
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
     """
-    if call:
-        return launcher().launch(*call, **fields)
+    try:
+        again = kernel.tileverify_again
+    except AttributeError:
+        if kernel is None and arguments is None:
+            return _written(fields, stream, grid)
+    else:
+        if again(stream, grid, arguments):
+            return None
+    return launcher().look_and_launch(stream, grid, kernel, arguments, **fields)
+
+
+def _written(fields: dict[str, Any], *given: Any) -> Any:
+    if any(each is not None for each in given):
+        raise UsageError(
+            "tileverify.launch takes a stream, a grid, a kernel and its arguments; a launch spec, names alone"
+        )
     frame = inspect.currentframe()
-    return written_at(fields, frame.f_back if frame is not None else None)
+    caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
+    return written_at(fields, caller)
 
 
 def graph() -> Any:

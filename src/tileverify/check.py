@@ -128,6 +128,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
     from .backend.replay import KERNEL_BUDGET, Replayer
+    from .backend.split_loads import notes_on_split_loads
     from .cache import ResultCache
     from .frontend.bytecode import decode
     from .verifier.verify import VerifyOptions, verify
@@ -171,6 +172,8 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
     )
+    if result.verdict is Verdict.PROVED:
+        result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
     if cache:
         cache.store(unit, key, result)
     if options.certificate and result.proved_launch is not None:

@@ -17,6 +17,7 @@ from .bundles.command import build, show
 from .certificates.command import recheck
 from .errors import NoKernelFound, UsageError
 from .failures import TRACEBACK
+from .launching.command import report
 from .shell import Shell, Working, emit, talk, use_color
 
 if TYPE_CHECKING:
@@ -434,6 +435,7 @@ def _whole(option: str, text: str) -> int:
 command.add_command(recheck)
 command.add_command(build)
 command.add_command(show)
+command.add_command(report)
 
 
 # ------------------------------------------------------------------------------------------------ record

@@ -43,6 +43,28 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
         assert label.needs or label.code in found, f"{label.reason}\n{found}"
 
 
+@pytest.mark.parametrize(
+    "file", sorted({label.file for label in LABELS}), ids=lambda file: f"{file.parent.name}-{file.stem}"
+)
+def test_what_was_checked_before_changes_no_verdict(file: Path) -> None:
+    """A process that checks many kernels, or one kernel again, finds what a new process does."""
+    first = results_of(file)
+    again = {(result.kernel, result.launch): result for result in check_paths([str(file)]).results}
+    assert {key: _said(result) for key, result in again.items()} == {
+        key: _said(result) for key, result in first.items()
+    }
+
+
+def _said(result: KernelResult) -> tuple[object, ...]:
+    return (
+        result.verdict,
+        result.holds_for,
+        result.requires,
+        result.deterministic,
+        [(finding.code, finding.message) for finding in result.findings],
+    )
+
+
 @pytest.mark.parametrize("label", [label for label in LABELS if label.codes & RACE_CODES], ids=lambda label: label.id)
 def test_racy_launch_is_never_proved(label: Labelled) -> None:
     result = results_of(label.file)[label.kernel, label.launch]

@@ -106,3 +106,72 @@ def test_facts_in_a_bundle_are_checked(tileverify: CommandLine) -> None:
     with pytest.raises(LaunchRefused, match=r"'injective\(target\)' does not hold, .*108.*\(TV502\)"):
         scatter.launch(None, (2,), (x, places, out, 256))
     scatter.launch(None, (2,), (x, places, out, 256), vouch=True)
+
+
+# ------------------------------------------------------------------------------------------- lists of arrays
+@pytest.fixture
+def copy_lists(tileverify: CommandLine) -> BundledKernel:
+    """Block i copies a tile of 64 from array i of one list, of 512 elements each, to array i of another."""
+    target = f"{ROOT / 'twins' / 'list_targets.py'}::copy_between_lists"
+    assert tileverify("build", target, "-o", "lists.tvk", "--arch", "none").code == 0
+    return load("lists.tvk")
+
+
+def lists(count: int) -> tuple[list[Array], list[Array]]:
+    return [np.arange(512, dtype=np.int32) + 1000 * k for k in range(count)], [
+        np.zeros(512, np.int32) for _ in range(count)
+    ]
+
+
+def test_a_bundle_runs_with_lists_of_any_length(copy_lists: BundledKernel) -> None:
+    for count in (1, 3, 2, 3):
+        xs, ys = lists(count)
+        copy_lists.launch(None, (count,), (xs, ys, 64))
+        for x, y in zip(xs, ys, strict=True):
+            assert np.array_equal(y[:64], x[:64])
+            assert not y[64:].any()
+
+
+def test_one_array_may_be_read_from_two_places_of_a_list(copy_lists: BundledKernel) -> None:
+    (x,), ys = lists(1)[0], lists(2)[1]
+    copy_lists.launch(None, (2,), ([x, x], ys, 64))
+    assert np.array_equal(ys[0], ys[1])
+
+
+@pytest.mark.parametrize(
+    ("grid", "change", "error", "message"),
+    [
+        (3, lambda xs, ys: None, LaunchRefused, r"it is not so that grid\.x is L for .*grid\.x = 3"),
+        (2, lambda xs, ys: ys.append(ys[0][:512].copy()), LaunchRefused, r"it is not so that ys\.length is L"),
+        (2, lambda xs, ys: ys.__setitem__(1, ys[0]), LaunchRefused, r"`ys\[0\]` and `ys\[1\]` overlap .*TV501"),
+        (2, lambda xs, ys: ys.__setitem__(1, xs[0]), LaunchRefused, r"`xs\[0\]` and `ys\[1\]` overlap .*TV501"),
+        (2, lambda xs, ys: xs.__setitem__(1, xs[1][:500]), LaunchRefused, r"xs\[1\]\.shape\[0\] is 512"),
+        (2, lambda xs, ys: xs.__setitem__(0, xs[0].astype(np.int64)), LaunchRefused, r"`xs\[0\]` has elements of i64"),
+        (2, lambda xs, ys: xs.__setitem__(0, 7), UsageError, "`xs` of 'copy_between_lists' is a int, no array"),
+        (129, lambda xs, ys: None, UsageError, "with lists of more than 128 arrays"),
+    ],
+)  # fmt: skip
+def test_a_list_that_the_contract_does_not_admit_is_refused(
+    copy_lists: BundledKernel, grid: int, change: Any, error: type[Exception], message: str
+) -> None:
+    xs, ys = lists(min(grid, 2) if grid < 100 else grid)
+    change(xs, ys)
+    with pytest.raises(error, match=message):
+        copy_lists.launch(None, (grid,), (xs, ys, 64))
+    assert not any(y.any() for y in ys if y is not xs[0])
+
+
+def test_a_list_has_to_be_one(copy_lists: BundledKernel) -> None:
+    xs, ys = lists(1)
+    with pytest.raises(UsageError, match="`ys` is a ndarray, the contract says a list of arrays"):
+        copy_lists.launch(None, (1,), (xs, ys[0], 64))
+
+
+def test_names_in_a_list_are_those_of_each_array(tileverify: CommandLine) -> None:
+    """Arrays of several sizes, whose gather is masked by the size of each."""
+    target = f"{ROOT / 'race_free' / 'list_of_arrays.py'}::sum_all"
+    assert tileverify("build", target, "-o", "sum.tvk", "--arch", "none").code == 0
+    out = np.full(600, np.nan, np.float32)
+    given = [np.ones(600, np.float32), np.full(300, 2, np.float32)]
+    load("sum.tvk").launch(None, None, (given, out, 256))
+    assert np.array_equal(out, np.where(np.arange(600) < 300, 3, 1))

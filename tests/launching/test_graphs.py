@@ -15,7 +15,8 @@ from tileverify.backend.inflight import Access, InFlightConflict, StreamId
 from tileverify.backend.launch import LaunchRefused
 from tileverify.errors import UsageError
 from tileverify.launching.graphs import Graph, Node
-from tileverify.launching.in_flight import InFlight, Use
+from tileverify.launching.in_flight import InFlight
+from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
 
 

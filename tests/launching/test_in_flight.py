@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tileverify.backend.inflight import Access, InFlightConflict, StreamId
-from tileverify.launching.in_flight import POLLED_EVERY, InFlight, Use
+from tileverify.launching.in_flight import InFlight
+from tileverify.launching.journal import POLLED_EVERY, Use
 
 
 @dataclass

@@ -27,9 +27,15 @@ def test_a_patched_program_verifies(launcher: Launcher, kernels: ModuleType) -> 
             ct.launch(None, (3,), kernels.axpy, (2.0, x, y, 128))
         with pytest.raises(LaunchRefused, match="launch_extended is not verified"):
             ct._cext.launch_extended(None, (2,), (1,), kernels.axpy, (2.0, x, y, 128))
-        with pytest.raises(UsageError, match="programmatic dependent"):
-            ct.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)
+        ct.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)
+        assert np.array_equal(y, 4 * x + 1)
     assert ct.launch is before
+
+
+def test_an_early_start_is_a_permission(kernels: ModuleType) -> None:
+    x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
+    tileverify.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)
+    assert np.array_equal(y, 2 * x + 1)
 
 
 def test_a_verified_kernel_keeps_its_options(kernels: ModuleType) -> None:

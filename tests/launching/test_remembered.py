@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.launching.remembered import MOST_PLANS, Planned, Remembered, reader
+from tileverify.launching.remembered import MOST_PLANS, Kinds, Planned, Remembered
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Plan:
 class Ahead:
     """Launches at once."""
 
-    def launch(self, stream: Any, use: Any, arguments: Any, make: Any) -> None:
+    def launch(self, stream: Any, use: Any, arguments: Any, make: Any, owners: Any = ()) -> None:
         make(stream)
 
 
@@ -115,8 +115,8 @@ def test_zeros_have_signs() -> None:
 
 
 def test_lists_and_other_arrays_are_not_remembered() -> None:
-    assert reader(([A],)) is None
-    assert reader((object(),)) is None
+    assert Kinds.of(([A],)) is None
+    assert Kinds.of((object(),)) is None
     kernel, _ = kept([A])
     assert not kernel.launch("s", (8,), ([A],))
 

@@ -14,7 +14,7 @@ import pytest
 from tileverify.backend.inflight import Access
 from tileverify.backend.launch import LaunchRefused
 from tileverify.errors import UsageError
-from tileverify.launching.in_flight import Use
+from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
 from tileverify.launching.tuning import LONG, SHORT, Tuner
 

@@ -21,6 +21,7 @@ from tileverify.verifier.smt.lemmas import (
     distribution_lemmas,
     eager_lemmas,
     point_lemmas,
+    products_in_sums,
     quotient_lemma,
     violated_lemmas,
 )
@@ -111,7 +112,8 @@ assert all(operation.kind in OPERATIONS for operation in BITS)
 def lemmas() -> Iterator[Lemma]:
     """Instances of every schema, by way of wrong models."""
     products: Mapping[Term, tuple[Term, Term]] = {p: split_product(p) for p in PRODUCTS if p.kind is Kind.PRODUCT}
-    coefficients = coefficients_of_products([t.add(t.scale(3, PRODUCTS[0]), t.scale(-8, PRODUCTS[1]), K)])
+    total = t.add(t.scale(3, PRODUCTS[0]), t.scale(-8, PRODUCTS[1]), K)
+    coefficients = coefficients_of_products(products_in_sums(total))
     yield from eager_lemmas(products, coefficients)
     yield from distribution_lemmas(products)
     quotients = [t.floordiv(M, N), t.floordiv(B, N), t.floordiv(PRODUCTS[0], B)]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import TileVerifyError
+from .split_loads import why_not_assembled
 
 ARCHITECTURES: Final = (
     "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_107", "sm_110", "sm_120", "sm_121",
@@ -47,7 +48,8 @@ class Assembler:
         return found[1]
 
     def assemble(self, bytecode: bytes, architecture: str) -> bytes:
-        """The cubin of ``bytecode`` for ``sm_90`` or the like; raises `AssemblyError`."""
+        """The cubin of ``bytecode`` for ``sm_90`` or the like; raises `AssemblyError`, also for `split_loads`."""
+        refuse_split_loads(bytecode)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
             source.write_bytes(bytecode)
@@ -60,6 +62,13 @@ class Assembler:
                 said = done.stderr.strip().splitlines()
                 raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
             return target.read_bytes()
+
+
+def refuse_split_loads(bytecode: bytes) -> None:
+    """Raises `AssemblyError` for bytecode of which tileiras makes something else than it says."""
+    found = why_not_assembled(bytecode)
+    if found is not None:
+        raise AssemblyError(*found)
 
 
 def find_assembler() -> Assembler:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..backend.assembler import Assembler
+from ..backend.assembler import Assembler, AssemblyError, refuse_split_loads
 from ..errors import UsageError
 from .manifest import manifest_of
 from .model import Bundle, BundleRefused, Signature
@@ -82,8 +82,13 @@ def trusted_cubin(
     """Machine code that may run: the bundle's where a trusted key vouches for it, else what ``assembler`` makes.
 
     With ``only_signed`` nothing else than a trusted signature will do.  A bundle's cubin that differs from what the
-    same version of the assembler makes of its bytecode is refused.  Raises `BundleRefused`.
+    same version of the assembler makes of its bytecode is refused, as is a kernel that no assembler compiles rightly.
+    Raises `BundleRefused`.
     """
+    try:
+        refuse_split_loads(bundle.bytecode)
+    except AssemblyError as error:
+        raise BundleRefused(error.message, file) from None
     vouched = signer(bundle, keys, file)
     cubin = bundle.cubins.get(architecture)
     if only_signed and vouched is None:

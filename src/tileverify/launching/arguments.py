@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any, NamedTuple
 
 from ..backend.gpu import driver
 from ..backend.inflight import Access
@@ -12,12 +13,22 @@ from ..backend.launch.arguments import Value
 from ..backend.launch.views import array_value
 from ..errors import UsageError
 from ..frontend.sources.element_types import ELEMENT_TYPES
-from ..frontend.sources.launch import Argument, ConstantArgument, TupleArgument
-from .in_flight import Use
+from ..frontend.sources.launch import Argument, ConstantArgument, ListArgument, TupleArgument
+from .journal import Use
+
+
+class Touched(NamedTuple):
+    """The arrays that a kernel may write, and those of which it touches elements alone, by name."""
+
+    written: frozenset[str]
+    by_elements: frozenset[str]
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:
-    """What a guard of the contract with these ``arguments`` is told; raises `LaunchRefused` for other constants."""
+    """What a guard of the contract with these ``arguments`` is told; raises `LaunchRefused` for other constants.
+
+    Of a list, its length and then its arrays (`backend.launch.lists`).
+    """
     if len(arguments) != len(given):
         raise UsageError(f"'{kernel}' has {len(arguments)} parameters, {len(given)} were given")
     return [value for argument, each in zip(arguments, given, strict=True) for value in _values(argument, each, kernel)]
@@ -37,13 +48,21 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
             raise LaunchRefused(f"{kernel} was not launched: `{argument.name}` has {len(items)} items (TV502)")
         for inner, item in zip(argument.items, items, strict=True):
             yield from _values(inner, item, kernel)
+    elif isinstance(argument, ListArgument):
+        yield len(given)
+        for item in given:
+            yield _array(argument.name, item, kernel)
     elif isinstance(given, bool | int | float):
         yield given
     else:
-        value = array_value(given)
-        if value is None:
-            raise UsageError(f"`{argument.name}` of '{kernel}' is a {type(given).__name__}, no array and no number")
-        yield value
+        yield _array(argument.name, given, kernel)
+
+
+def _array(name: str, given: Any, kernel: str) -> Value:
+    value = array_value(given)
+    if value is None:
+        raise UsageError(f"`{name}` of '{kernel}' is a {type(given).__name__}, no array and no number")
+    return value
 
 
 def device_of(kernel: str, values: Iterable[Value]) -> int:
@@ -59,13 +78,38 @@ def use_of(
     kernel: str,
     device: int,
     named: Mapping[str, Value],
-    written: Container[str],
+    touched: Touched,
     lists: Mapping[str, Sequence[ArrayValue]] | None = None,
 ) -> Use:
-    """The bytes between the first and the last element of every array, and whether the kernel may write there."""
+    """The bytes of every array, and whether the kernel may write there."""
     arrays = [(name, value) for name, value in named.items() if isinstance(value, ArrayValue)]
     arrays += [(name, value) for name, of in (lists or {}).items() for value in of]
-    return Use(kernel, device, tuple(Access(*span(value), name in written, name) for name, value in arrays))
+    return Use(kernel, device, tuple(_access(name, value, touched) for name, value in arrays))
+
+
+def _access(name: str, array: ArrayValue, touched: Touched) -> Access:
+    period, width = rows(array) if name in touched.by_elements else (0, 0)
+    return Access(*span(array), name in touched.written, name, period, width)
+
+
+def rows(array: ArrayValue) -> tuple[int, int]:
+    """The bytes between the starts of rows that lie apart, and those of a row; 0 and 0 if there is one row.
+
+    Dimensions from the smallest stride up make one row as long as they leave no gap; all larger strides are multiples
+    of their greatest common divisor, which is the period.
+    """
+    bits = ELEMENT_TYPES[array.dtype].bits
+    if bits % 8 or 0 in array.shape:
+        return 0, 0
+    width = bits // 8
+    dims = sorted(
+        (stride * bits // 8, size) for stride, size in zip(array.strides, array.shape, strict=True) if size > 1
+    )
+    while dims and dims[0][0] <= width:
+        stride, size = dims.pop(0)
+        width += (size - 1) * stride
+    period = gcd(*(stride for stride, _ in dims))
+    return (period, width) if width < period else (0, 0)
 
 
 def span(array: ArrayValue) -> tuple[int, int]:

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel
 from ..backend.launch import Guard, LaunchRefused, compile_guard
-from ..backend.launch.arguments import Grid, Value
+from ..backend.launch.arguments import ArrayValue, Grid, Value
+from ..backend.launch.lists import lengths_of, spelled_out
 from ..bundles.manifest import read_bundle
 from ..bundles.model import Bundle
 from ..bundles.trust import trusted_cubin, trusted_keys
 from ..errors import UsageError
-from ..frontend.sources.launch import KernelUnit
+from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
-from .arguments import device_of, use_of, values_by_contract
+from .arguments import Touched, device_of, use_of, values_by_contract
 from .calls import grid_of
-from .contents import Contents, host_bytes
-from .proofs import broken_fact, written_by
-from .remembered import Planned, Remembered
+from .contents import contents_of
+from .proofs import broken_fact, touched_by
+from .remembered import Again, Planned, Remembered, never
+
+MOST_LENGTHS: Final = 64
+"""Lengths of lists for which the guard of a kernel is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What admits launches whose lists have certain lengths; ``arrays``: the names of each list's arrays."""
+
+    guard: Guard
+    touched: Touched
+    arrays: Mapping[str, tuple[str, ...]]
+
+    def lists(self, named: Mapping[str, Value]) -> dict[str, tuple[ArrayValue, ...]]:
+        found = {name: tuple(named[each] for each in of) for name, of in self.arrays.items()}
+        return {name: tuple(each for each in of if isinstance(each, ArrayValue)) for name, of in found.items()}
+
+    def plain(self, named: Mapping[str, Value]) -> list[Value]:
+        """The values of all arguments that are no lists, in order."""
+        of_lists = {each for name, of in self.arrays.items() for each in (f"{name}.length", *of)}
+        return [value for name, value in named.items() if name not in of_lists]
 
 
 @dataclass
@@ -35,6 +57,8 @@ class BundledKernel:
     keys: Sequence[Path] = ()
     only_signed: bool = False
     _loaded: dict[int, GpuKernel] = field(default_factory=dict)
+    _by_lengths: dict[tuple[tuple[str, int], ...], Admission] = field(default_factory=dict)
+    tileverify_again: Again = field(default=never, repr=False)
     _remembered: Remembered = field(default_factory=Remembered)
 
     @property
@@ -43,13 +67,31 @@ class BundledKernel:
 
     @cached_property
     def guard(self) -> Guard:
-        certificate = self.bundle.certificate
-        launch = replace(certificate.launch, kernel=self.name)
-        return compile_guard(launch, certificate.requires, self._written)
+        """Of a kernel without lists; raises `UsageError` for others, whose guard depends on the lists' lengths."""
+        return compile_guard(self._launch, self.bundle.certificate.requires, self._touched.written)
 
     @cached_property
-    def _written(self) -> frozenset[str]:
-        return written_by(self.unit)
+    def _launch(self) -> LaunchSpec:
+        return replace(self.bundle.certificate.launch, kernel=self.name)
+
+    def _admission(self, arguments: Sequence[Any]) -> Admission:
+        """The guard of a launch with lists of these lengths."""
+        lengths = lengths_of(self._launch.arguments, arguments)
+        if not lengths:
+            return Admission(self.guard, self._touched, {})
+        key = tuple(lengths.items())
+        if key not in self._by_lengths:
+            while len(self._by_lengths) >= MOST_LENGTHS:
+                del self._by_lengths[next(iter(self._by_lengths))]
+            spelled = spelled_out(self._launch, lengths)
+            touched = Touched(spelled.names(self._touched.written), self._touched.by_elements)
+            guard = compile_guard(spelled.launch, self.bundle.certificate.requires, touched.written)
+            self._by_lengths[key] = Admission(guard, touched, spelled.arrays)
+        return self._by_lengths[key]
+
+    @cached_property
+    def _touched(self) -> Touched:
+        return touched_by(self.unit)
 
     @cached_property
     def unit(self) -> KernelUnit:
@@ -66,38 +108,46 @@ class BundledKernel:
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
+        if not self.tileverify_again(stream, grid, arguments):
+            self.look_and_launch(stream, grid, arguments, vouch=vouch)
+
+    def look_and_launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+        """`launch` for what `tileverify_again` did not make."""
         if self._remembered.launch(stream, grid, arguments):
             return
         planned = self.planned(stream, grid, arguments, vouch=vouch)
         if planned is not None:
             self._remembered.first(stream, grid, arguments, planned)
+            self.tileverify_again = self._remembered.again
 
     def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> Planned | None:
         """A launch that was checked and is ready to be made; ``None`` for one on the CPU, which is done then."""
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
         seen = tuple(map(numpy_as_cuda, given))
+        admission = self._admission(given)
+        guard = admission.guard
         values = values_by_contract(self.bundle.certificate.launch.arguments, seen, self.name)
-        axes = self._covering(values) if grid is None else grid_of(grid)
-        self.guard.check(values, axes)
-        named = {each.name: value for each, value in zip(self.guard.order, values, strict=True)}
-        read = host_bytes if on_host else driver.device_bytes
-        contents = Contents(named, read)
-        facts = () if vouch else self.guard.data
-        broken = broken_fact(facts, self.guard.named(values, axes) if facts else {}, contents)
+        axes = self._covering(guard, values) if grid is None else grid_of(grid)
+        guard.check(values, axes)
+        named = {each.name: value for each, value in zip(guard.order, values, strict=True)}
+        lists = admission.lists(named)
+        contents = contents_of(named, on_host, stream)
+        facts = () if vouch else guard.data
+        broken = broken_fact(facts, guard.named(values, axes) if facts else {}, contents)
         if broken is not None:
             raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
         if on_host:
-            on_cpu.run(self.unit, values, {}, axes)
+            on_cpu.run(self.unit, admission.plain(named), lists, axes)
             return None
         device = device_of(self.name, values)
-        use = use_of(self.name, device, named, self._written)
-        return Planned(self._on(device).plan(axes, named), use, again=not self.guard.data)
+        use = use_of(self.name, device, named, admission.touched)
+        return Planned(self._on(device).plan(axes, named, lists), use, again=not guard.data)
 
-    def _covering(self, values: Sequence[Value]) -> Grid:
-        if self.guard.covering is None:
+    def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
+        if guard.covering is None:
             raise UsageError(f"'{self.name}' needs a grid: its contract does not say which covers the arrays")
-        return self.guard.covering(*self.guard.numbers(values))
+        return guard.covering(*guard.numbers(values))
 
     def _on(self, device: int) -> GpuKernel:
         if device not in self._loaded:

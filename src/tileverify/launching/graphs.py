@@ -21,7 +21,8 @@ from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
 from ..backend.inflight import Node as Footprint
 from ..backend.launch import LaunchRefused
 from ..errors import UsageError
-from .in_flight import InFlight, Use, in_flight
+from .in_flight import InFlight, in_flight
+from .journal import Use
 from .remembered import Planned
 
 
@@ -160,8 +161,9 @@ class Graph:
         """Make all launches, in order with whatever they conflict with on other streams."""
         if self._made is None or self._use is None:
             raise UsageError("the graph is not finished: replay it behind its 'with' block")
-        alive = (self, *(each for node in self._nodes for each in (*node.arguments, *node.planned.plan.alive)))
-        self.work.launch(stream, self._use, alive, self._made.replay)
+        arguments = [each for node in self._nodes for each in node.arguments]
+        owners = (self, *(each for node in self._nodes for each in node.planned.plan.alive))
+        self.work.launch(stream, self._use, arguments, self._made.replay, owners)
 
 
 def _does(access: Access) -> str:

@@ -1,9 +1,10 @@
 """What the launches of this process still use on GPUs: nothing touches it unordered, frees it, or moves it.
 
-Launches on one stream are in order, so that as long as only one stream has work they are only noted.  With a second
-stream, every launch goes through the ledger (`backend.inflight`): one that conflicts with unordered work of another
-stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.  How a program orders its
-streams itself, by events of torch say, is not seen; the worst that comes of it is a wait too many.
+Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  With
+a second stream, or an event, every launch goes through the ledger (`backend.inflight`): one that conflicts with
+unordered work of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
+How a program orders its streams by other means than `InFlight.record` and `InFlight.wait`, by events of torch say, is
+not seen; the worst that comes of it is a wait too many, or in strict mode a refusal.
 
 Arguments are kept alive until the device has finished.  An array whose memory was moved meanwhile is found then.
 """
@@ -12,15 +13,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, Protocol
 
-from ..backend.inflight import Access, InFlightConflict, Ledger, Order, StreamId, Work
-
-POLLED_EVERY: Final = 256
-"""Launches on one stream between two looks at what has finished."""
+from ..backend.inflight import EventMark, Ledger, Order, StreamId, Work
+from .journal import Journal, Noted, Repeated, Use, complain
 
 ASKED_FIRST_S: Final = 20e-6
 ASKED_LAST_S: Final = 1e-3
@@ -47,33 +46,11 @@ class Device(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """What a launch touches: one access for each of its arrays."""
+class Event:
+    """What a stream had been given when it was recorded."""
 
-    name: str
-    device: int
-    accesses: tuple[Access, ...]
-
-
-Launched = tuple[Use, Sequence[Any]]
-"""A launch and its arguments, which live as long as this does."""
-
-
-def moved(use: Use, arguments: Sequence[Any]) -> str | None:
-    """Which of the arrays lies elsewhere now; only torch's tensors can move."""
-    now = {array.data_ptr() for array in _arrays(arguments)}
-    if now <= {access.start for access in use.accesses}:
-        return None
-    gone = next(access.what for access in use.accesses if access.start not in now)
-    return f"the memory of `{gone}` was moved or freed"
-
-
-def _arrays(arguments: Sequence[Any]) -> Iterator[Any]:
-    for each in arguments:
-        if isinstance(each, tuple | list):
-            yield from _arrays(each)
-        elif hasattr(each, "data_ptr"):
-            yield each
+    mark: EventMark
+    driver: Any
 
 
 @dataclass
@@ -82,103 +59,135 @@ class InFlight:
 
     device: Device
     strict: bool = False
-    _alone: StreamId | None = None  # the only stream with work, which is noted and not in the ledger
-    _place: tuple[int, int] | None = None  # its device and handle
-    _noted: deque[Launched] = field(default_factory=deque)
-    _marked: deque[tuple[Any, int]] = field(default_factory=deque)  # events, and how many of `_noted` they cover
-    _unmarked: int = 0
+    journal: Journal = field(default_factory=Journal)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _place: tuple[int, int] | None = None  # device and handle of the journal's place
     _ledger: Ledger = field(init=False)
-    _events: dict[Work, Any] = field(default_factory=dict)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _events: dict[StreamId, deque[tuple[Work, Any]]] = field(default_factory=dict)  # in the order of each stream
 
     def __post_init__(self) -> None:
         self._ledger = Ledger(Order(), self._let_wait)
 
-    def launch(self, stream: Any, use: Use, arguments: Sequence[Any], make: Callable[[Any], None]) -> None:
+    def launch(
+        self,
+        stream: Any,
+        use: Use,
+        arguments: Sequence[Any],
+        make: Callable[[Any], None],
+        owners: Sequence[Any] = (),
+    ) -> None:
         """``make(stream)``, in order with all that it conflicts with.
 
-        Raises `InFlightConflict` (TV504) where `strict`, before anything is made; and for memory that moved under
-        earlier launches.
+        ``owners`` live as long as the arguments: until the device has finished.  Raises `InFlightConflict` (TV504)
+        where `strict`, before anything is made; and for memory that moved under earlier launches.
         """
-        with self._lock:
+        noted = Noted.of(use, arguments, owners)
+        with self.lock:
             if (use.device, getattr(stream, "cuda_stream", None)) != self._place:
                 identity = self.device.stream(use.device, stream)
                 if not self._stays_alone(identity):
-                    self._ordered(identity, use, arguments, partial(make, stream))
+                    self._ordered(identity, noted, partial(make, stream))
                     return
             make(stream)
-            self._noted.append((use, arguments))
-            self._unmarked += 1
-            if self._unmarked >= POLLED_EVERY:
-                self._forget_finished()
+            self.journal.note(noted)
+            self.journal.left -= 1
+            if self.journal.left <= 0:
+                self.look()
 
     def _stays_alone(self, stream: StreamId) -> bool:
         """Whether ``stream`` is the only one with work."""
-        if self._alone is None and not self._ledger.in_flight:
-            self._alone, self._place = stream, (stream.device, stream.handle)
-        return self._alone == stream
+        if self.journal.place is None and not self._ledger.in_flight:
+            self.journal.place, self._place = stream, (stream.device, stream.handle)
+        return self.journal.place == stream
 
-    def _forget_finished(self) -> None:
-        assert self._alone is not None
-        self._marked.append((self.device.record(self._alone), self._unmarked))
-        self._unmarked = 0
-        finished = []
-        while self._marked and self.device.done(self._marked[0][0]):
-            finished += [self._noted.popleft() for _ in range(self._marked.popleft()[1])]
-        _complain(finished)
+    def enter(self, launch: Repeated, stream: Any, arrays: tuple[Any, ...]) -> int | None:
+        """Make it on ``stream``, of torch, and note it in the open batch; the driver's status.
 
-    def _ordered(self, stream: StreamId, use: Use, arguments: Sequence[Any], make: Callable[[], None]) -> None:
+        ``None``, and nothing done, where that is not the only stream with work.
+        """
+        with self.lock:
+            if (launch.use.device, stream.cuda_stream) != self._place:
+                return None
+            if launch.handle != stream.cuda_stream:
+                launch.bind(stream)
+            status = launch.go()
+            if not status:
+                self.journal.repeat(launch, arrays)
+            return status
+
+    def look(self) -> None:
+        """Close the open batch of the journal, and let go of those that have finished."""
+        with self.lock:
+            if self.journal.place is not None:
+                self.journal.seal()
+                self.journal.close(self.device.record(self.journal.place))
+                complain(list(self.journal.finished(self.device.done)))
+
+    def _ordered(self, stream: StreamId, noted: Noted, make: Callable[[], None]) -> None:
         """A launch beside work of other streams."""
         self._take_in_noted()
         self._poll()
         self._ledger.strict = self.strict
-        work = self._enter(stream, use, arguments)
+        work = self._enter(stream, noted)
         try:
             make()
         finally:  # what failed to launch is finished as soon as the event is
-            self._events[work] = self.device.record(stream)
+            self._events.setdefault(stream, deque()).append((work, self.device.record(stream)))
 
-    def _enter(self, stream: StreamId, use: Use, arguments: Sequence[Any]) -> Work:
-        kept = partial(moved, use, arguments)
-        return self._ledger.launch(stream, use.name, use.accesses, owners=(arguments,), moved=kept).work
+    def _enter(self, stream: StreamId, noted: Noted) -> Work:
+        use, kept = noted
+        return self._ledger.launch(stream, use.name, use.accesses, owners=kept, moved=noted.moved).work
 
     def _take_in_noted(self) -> None:
-        """Another stream comes in: what was only noted goes into the ledger."""
-        if self._alone is None:
+        """Another stream or an event comes in: what was only noted goes into the ledger."""
+        stream = self.journal.place
+        if stream is None:
             return
-        stream, noted = self._alone, list(self._noted)
-        self._forget_alone()
+        self._place = None
         self._ledger.strict = False
-        works = [self._enter(stream, *launched) for launched in noted]
+        works = [self._enter(stream, noted) for noted in self.journal.all()]
         if works:
-            self._events[works[-1]] = self.device.record(stream)
-
-    def _forget_alone(self) -> None:
-        self._alone, self._place, self._unmarked = None, None, 0
-        self._noted.clear()
-        self._marked.clear()
+            self._events.setdefault(stream, deque()).append((works[-1], self.device.record(stream)))
 
     def _let_wait(self, waiting: StreamId, stream: StreamId) -> None:
         self.device.wait(waiting, self.device.record(stream))
 
     def _poll(self) -> None:
-        finished = [work for work, event in self._events.items() if self.device.done(event)]
-        for work in finished:
-            del self._events[work]
+        finished = []
+        for marked in self._events.values():
+            while marked and self.device.done(marked[0][1]):
+                finished.append(marked.popleft()[0])
         if finished:
             self._ledger.finished(finished)
 
+    def record(self, stream: Any, device: int = 0) -> Event:
+        """An event behind all that ``stream`` was given by launches."""
+        with self.lock:
+            self._take_in_noted()
+            identity = self.device.stream(device, stream)
+            return Event(self._ledger.order.record(identity), self.device.record(identity))
+
+    def wait(self, stream: Any, event: Event, device: int = 0) -> None:
+        """``stream`` runs nothing more before ``event``; launches on it are in order with what lies behind that."""
+        with self.lock:
+            self._take_in_noted()
+            identity = self.device.stream(device, stream)
+            self.device.wait(identity, event.driver)
+            self._ledger.order.wait(identity, event.mark)
+
     def synchronize(self) -> None:
         """Wait for everything; raises `InFlightConflict` for memory that moved meanwhile."""
-        with self._lock:
-            if self._alone is not None:
-                self.device.synchronize(self.device.record(self._alone))
-                noted = list(self._noted)
-                self._forget_alone()
-                _complain(noted)
-            for event in self._events.values():
-                self.device.synchronize(event)
-            finished = list(self._events)
+        with self.lock:
+            place, self._place = self.journal.place, None
+            if place is not None:
+                noted = self.journal.all()
+                self.device.synchronize(self.device.record(place))
+                complain(noted)
+            finished = []
+            for marked in self._events.values():
+                if marked:
+                    self.device.synchronize(marked[-1][1])
+                    finished.append(marked[-1][0])
             self._events.clear()
             self._ledger.finished(finished)
 
@@ -194,17 +203,15 @@ class InFlight:
         while not self.device.done(event):
             await asyncio.sleep(pause)
             pause = min(2 * pause, ASKED_LAST_S)
-        with self._lock:
-            if self._alone is not None and self._noted:
-                self._forget_finished()
-            else:
-                self._poll()
+        with self.lock:
+            self.look()
+            self._poll()
 
     @property
     def count(self) -> int:
         """Launches that are not known to have finished."""
-        with self._lock:
-            return len(self._noted) + len(self._ledger.in_flight)
+        with self.lock:
+            return self.journal.count + len(self._ledger.in_flight)
 
 
 @cache
@@ -213,11 +220,3 @@ def in_flight() -> InFlight:
     from ..backend.gpu.events import CudaDevice
 
     return InFlight(CudaDevice())
-
-
-def _complain(finished: Sequence[Launched]) -> None:
-    found = [(use.name, moved(use, arguments)) for use, arguments in finished]
-    complaints = [f"{what} while '{name}' used it" for name, what in found if what is not None]
-    if complaints:
-        said = "; ".join(dict.fromkeys(complaints))
-        raise InFlightConflict(f"{said} (TV504); keep arrays as they are until the work is done")

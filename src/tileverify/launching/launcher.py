@@ -24,11 +24,11 @@ from . import calls, on_cpu
 from .arguments import device_of, use_of
 from .bundled import BundledKernel
 from .calls import Kernel
-from .contents import Contents, host_bytes
+from .contents import contents_of
 from .cubins import CubinCache
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
-from .remembered import Planned, Remembered
+from .remembered import Planned, Remembered, never
 
 Spec = Callable[[Grid | None], LaunchSpec]
 
@@ -53,18 +53,37 @@ class Launcher:
         *,
         data: Sequence[str] = (),
         vouch: bool = False,
+        programmatic_dependent_launch: bool = False,
     ) -> None:
         """Verify and run.
 
         ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
         covers the arrays, where the contract says which that is.  ``data``: facts about index arrays, in the words of
-        launch specs; they are checked, unless the caller ``vouch``es for them.
+        launch specs; they are checked, unless the caller ``vouch``es for them.  ``programmatic_dependent_launch``: the
+        kernel may begin before the one ahead of it on its stream has ended.  That is a permission, and it is not used:
+        nothing proves yet that a kernel waits (``gdc_wait``) before it touches what others use.
 
         Raises `LaunchRefused` (TV501, TV502), `UsageError` for arguments that make no launch, and errors of the
         compiler at the user's line.
         """
+        again = getattr(kernel, "tileverify_again", never)
+        if not again(stream, grid, arguments):
+            self.look_and_launch(stream, grid, kernel, arguments, data=data, vouch=vouch)
+
+    def look_and_launch(
+        self,
+        stream: Any,
+        grid: Any,
+        kernel: Any,
+        arguments: Sequence[Any],
+        *,
+        data: Sequence[str] = (),
+        vouch: bool = False,
+        programmatic_dependent_launch: bool = False,
+    ) -> None:
+        """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
-            kernel.launch(stream, grid, arguments, vouch=vouch)
+            kernel.look_and_launch(stream, grid, arguments, vouch=vouch)
             return
         remembered = self._remembered.get(kernel)
         if remembered is not None and remembered.launch(stream, grid, arguments):
@@ -73,6 +92,7 @@ class Launcher:
         if planned is not None:
             remembered = self._remembered.setdefault(kernel, Remembered())
             remembered.first(stream, grid, arguments, planned)
+            kernel.tileverify_again = remembered.again
 
     def planned(
         self,
@@ -98,8 +118,7 @@ class Launcher:
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(known.parameters, descriptions))
         device = None if on_host else device_of(known.name, named.values())
-        read = host_bytes if device is None else driver.device_bytes
-        contents = Contents(named, read)
+        contents = contents_of(named, on_host, stream)
         spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
         specialisation = self._specialisation(known, signature, spec, device)
 
@@ -113,7 +132,10 @@ class Launcher:
             on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
             return None
         plan = self._on(device, specialisation).plan(axes, named, lists)
-        use = use_of(known.name, device, named, specialisation.written, lists)
+        touched = specialisation.touched
+        if proof is None:  # nobody showed that it stays within its arrays' elements
+            touched = touched._replace(by_elements=frozenset())
+        use = use_of(known.name, device, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
 

@@ -21,7 +21,6 @@ from ..frontend.sources.launch import (
     Argument,
     ArrayArgument,
     KernelUnit,
-    ListArgument,
     ScalarArgument,
     flat,
 )
@@ -96,7 +95,6 @@ def run(unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[
 def _named(arguments: Iterable[Argument], values: Sequence[Value]) -> Iterator[tuple[str, Value]]:
     """Arguments by name; a float scalar may be given as a whole number."""
     passed = [each for each in flat(arguments) if isinstance(each, ArrayArgument | ScalarArgument)]
-    assert not any(isinstance(each, ListArgument) for each in passed)
     for argument, value in zip(passed, values, strict=True):
         if isinstance(argument, ScalarArgument) and not isinstance(value, ArrayValue):
             yield argument.name, float(value) if ELEMENT_TYPES[argument.dtype].kind == "f" else value

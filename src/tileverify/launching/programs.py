@@ -75,9 +75,9 @@ class Patch:
     def _launch(
         self, stream: Any, grid: Any, kernel: Any, kernel_args: Any, /, *, programmatic_dependent_launch: bool = False
     ) -> None:
-        if programmatic_dependent_launch:
-            raise UsageError("programmatic dependent launches are not verified yet; leave the option out")
-        self._launcher.launch(stream, grid, kernel, kernel_args)
+        self._launcher.launch(
+            stream, grid, kernel, kernel_args, programmatic_dependent_launch=programmatic_dependent_launch
+        )
 
     def undo(self) -> None:
         """Put ``cuda.tile`` back as it was."""

@@ -21,13 +21,14 @@ from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
 from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
 from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
+from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
+from ..verifier.layout import IndexFootprint, place
+from .arguments import Touched
+from .contents import Contents
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
-
-Contents = Mapping[str, Any]
-"""What index arrays hold, by argument name; read when it is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,9 @@ class Specialisation:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
-    def written(self) -> frozenset[str]:
-        """The arrays that the kernel may write."""
-        return written_by(self.unit)
+    def touched(self) -> Touched:
+        """What the kernel may do to its arrays."""
+        return touched_by(self.unit)
 
     def admit(self, request: Request, options: CheckOptions) -> Proof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
@@ -148,7 +149,7 @@ def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
         raise LaunchRefused(not_proved(result))
     launch = result.proved_launch
     try:
-        guard = compile_guard(launch, result.requires, written_by(unit))
+        guard = compile_guard(launch, result.requires, touched_by(unit).written)
     except UsageError:  # lists
         return Proof(result, unit.launch, launch.data, None)
     return Proof(result, launch, launch.data, guard)
@@ -188,7 +189,7 @@ def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: C
 
     for fact in facts:
         try:
-            problem = violation(fact, contents, value)
+            problem = None if contents.seen_to_keep(fact, facts, value) else violation(fact, contents, value)
         except (KeyError, Undefined):
             problem = "as it speaks of what no launch shows"
         if problem is not None:
@@ -208,10 +209,16 @@ def not_proved(result: KernelResult) -> str:
     )
 
 
-def written_by(unit: KernelUnit) -> frozenset[str]:
-    """The arrays that the kernel may write."""
-    summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
-    return frozenset(site.origin.name for site in summary.sites if site.writes)
+def touched_by(unit: KernelUnit) -> Touched:
+    """What the kernel may do to its arrays, from its access summary.
+
+    A view of an array's own sizes and strides touches elements of the array and nothing between them.
+    """
+    sites = summary_of(decode(unit.bytecode, file=str(unit.file)), unit).sites
+    places = [(site.origin, place(site)) for site in sites]
+    views = {origin.name for origin, _ in places if origin.kind is OriginKind.PARAMETER}
+    views -= {origin.name for origin, each in places if not (isinstance(each, IndexFootprint) and each.bounded)}
+    return Touched(frozenset(site.origin.name for site in sites if site.writes), frozenset(views))
 
 
 def _essence(launch: LaunchSpec) -> Any:

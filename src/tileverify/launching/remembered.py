@@ -1,22 +1,31 @@
 """Launches that were checked, made again without a second look.
 
 A launch with the same memory, sizes, strides, types, scalars and grid as one before is admitted by the same contract.
-To tell costs less than to check: one tuple, read off the arguments by a function made for their kinds.
+To tell has to cost less than a launch does, so functions made for the kinds of a kernel's arguments tell it:
+
+* `again` finds a launch by its addresses, grid and scalars, asks torch whether sizes, strides and types are the same,
+  and makes it, as long as only one stream has work (`journal`);
+* everything else is looked up by all that it depends on.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..backend.gpu.kernel import Plan
-from .in_flight import InFlight, Use, in_flight
+from .in_flight import InFlight, in_flight
+from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
+from .tensors import sameness
 
 MOST_PLANS: Final = 4096
 """Launches of one kernel that are remembered with their parameters."""
+
+NEW: Final = (KeyError, AttributeError, TypeError, ValueError)
+"""What reading arguments raises for a launch that is not remembered, or one of other kinds."""
 
 
 class Planned(NamedTuple):
@@ -27,68 +36,184 @@ class Planned(NamedTuple):
     again: bool
 
 
-Reader = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
+Again: TypeAlias = Callable[[Any, Any, Sequence[Any]], bool]
+Reader: TypeAlias = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
+
+
+def never(stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+    """Nothing is remembered."""
+    return False
 
 
 def _nothing(grid: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
     raise KeyError
 
 
-@dataclass
+@dataclass(eq=False)
 class Remembered:
-    """The launches of one kernel on GPUs."""
+    """The launches of one kernel on GPUs.
+
+    ``again(stream, grid, arguments)`` launches if there was an equal launch and it can tell at once; whether it did.
+    """
 
     _in_flight: InFlight = field(default_factory=in_flight)
-    _read: Reader = _nothing
-    _plans: OrderedDict[tuple[Any, ...], Planned] = field(default_factory=OrderedDict)
+    again: Again = never
+    _kinds: Kinds | None = None
+    _plans: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)
+    _latest: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)  # by addresses, grid and scalars
 
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
         """Launch if there was an equal launch; whether there was."""
-        try:
-            plan, use, _ = self._plans[self._read(grid, arguments)]
-        except (KeyError, AttributeError, TypeError, ValueError):  # new, or of other kinds
+        if self._kinds is None:
             return False
-        self._in_flight.launch(stream, use, arguments, plan.launch)
+        try:
+            found = self._plans[self._kinds.all(grid, arguments)]
+        except NEW:
+            return False
+        self._in_flight.launch(stream, found.use, arguments, found.plan.launch)
+        self._show(found, grid, arguments)
         return True
 
     def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned) -> None:
         """Launch for the first time, and remember it if its arguments are of kinds that can be told apart."""
         plan, use, again = planned
-        self._in_flight.launch(stream, use, (*arguments, *plan.alive), plan.launch)
+        self._in_flight.launch(stream, use, arguments, plan.launch, plan.alive)
         if not again:
             return
-        if self._read is _nothing:
-            self._read = reader(arguments) or _nothing
+        if self._kinds is None:
+            self._kinds = Kinds.of(arguments)
+            if self._kinds is None:
+                return
         try:
-            self._plans[self._read(grid, arguments)] = planned
-        except (KeyError, AttributeError, TypeError, ValueError):
+            key, arrays = self._kinds.all(grid, arguments), self._kinds.arrays(arguments)
+            hash(key)
+        except NEW:
             return
-        if len(self._plans) > MOST_PLANS:
-            self._plans.popitem(last=False)
+        _make_room(self._plans)
+        found = self._plans[key] = Repeated(use, plan, sameness(arrays), (None,) * len(arrays))
+        self._show(found, grid, arguments)
+
+    def _show(self, found: Repeated, grid: Any, arguments: Sequence[Any]) -> None:
+        """To `again`, so that the next equal launch is made at once."""
+        kinds = self._kinds
+        if kinds is None or found.same is None:
+            return
+        if self.again is never:
+            self.again = kinds.again(self._in_flight, self._latest)
+        key = kinds.most(grid, arguments)
+        if self._latest.get(key) is not found:
+            _make_room(self._latest)
+            self._latest[key] = found
 
 
-def reader(arguments: Sequence[Any]) -> Reader | None:
-    """A function from a grid and arguments of the same kinds to a tuple.
+def _make_room(launches: dict[tuple[Any, ...], Repeated]) -> None:
+    while len(launches) >= MOST_PLANS:
+        try:
+            del launches[next(iter(launches))]
+        except (KeyError, RuntimeError):  # another thread makes room, too
+            continue
 
-    Tuples are equal only if every contract says the same of both launches: they hold all but the contents of arrays.
-    ``None`` for lists, and for arrays that are not torch's.  An address tells memory of the host from that of a GPU
-    (unified addressing).
+
+# From the look at `found.handle` to the driver's call nothing else is called (`journal`).
+_AGAIN: Final = """
+def again(stream, grid, arguments):
+    try:
+        {names} = arguments
+        found = latest[{most}]
+        if not found.same({compared}):
+            return False
+        elsewhere = stream is not found.stream and stream.cuda_stream != found.handle
+    except NEW:
+        return False
+    {held} = found.held
+    if elsewhere or {others}:
+        status = enter(found, stream, ({arrays}))
+        if status is None:
+            return False
+    else:
+        status = found.go()
+    if status:
+        found.plan.failed(status)
+    journal.left -= 1
+    if journal.left <= 0:
+        look()
+    return True
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """Which arguments of a kernel are tensors of torch, and which are scalars; an address tells host from GPU.
+
+    ``all`` and ``most`` give tuples for launches.  Launches with equal ``all`` differ at most in what arrays hold, so
+    that every contract says the same of both; ``most`` is the part of it that is quick to read.
     """
-    torch = sys.modules.get("torch")
-    parts = ["grid"]
-    for place, each in enumerate(arguments):
-        name = f"a{place}"
-        if torch is not None and isinstance(each, torch.Tensor):
-            parts += [f"{name}.data_ptr()", f"{name}.shape", f"{name}.stride()", f"{name}.dtype"]
-        elif isinstance(each, float):
-            parts += [f"{name}.__class__", f"{name}.hex()"]  # 0.0 == -0.0
-        elif isinstance(each, bool | int | str):
-            parts += [f"{name}.__class__", name]
-        else:
-            return None
-    names = "".join(f"a{place}, " for place in range(len(arguments)))
-    unpacked = f"    {names}= arguments\n" if names else ""
-    namespace: dict[str, Any] = {}
-    exec(f"def key(grid, arguments):\n{unpacked}    return ({', '.join(parts)},)", namespace)
-    made: Reader = namespace["key"]
+
+    _names: str
+    _alone: bool  # there are only arrays
+    _arrays: tuple[int, ...]
+    _most: str
+    all: Reader
+    most: Reader
+
+    @classmethod
+    def of(cls, arguments: Sequence[Any]) -> Kinds | None:
+        """``None`` for lists, and for arrays that are not torch's."""
+        torch = sys.modules.get("torch")
+        arrays, most, rest = [], ["grid"], []
+        for place, each in enumerate(arguments):
+            name = f"a{place}"
+            if torch is not None and isinstance(each, torch.Tensor):
+                arrays.append(place)
+                most.append(f"{name}.data_ptr()")
+                rest += [f"{name}.shape", f"{name}.stride()", f"{name}.dtype"]
+            elif isinstance(each, float):
+                most += [f"{name}.__class__", f"{name}.hex()"]  # 0.0 == -0.0
+            elif isinstance(each, bool | int | str):
+                most += [f"{name}.__class__", name]
+            else:
+                return None
+        names = "".join(f"a{place}, " for place in range(len(arguments)))
+        readers = [_reader(names, parts) for parts in ([*most, *rest], most)]
+        alone = len(arrays) == len(arguments)
+        return cls(f"({names})", alone, tuple(arrays), ", ".join(most), *readers)
+
+    def arrays(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(arguments[place] for place in self._arrays)
+
+    def again(self, work: InFlight, latest: dict[tuple[Any, ...], Repeated]) -> Again:
+        """The function for these kinds; nothing in it depends on what anybody wrote."""
+
+        def each(form: str) -> Iterator[str]:
+            return (form.format(place) for place in self._arrays)
+
+        source = _AGAIN.format(
+            names=self._names,
+            most=self._most,
+            arrays="".join(each("a{0}, ")),
+            compared="*arguments" if self._alone else "".join(each("a{0}, ")),
+            held="".join(each("h{0}, ")),
+            others=" or ".join(each("a{0} is not h{0}")),
+        )
+        namespace = {"NEW": NEW, "latest": latest, "journal": work.journal, "look": work.look, "enter": work.enter}
+        made: Again = _function(source, "again", namespace)
+        return made if ALONE_BETWEEN_CALLS else _one_at_a_time(made, work.lock)
+
+
+def _one_at_a_time(again: Again, lock: AbstractContextManager[Any]) -> Again:
+    def locked(stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+        with lock:
+            return again(stream, grid, arguments)
+
+    return locked
+
+
+def _reader(names: str, parts: Sequence[str]) -> Reader:
+    source = f"def key(grid, arguments):\n    ({names}) = arguments\n    return ({', '.join(parts)},)"
+    made: Reader = _function(source, "key", {})
     return made
+
+
+def _function(source: str, name: str, namespace: dict[str, Any]) -> Any:
+    exec(source, namespace)
+    return namespace[name]

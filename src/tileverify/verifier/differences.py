@@ -40,21 +40,33 @@ class Differences:
 
     def __init__(self, facts: Iterable[Term]) -> None:
         self._about: dict[Term, dict[_Edge, None]] = {}
-        self.assume(facts)
+        self._unread = list(facts)
+        self._edges: dict[Term, list[_Edge]] = {}  # of comparisons that were asked about
 
     def assume(self, facts: Iterable[Term]) -> None:
-        for fact in facts:
+        self._unread += facts
+
+    def _read(self) -> None:
+        for fact in self._unread:
             for edge in _edges(fact):
                 for node in edge[:2]:
                     for part in (node, *_summands(node)):
                         if part is not t.ZERO:
                             self._about.setdefault(part, {})[edge] = None
+        self._unread.clear()
 
     def copy(self) -> Differences:
         """The same, for further facts of their own."""
-        other = Differences(())
+        other = Differences(self._unread)
         other._about = {node: dict(edges) for node, edges in self._about.items()}
+        other._edges = self._edges
         return other
+
+    def _edges_of(self, condition: Term) -> list[_Edge]:
+        found = self._edges.get(condition)
+        if found is None:
+            found = self._edges[condition] = list(_edges(condition))
+        return found
 
     def refute(self, conditions: Iterable[Term]) -> bool:
         """Whether the conditions contradict the facts, or each other; False means "not seen"."""
@@ -63,9 +75,9 @@ class Differences:
         for condition in conditions:
             for part in condition.args if condition.kind is Kind.AND else (condition,):
                 if part.kind is Kind.OR:
-                    choices.append([list(_edges(alternative)) for alternative in part.args])
+                    choices.append([self._edges_of(alternative) for alternative in part.args])
                 else:
-                    plain += _edges(part)
+                    plain += self._edges_of(part)
         cases = 1
         for alternatives in choices:
             cases *= len(alternatives)
@@ -85,6 +97,7 @@ class Differences:
 
     def _with_facts(self, asked: Iterable[_Edge]) -> list[_Edge]:
         """What is asked, and the facts that have to do with it."""
+        self._read()
         found = dict.fromkeys(asked)
         reached: set[Term] = set()
         queue = list(found)

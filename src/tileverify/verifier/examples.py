@@ -19,23 +19,27 @@ class Examples:
     """Round numbers and the largest ones, as far as they satisfy all ``facts``."""
 
     def __init__(self, facts: Iterable[Term]) -> None:
-        self._examples = [_Example(size, block) for size in SIZES for block in (0, size - 1)]
-        self.assume(facts)
+        self._examples: list[_Example] | None = None  # made when the first question comes
+        self._facts = list(facts)
 
     def copy(self) -> Examples:
         """The same, for further facts of their own."""
-        other = Examples(())
-        other._examples = list(self._examples)
+        other = Examples(self._facts)
+        other._examples = None if self._examples is None else list(self._examples)
         return other
 
     def assume(self, facts: Iterable[Term]) -> None:
         """Keep those that satisfy ``facts`` too."""
-        facts = tuple(facts)
-        self._examples = [example for example in self._examples if example.satisfies(facts)]
+        self._facts += facts
 
     def satisfy(self, conditions: Iterable[Term]) -> bool:
         """Whether one of them satisfies all ``conditions``."""
         conditions = tuple(conditions)
+        if self._examples is None:
+            self._examples = [_Example(size, block) for size in SIZES for block in (0, size - 1)]
+        if self._facts:
+            facts, self._facts = tuple(self._facts), []
+            self._examples = [example for example in self._examples if example.satisfies(facts)]
         return any(example.satisfies(conditions) for example in self._examples)
 
 

@@ -156,7 +156,7 @@ def _without_wrap(term: Term) -> Term:
 def _is(value: LoopValue, summand: Term) -> bool:
     """Whether a summand is v itself, with its choice of the initial value in the first iteration."""
     sides = summand.args[1:] if summand.kind is Kind.ITE else (summand,)
-    return any(side.kind is Kind.APPLY and side.function is value.function for side in sides)
+    return any(side.kind is Kind.APPLY and side.function == value.function for side in sides)
 
 
 def _changes(value: LoopValue, term: Term) -> bool:

@@ -126,7 +126,8 @@ class Proving:
     def _obligations(self) -> Iterator[Obligation]:
         return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
-    def _decide_one(self, obligation: Obligation) -> Open | None:
+    def _decide_one(self, obligation: Obligation, limits: Limits | None = None) -> Open | None:
+        """What is left open of the obligation; ``limits`` other than usual count for the solver alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
         simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
@@ -142,8 +143,9 @@ class Proving:
         answer = self._cache.get(key)
         if answer is None:
             twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
-            answer = self._decider.decide(conditions, twins=twins).answer
-            self._cache[key] = answer
+            answer = self._decider.decide(conditions, twins=twins, limits=limits).answer
+            if limits is None or answer is not Answer.UNKNOWN:
+                self._cache[key] = answer
         if answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
             return None
@@ -164,9 +166,9 @@ class Proving:
         self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
 
     @contextmanager
-    def _question(self, opened: Open) -> Iterator[Closes]:
+    def _question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
-        with self._decider.selection(opened.conditions, CLAUSE_LIMITS, twins=opened.obligation.twins) as selection:
+        with self._decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
             yield selection.closes
 
     def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:

@@ -66,27 +66,40 @@ def verify(
         contract, chosen = build_contract(launch), replace(options, limits=limits)
         return _Verification(summary, launch, contract, chosen, session, _started=started, confirm=confirm)
 
-    # What a recording saw is at hand: then the first look, without it, need not be thorough.
-    first = own(launch, FIRST_LOOK if launch.observed else options.limits)
-    outcome = first.run()
-    observed: tuple[DataFact, ...] = ()
-    if outcome.verdict is Verdict.UNDECIDED and launch.observed:
-        observed = first.choose(follow_from_observed(candidates(summary, launch), launch))
-        launch = replace(launch, data=(*launch.data, *observed))
-        first = own(launch, options.limits)
-        outcome = first.run()
-    if outcome.verdict is Verdict.UNDECIDED:
-        return first.with_suggestions(outcome, candidates(summary, launch))
+    def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
+        """The kernel proved for more than the launch, under one of the contracts that hold it."""
+        quick = replace(options, limits=WIDE_LIMITS)
+        for level in list(levels(launch, parameters))[numbers]:
+            contract = build_contract(level.launch)
+            found = WideProof(summary, level.launch, contract, quick, session, _started=started).attempt(level)
+            if found is not None:
+                return found
+        return None
+
+    outcome: Outcome | None = None
+    facts: tuple[DataFact, ...] = ()
+    if launch.observed:
+        # What a recording saw is at hand: then the first look, without it, need not be thorough.
+        look = own(launch, FIRST_LOOK)
+        outcome = look.attempt()
+        if outcome is None:
+            facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
+            explained = None if facts else look.explained()
+            if explained is not None and explained.verdict is Verdict.REFUTED:
+                return explained
+            launch = replace(launch, data=(*launch.data, *facts))
+    observed = tuple(fact.text for fact in facts)
+    # The widest contract holds the launch itself.
+    if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
+        return replace(found, observed=observed)
+    if outcome is None:
+        proof = own(launch, options.limits)
+        outcome = proof.attempt() or proof.explained()
+        if outcome.verdict is Verdict.UNDECIDED:
+            return proof.with_suggestions(outcome, candidates(summary, launch))
     if outcome.verdict is not Verdict.PROVED:
         return outcome
-    outcome = replace(outcome, observed=tuple(fact.text for fact in observed))
-    quick = replace(options, limits=WIDE_LIMITS)
-    for level in levels(launch, parameters):
-        wider = build_contract(level.launch)
-        found = WideProof(summary, level.launch, wider, quick, session, _started=started).attempt(level)
-        if found is not None:
-            return replace(found, observed=outcome.observed)
-    return outcome
+    return replace(wider(launch, slice(1, None)) or outcome, observed=observed)
 
 
 @dataclass
@@ -94,9 +107,11 @@ class _Verification(NarrowProof):
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
     confirm: Confirm = field(kw_only=True)
+    _left: list[Open] = field(default_factory=list)
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
-    def run(self) -> Outcome:
+    def attempt(self) -> Outcome | None:
+        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
         self._assume(launch_facts(self.contract))
         some_launch = self._decider.decide([]).answer
         if some_launch is Answer.UNSATISFIABLE:
@@ -105,13 +120,16 @@ class _Verification(NarrowProof):
         if some_launch is Answer.UNKNOWN:
             self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         self._prepare()
-        open_now = self._decide(self._obligations())
+        self._left = self._decide(self._obligations())
         if not self.options.deny_requires:
-            open_now = self._narrow(open_now)
-        findings = self._explain(open_now)
-        if any(f.witness for f in findings):
-            return self._outcome(Verdict.REFUTED, findings)
-        return self._outcome(Verdict.UNDECIDED if findings else Verdict.PROVED, findings)
+            self._left = self._narrow(self._left)
+        return None if self._left else self._outcome(Verdict.PROVED, ())
+
+    def explained(self) -> Outcome:
+        """What stayed open, refuted by a witness or with the reason why it is undecided."""
+        findings = self._explain(self._left)
+        refuted = any(finding.witness for finding in findings)
+        return self._outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
 
     def _decide(self, obligations: Iterator[Obligation]) -> list[Open]:
         """The obligations that were not proved."""
@@ -163,7 +181,7 @@ class _Verification(NarrowProof):
             clauses=self.clauses,
             _started=self._started,
         )
-        return choice.choose(groups, self._reasons.keys())
+        return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
         """The outcome with the facts that would decide what is open, where the prover succeeds under them."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID
@@ -25,13 +26,22 @@ from .obligations import promise
 from .prepare import Preparer, launch_facts
 from .proving import SEARCH_TOTAL, Open, Outcome, Proving
 from .smt import Answer, Limited, Limits
-from .widening import Level, holds, mined, weaker
+from .widening import Level, Miner, holds, weaker
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
 
 WIDE_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
+
+FIRST_LIMITS = replace(WIDE_LIMITS, nonlinear=0)
+"""For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
+
+LAST_LIMITS = replace(WIDE_LIMITS, rounds=0)
+"""For what no clause closes: that last word."""
+
+CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
+"""For one choice of clauses: most that close a question do so for a tenth of this."""
 
 
 @dataclass
@@ -57,11 +67,12 @@ class WideProof(Proving):
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
+        miner = Miner(level, self._lane_counts())
         for obligation in self._obligations():
             if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
                 return None
-            opened = self._decide_one(obligation)
-            if opened is None or self._close(opened, level):
+            opened = self._decide_one(obligation, FIRST_LIMITS)
+            if opened is None or self._close(opened, miner) or self._decide_one(obligation, LAST_LIMITS) is None:
                 self.proved.add(obligation.code)
             else:
                 return None
@@ -86,20 +97,20 @@ class WideProof(Proving):
             if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
-    def _close(self, opened: Open, level: Level) -> bool:
+    def _close(self, opened: Open, miner: Miner) -> bool:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
         if opened.obligation.blocked is not None or self.options.deny_requires:
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
-        with self._question(opened) as closes:
+        with self._question(opened, CLOSING_LIMITS) as closes:
             chosen = search(
-                [own, *mined(level, self._lane_counts(), opened.conditions)],
-                admitted=lambda offered, group: [term for term in group if holds(term, level.own)],
+                chain([own], miner.groups(opened.conditions)),
+                admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
                 closes=closes,
                 accepted=lambda chosen: True,
                 stop=self._exhausted,
-                weaker=lambda clause: weaker(clause, self._lane_counts()),
+                weaker=lambda clause: weaker(clause, miner.tiles),
             )
             found = self._worded(chosen, closes, multiply=False)
         self._adopt(found)

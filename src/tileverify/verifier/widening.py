@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ..frontend.sources.descriptions import print_array
 from ..frontend.sources.expressions import constant_value, evaluate
@@ -118,34 +119,44 @@ def free_text(launch: LaunchSpec) -> Iterator[str]:
 
 
 # ------------------------------------------------------------------------------------------------- mining
-def mined(level: Level, tiles: Iterable[int], conditions: Sequence[Term]) -> Iterator[list[Term]]:
-    """Relations that hold of the level's own launch and may close a question, in groups, the most usual first.
+@dataclass
+class Miner:
+    """Relations that hold of the level's own launch.  ``tiles``: the numbers of lanes that the kernel works with."""
 
-    ``tiles``: the numbers of lanes that the kernel works with.
-    """
-    own = level.own
-    sizes = sorted(mentioned(conditions) & own.keys() - set(GRID), key=t.render)
-    yield list(denied(conditions, parts_too=True))
-    yield [*ratios(conditions), *bounds(sizes, conditions), *fitting(conditions)]
-    yield [t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]) if own[axis] == 1]
-    if level.holds_for != "any":
-        yield [t.le(axis, t.const(own[axis])) for axis in GRID]
-        return
-    numbers = {variable: value for variable, value in own.items() if variable not in GRID}
-    near = mentioned(conditions)
-    counts = sorted({tile for tile in tiles if tile > 1})
-    factors = sorted({*counts, *constants(conditions)})
-    alike = [*_equal(numbers), *_contiguous(numbers)]
-    yield [term for term in alike if term.free <= near]
-    yield list(_grids(own, [v for v in numbers if v in near], factors))
-    yield list(_small_extents({v: n for v, n in numbers.items() if v in near or _layout_mate(v, near)}))
-    close = near.union(*(term.free for term in alike if term.free & near))
-    yield [
-        *(term for term in alike if term.free <= close),
-        *_grids(own, [v for v in numbers if v in close and v not in near], factors),
-    ]
-    yield [*_multiples(own, near, counts), *_limits(own, near, counts)]
-    yield [t.eq(GRID[0], t.ONE)] if own[GRID[0]] == 1 else []
+    level: Level
+    tiles: Iterable[int]
+
+    def groups(self, conditions: Sequence[Term]) -> Iterator[list[Term]]:
+        """Those that may close a question, the most usual first."""
+        own = self.level.own
+        sizes = sorted(mentioned(conditions) & own.keys() - set(GRID), key=t.render)
+        yield list(denied(conditions, parts_too=True))
+        yield [*ratios(conditions), *bounds(sizes, conditions), *fitting(conditions)]
+        yield [t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]) if own[axis] == 1]
+        if self.level.holds_for != "any":
+            yield [t.le(axis, t.const(own[axis])) for axis in GRID]
+            return
+        numbers, alike, near = self._numbers, self._alike, mentioned(conditions)
+        counts = sorted({tile for tile in self.tiles if tile > 1})
+        factors = sorted({*counts, *constants(conditions)})
+        yield [term for term in alike if term.free <= near]
+        yield list(_grids(own, [v for v in numbers if v in near], factors))
+        yield list(_small_extents({v: n for v, n in numbers.items() if v in near or _layout_mate(v, near)}))
+        close = near.union(*(term.free for term in alike if term.free & near))
+        yield [
+            *(term for term in alike if term.free <= close),
+            *_grids(own, [v for v in numbers if v in close and v not in near], factors),
+        ]
+        yield [*_multiples(own, near, counts), *_limits(own, near, counts)]
+        yield [t.eq(GRID[0], t.ONE)] if own[GRID[0]] == 1 else []
+
+    @cached_property
+    def _numbers(self) -> Mapping[Term, int]:
+        return {variable: value for variable, value in self.level.own.items() if variable not in GRID}
+
+    @cached_property
+    def _alike(self) -> list[Term]:
+        return [*_equal(self._numbers), *_contiguous(self._numbers)]
 
 
 def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from ..inflight import StreamId
+from ..inflight import LEGACY, StreamId
 from . import driver
 
 _NON_BLOCKING = 1
 """``CU_STREAM_NON_BLOCKING``: not ordered with the legacy default stream."""
 
 
+class _Event:
+    """An event of the driver, which goes back to the ``idle`` ones of its device when nobody needs it any more.
+
+    A wait that was issued stands for what the event was then, so that it may be recorded again meanwhile.
+    """
+
+    __slots__ = ("_idle", "handle")
+
+    def __init__(self, handle: Any, idle: list[Any]) -> None:
+        self.handle = handle
+        self._idle = idle
+
+    def __del__(self) -> None:
+        self._idle.append(self.handle)
+
+
 class CudaDevice:
-    """All GPUs of this process.  Events are used again once they are done."""
+    """All GPUs of this process."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], StreamId] = {}
         self._idle: dict[int, list[Any]] = {}
-        self._lock = threading.Lock()
 
     def stream(self, device: int, stream: Any) -> StreamId:
         handle = driver.stream_handle(stream)
@@ -31,37 +45,33 @@ class CudaDevice:
             found = self._known[device, handle] = StreamId(device, handle, not flags & _NON_BLOCKING)
         return found
 
-    def record(self, stream: StreamId) -> Any:
+    def record(self, stream: StreamId) -> _Event:
         bindings = driver.bindings()
-        with _current(stream.device):
-            with self._lock:
-                idle = self._idle.setdefault(stream.device, [])
-                event = idle.pop() if idle else None
-            if event is None:
-                event = driver.called(bindings.cuEventCreate(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING))
-            driver.called(bindings.cuEventRecord(event, stream.handle))
-        return stream.device, event
+        idle = self._idle.setdefault(stream.device, [])
+        # The legacy stream is that of the current context, every other one knows its own.
+        with _current(stream.device) if stream.handle == LEGACY or not idle else nullcontext():
+            try:
+                handle = idle.pop()
+            except IndexError:
+                handle = driver.called(bindings.cuEventCreate(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+            event = _Event(handle, idle)
+            driver.called(bindings.cuEventRecord(handle, stream.handle))
+        return event
 
-    def wait(self, stream: StreamId, event: Any) -> None:
+    def wait(self, stream: StreamId, event: _Event) -> None:
         with _current(stream.device):
-            driver.called(driver.bindings().cuStreamWaitEvent(stream.handle, event[1], 0))
+            driver.called(driver.bindings().cuStreamWaitEvent(stream.handle, event.handle, 0))
 
-    def done(self, event: Any) -> bool:
+    def done(self, event: _Event) -> bool:
         bindings = driver.bindings()
-        (status,) = bindings.cuEventQuery(event[1])
+        (status,) = bindings.cuEventQuery(event.handle)
         if status == bindings.CUresult.CUDA_ERROR_NOT_READY:
             return False
         driver.called((status,))
-        self._recycle(event)
         return True
 
-    def synchronize(self, event: Any) -> None:
-        driver.called(driver.bindings().cuEventSynchronize(event[1]))
-        self._recycle(event)
-
-    def _recycle(self, event: Any) -> None:
-        with self._lock:
-            self._idle.setdefault(event[0], []).append(event[1])
+    def synchronize(self, event: _Event) -> None:
+        driver.called(driver.bindings().cuEventSynchronize(event.handle))
 
 
 @contextmanager

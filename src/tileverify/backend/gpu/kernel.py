@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache, partial
+from typing import Any, NoReturn
 
 from ...frontend.sources.launch import EntryParameter
 from ..launch.arguments import ArrayValue, Grid, Value
@@ -34,27 +35,33 @@ class Plan:
     grid: Grid
     parameters: Packed
     alive: tuple[driver.DeviceMemory, ...] = ()
-    _parameters: ctypes.c_void_p = field(init=False)
-    _configs: dict[int, tuple[Any, _Config]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._parameters = ctypes.c_void_p(self.parameters.pointers)
+    _bound: dict[int, Callable[[], int]] = field(default_factory=dict)
 
     def launch(self, stream: Any) -> None:
-        """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle."""
-        try:
-            config = self._configs[stream.cuda_stream][0]  # the most usual, and the quickest
-        except (AttributeError, KeyError):
-            config = self._configured(driver.stream_handle(stream))
-        status = _cu_launch_kernel_ex(config, self.kernel.function, self._parameters, None)
+        """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle; raises `DriverFailure`."""
+        status = self.bound(driver.stream_handle(stream))()
         if status:
-            raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
+            self.failed(status)
 
-    def _configured(self, stream: int) -> Any:
-        if stream not in self._configs:
+    def bound(self, stream: int) -> Callable[[], int]:
+        """The call of the driver that makes the launch on a stream; it gives the driver's status."""
+        found = self._bound.get(stream)
+        if found is None:
             config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
-            self._configs[stream] = ctypes.byref(config), config
-        return self._configs[stream][0]
+            parameters, function = _pointer(self.parameters.pointers), _pointer(self.kernel.function.value)
+            call = partial(_cu_launch_kernel_ex(), ctypes.byref(config), function, parameters, None)
+            found = self._bound[stream] = call
+        return found
+
+    def failed(self, status: int) -> NoReturn:
+        """What a status other than 0 means."""
+        raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
+
+
+def _pointer(address: int | None) -> Any:
+    """An argument for ctypes that is converted already, which a number and a ``c_void_p`` are not."""
+    assert address is not None
+    return ctypes.byref(ctypes.c_char.from_address(address))
 
 
 @dataclass(eq=False)
@@ -86,11 +93,11 @@ class GpuKernel:
         return Plan(self, grid, packed(self.parameters, self.types, values, places), tuple(rows.values()))
 
 
-def _first_launch(*arguments: Any) -> int:
-    """Replaced by the driver's own entry point when it is first needed: a binding in between would cost as much."""
-    global _cu_launch_kernel_ex
-    _cu_launch_kernel_ex = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
-    return int(_cu_launch_kernel_ex(*arguments))
+@cache
+def _cu_launch_kernel_ex() -> Callable[..., int]:
+    """The driver's own entry point: a binding in between would cost as much.
 
-
-_cu_launch_kernel_ex: Callable[..., int] = _first_launch
+    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `journal` rests on.
+    """
+    found: Callable[..., int] = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
+    return found

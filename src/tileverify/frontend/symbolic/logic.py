@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .nodes import FALSE, ONE, TABLE, TRUE, ZERO, Kind, Sort, Term, boolean, make
-from .sums import add, difference, fits_signed, floormod, sub, wrap
+from .nodes import FALSE, ONE, TRUE, ZERO, Kind, Sort, Term, boolean, existing, make
+from .sums import add, difference, fits_signed, floormod, linear_parts, sub, wrap
 
 
 def not_(a: Term) -> Term:
@@ -29,10 +29,10 @@ def _complement(a: Term) -> Term | None:
         case Kind.NOT:
             return a.args[0]
         case Kind.LT:
-            return TABLE.get((Kind.LE, None, (a.args[1], a.args[0])))
+            return existing(Kind.LE, (a.args[1], a.args[0]))
         case Kind.LE:
-            return TABLE.get((Kind.LT, None, (a.args[1], a.args[0])))
-    return TABLE.get((Kind.NOT, None, (a,)))
+            return existing(Kind.LT, (a.args[1], a.args[0]))
+    return existing(Kind.NOT, (a,))
 
 
 def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:
@@ -60,16 +60,25 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
 
 def _joined_orders(flat: Mapping[Term, None]) -> list[Term] | None:
     """``a < b or a == b`` is ``a <= b``: the conditions of loop-carried tokens meet this all the time."""
-    for equal in flat:
+    # order: slack >= 0, or > 0
+    slacks = [(order, sub(order.args[1], order.args[0])) for order in flat if order.kind in (Kind.LT, Kind.LE)]
+    for equal in flat if slacks else ():
         if equal.kind is Kind.EQ:
-            for order in flat:
-                if order.kind in (Kind.LT, Kind.LE):
-                    slack = sub(order.args[1], order.args[0])  # order: slack >= 0, or > 0
-                    for x, y in (equal.args, equal.args[::-1]):
-                        gap = 0 if order.kind is Kind.LT else 1
-                        if difference(sub(y, x), slack) == (gap, gap):
-                            return [le(x, y), *(part for part in flat if part is not equal and part is not order)]
+            apart = sub(*equal.args)
+            for order, slack in slacks:
+                if not _may_cancel(apart, slack):
+                    continue
+                for x, y in (equal.args, equal.args[::-1]):
+                    gap = 0 if order.kind is Kind.LT else 1
+                    if difference(sub(y, x), slack) == (gap, gap):
+                        return [le(x, y), *(part for part in flat if part is not equal and part is not order)]
     return None
+
+
+def _may_cancel(a: Term, b: Term) -> bool:
+    """Whether nothing but a number can be left of a and b together: they have the same summands, or remainders."""
+    first, second = ({s for _, s in linear_parts(term)[1]} for term in (a, b))
+    return first == second or any(s.kind is Kind.MOD for s in first | second)
 
 
 _DUAL: Final = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}

@@ -9,13 +9,15 @@ import enum
 import hashlib
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
-from weakref import WeakValueDictionary
+from typing import Any, Final, TypeAlias
+from weakref import ref
 
 
 class Sort(enum.Enum):
     INT = "int"
     BOOL = "bool"
+
+    __hash__ = object.__hash__  # members are singletons; the inherited one is a slow function, asked for every node
 
 
 class Scope(enum.Enum):
@@ -31,6 +33,8 @@ class Scope(enum.Enum):
     BLOCK = "block"
     ITERATION = "iteration"
     LANE = "lane"
+
+    __hash__ = object.__hash__
 
 
 class Kind(enum.Enum):
@@ -65,7 +69,7 @@ class Kind(enum.Enum):
     EQ = "eq"  # of integers
     IFF = "iff"
 
-    __hash__ = object.__hash__  # members are singletons; the inherited one is a slow function, asked for every node
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,10 @@ class Function:
     array: str | None = None
 
 
+Key: TypeAlias = "tuple[Kind, Any, tuple[Term, ...]]"
+"""Kind, payload and arguments: what makes a node that node."""
+
+
 class Term:
     """One node.  Build terms with the functions of this module, never directly."""
 
@@ -119,13 +127,7 @@ class Term:
     @property
     def free(self) -> frozenset[Term]:
         """Variables and function applications that occur in this term (applications with their arguments')."""
-        if self._free is None:
-            found: set[Term] = set()
-            for sub in postorder(self):
-                if sub.kind in (Kind.VAR, Kind.APPLY):
-                    found.add(sub)
-            self._free = frozenset(found)
-        return self._free
+        return _free(self) if self._free is None else self._free
 
     @property
     def value(self) -> int:
@@ -146,7 +148,46 @@ class Term:
         return self.payload
 
 
-TABLE: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
+def _free(term: Term) -> frozenset[Term]:
+    """`Term.free` of the term, and of all its subterms, for good."""
+    stack = [term]
+    while stack:
+        current = stack[-1]
+        missing = [arg for arg in current.args if arg._free is None]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        inside = [arg._free for arg in current.args if arg._free]
+        found = inside[0] if len(inside) == 1 else _NOTHING.union(*inside) if inside else _NOTHING
+        current._free = found | {current} if current.kind in (Kind.VAR, Kind.APPLY) else found
+    assert term._free is not None
+    return term._free
+
+
+_NOTHING: Final[frozenset[Term]] = frozenset()
+
+
+class _Reference(ref[Term]):
+    """To a term, which it does not keep, with the key of its node."""
+
+    __slots__ = ("key",)
+    key: Key
+
+
+_TABLE: Final[dict[Key, _Reference]] = {}
+
+
+def _forget(reference: ref[Term]) -> None:
+    assert isinstance(reference, _Reference)
+    if _TABLE.get(reference.key) is reference:
+        del _TABLE[reference.key]
+
+
+def existing(kind: Kind, args: tuple[Term, ...]) -> Term | None:
+    """The node without payload, if there is one."""
+    reference = _TABLE.get((kind, None, args))
+    return None if reference is None else reference()
 
 
 def make(
@@ -158,17 +199,20 @@ def make(
     high: int | None = None,
 ) -> Term:
     key = (kind, payload, args)
-    term = TABLE.get(key)
-    if term is not None:
-        return term
+    reference = _TABLE.get(key)
+    if reference is not None:
+        known = reference()
+        if known is not None:
+            return known
     term = Term()
     term.kind, term.payload, term.args, term.sort = kind, payload, args, sort
-    digest = hashlib.blake2b(f"{kind.value}|{payload!r}|".encode(), digest_size=10)
+    digest = hashlib.blake2b(f"{kind._value_}|{payload!r}|".encode(), digest_size=10)
     for arg in args:
         digest.update(arg.digest)
     term.digest = digest.digest()
     term.low, term.high, term._free = low, high, None
-    TABLE[key] = term
+    reference = _TABLE[key] = _Reference(term, _forget)
+    reference.key = key
     return term
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from .bits import bit_and, bit_or, bit_xor, shift_left, shift_right
 from .logic import and_, eq, iff, ite, le, lt, not_, or_
-from .nodes import FALSE, TRUE, Kind, Term, apply, boolean, const, postorder
+from .nodes import FALSE, TRUE, Kind, Term, apply, boolean, postorder
 from .products import product
-from .sums import add, floordiv, floormod, maximum, minimum, scale, truncdiv, truncmod, wrap
+from .sums import combination, floordiv, floormod, maximum, minimum, truncdiv, truncmod, wrap
 
 
 def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
@@ -17,7 +17,7 @@ def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
     match term.kind:
         case Kind.SUM:
             constant, coefficients = term.payload
-            return add(const(constant), *(scale(c, a) for c, a in zip(coefficients, args, strict=True)))
+            return combination(constant, coefficients, args)
         case Kind.PRODUCT:
             return product(args)
         case Kind.WRAP:
@@ -58,9 +58,15 @@ _REBUILD: Final[dict[Kind, Callable[..., Term]]] = {
 def transform(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Term] | None = None) -> Term:
     """Rewrite bottom-up: ``leaf(t)`` replaces ``t`` (already rewritten arguments) unless it gives ``None``."""
     done: dict[Term, Term] = {} if memo is None else memo
+    if term in done:
+        return done[term]
     for sub_term in postorder(term, done):
-        args = tuple([done[arg] for arg in sub_term.args])
-        rebuilt = sub_term if args == sub_term.args else rebuild(sub_term, args)
+        args = sub_term.args
+        if args:
+            mapped = tuple([done[arg] for arg in args])
+            rebuilt = sub_term if mapped == args else rebuild(sub_term, mapped)
+        else:
+            rebuilt = sub_term
         replaced = leaf(rebuilt)
         done[sub_term] = rebuilt if replaced is None else replaced
     return done[term]
@@ -68,15 +74,23 @@ def transform(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, 
 
 def substitute(term: Term, replacements: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
     """Replace variables or applications (compared before their arguments are rewritten)."""
-    if not replacements or not (term.free & replacements.keys()):
+    replaced = replacements.keys()
+    if not replacements or term.free.isdisjoint(replaced):
         return term
     done: dict[Term, Term] = {} if memo is None else memo
-    for sub_term in postorder(term, done):
-        if sub_term in replacements:
-            done[sub_term] = replacements[sub_term]
+    stack = [term]
+    while stack:
+        current = stack[-1]
+        if current in done:
+            stack.pop()
+        elif current in replacements:
+            done[current] = replacements[current]
+        elif current.free.isdisjoint(replaced):
+            done[current] = current
+        elif missing := [arg for arg in current.args if arg not in done]:
+            stack += missing
         else:
-            args = tuple([done[arg] for arg in sub_term.args])
-            done[sub_term] = sub_term if args == sub_term.args else rebuild(sub_term, args)
+            done[current] = rebuild(current, tuple([done[arg] for arg in current.args]))
     return done[term]
 
 

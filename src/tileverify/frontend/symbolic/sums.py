@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from .nodes import ZERO, Kind, Term, const, make
@@ -23,26 +24,19 @@ def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
     """The inverse of `linear_parts`; zero coefficients are dropped."""
     if _has_remainder(parts):
         parts = _rejoined(parts)
-    items = [(t, c) for t, c in parts.items() if c]
-    if not items:
+    terms = [t for t, c in parts.items() if c]
+    if not terms:
         return const(constant)
-    if len(items) == 1:
-        if constant == 0 and items[0][1] == 1:
-            return items[0][0]
-    else:
-        items.sort(key=_digest)
-    low, high = _interval(constant, items)
-    return make(
-        Kind.SUM,
-        tuple([t for t, _ in items]),
-        payload=(constant, tuple([c for _, c in items])),
-        low=low,
-        high=high,
-    )
+    if len(terms) > 1:
+        terms.sort(key=_DIGEST)
+    elif constant == 0 and parts[terms[0]] == 1:
+        return terms[0]
+    coefficients = [parts[t] for t in terms]
+    low, high = _interval(constant, zip(terms, coefficients, strict=True))
+    return make(Kind.SUM, tuple(terms), payload=(constant, tuple(coefficients)), low=low, high=high)
 
 
-def _digest(item: tuple[Term, int]) -> bytes:
-    return item[0].digest
+_DIGEST: Final = attrgetter("digest")
 
 
 def _has_remainder(parts: Iterable[Term]) -> bool:
@@ -57,9 +51,10 @@ def _interval(constant: int, items: Iterable[tuple[Term, int]]) -> tuple[int | N
     low: int | None = constant
     high: int | None = constant
     for t, c in items:
-        first, second = (t.low, t.high) if c > 0 else (t.high, t.low)
-        low = None if low is None or first is None else low + c * first
-        high = None if high is None or second is None else high + c * second
+        if c:
+            first, second = (t.low, t.high) if c > 0 else (t.high, t.low)
+            low = None if low is None or first is None else low + c * first
+            high = None if high is None or second is None else high + c * second
     return low, high
 
 
@@ -84,6 +79,14 @@ def add(*terms: Term) -> Term:
     constant, parts = 0, dict[Term, int]()
     for term in terms:
         constant += _collect(parts, 1, term)
+    return from_linear(constant, parts)
+
+
+def combination(constant: int, coefficients: Iterable[int], terms: Iterable[Term]) -> Term:
+    """``constant + sum(coefficient * term)``."""
+    parts: dict[Term, int] = {}
+    for coefficient, term in zip(coefficients, terms, strict=True):
+        constant += _collect(parts, coefficient, term)
     return from_linear(constant, parts)
 
 
@@ -125,7 +128,7 @@ def difference(a: Term, b: Term) -> tuple[int | None, int | None]:
     if _has_remainder(parts):
         term = from_linear(constant, parts)
         return term.low, term.high
-    return _interval(constant, [(t, c) for t, c in parts.items() if c])
+    return _interval(constant, parts.items())
 
 
 # --------------------------------------------------------------------------------------- division

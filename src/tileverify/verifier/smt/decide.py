@@ -59,6 +59,7 @@ class Decider:
     _examples: Examples = field(init=False)
     _differences: Differences = field(init=False)
     _counted: dict[Term, Term] = field(init=False)  # all known multiples
+    _counted_memo: dict[Term, Term] = field(default_factory=dict, init=False)
     _multiples: dict[Term, Term] = field(default_factory=dict, init=False)
     _memo: dict[Term, Term] = field(default_factory=dict, init=False)
 
@@ -125,7 +126,7 @@ class Decider:
         """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
         if self.explain:
             return False
-        together = t.and_(*(t.substitute(condition, self._counted) for condition in conditions))
+        together = t.and_(*self._with_counts(conditions))
         return together is t.FALSE or self._differences.refute((together,))
 
     def _explained(
@@ -143,15 +144,16 @@ class Decider:
         return other
 
     def _with_counts(self, terms: Iterable[Term]) -> list[Term]:
-        return [t.substitute(term, self._counted) for term in terms]
+        return [t.substitute(term, self._counted, self._counted_memo) for term in terms]
 
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         if not self.explain:
-            known, self._counted = self._counted, multiples(self.facts)
+            known, self._counted = self._counted, multiples(self.facts) if multiples(facts) else self._counted
             if self._counted != known:
+                self._counted_memo = {}
                 self._differences = Differences(self._with_counts(self.facts))
             else:
                 self._differences.assume(self._with_counts(facts))

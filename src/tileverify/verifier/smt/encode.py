@@ -20,6 +20,8 @@ from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.bits import OPERATIONS
 from ...frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
 from ..arithmetic import is_opaque_quotient, split_product
+from .expressions import Expression, Expressions
+from .lemmas import products_in_sums
 
 
 class Encoder:
@@ -33,18 +35,21 @@ class Encoder:
 
     def __init__(self, context: z3.Context, *, exact_products: bool = False) -> None:
         self.exact_products = exact_products
-        self.context = context
-        self._memo: dict[Term, z3.ExprRef] = {}
-        self._facts: dict[Term, list[z3.BoolRef]] = {}
+        self.made = Expressions(context)
+        self._memo: dict[Term, Expression] = {}
+        self._facts: dict[Term, list[Expression]] = {}
         self._carriers: dict[Term, tuple[Term, ...]] = {}
-        self._sums: dict[Term, tuple[Term, ...]] = {}
-        self._functions: dict[str, z3.FuncDeclRef] = {}
-        integer = z3.IntSort(self.context)
-        self._mul = z3.Function("mul", integer, integer, integer)
-        self._div = z3.Function("div", integer, integer, integer)
+        self._coefficients: dict[Term, tuple[tuple[Term, int], ...]] = {}
+        self._functions: dict[str, Callable[..., Expression]] = {}
+        self._mul = self.made.function("mul", 2)
+        self._div = self.made.function("div", 2)
+        self._direct = _direct(self.made)
 
-    def __call__(self, term: Term) -> z3.ExprRef:
+    def __call__(self, term: Term) -> Expression:
         memo = self._memo
+        found = memo.get(term)
+        if found is not None:
+            return found
         for sub in t.postorder(term, memo):
             memo[sub] = self._encode(sub, [memo[a] for a in sub.args])
         return memo[term]
@@ -53,110 +58,103 @@ class Encoder:
         """The symbols, products, quotients and operations on bits in ``term``."""
         found = self._carriers.get(term)
         if found is None:
-            found = tuple(sub for sub in t.postorder(term) if sub.kind in _CARRIERS)
+            found = tuple([sub for sub in t.postorder(term) if sub.kind in _CARRIERS])
             self._carriers[term] = found
         return found
 
-    def sums(self, term: Term) -> tuple[Term, ...]:
-        """The linear sums in ``term`` that a product occurs in."""
-        found = self._sums.get(term)
+    def coefficients(self, term: Term) -> tuple[tuple[Term, int], ...]:
+        """The products in ``term`` that occur in sums, with their coefficients there."""
+        found = self._coefficients.get(term)
         if found is None:
-            found = tuple(
-                sub
-                for sub in t.postorder(term)
-                if sub.kind is Kind.SUM and any(a.kind is Kind.PRODUCT for a in sub.args)
-            )
-            self._sums[term] = found
+            products = any(carrier.kind is Kind.PRODUCT for carrier in self.carriers(term))
+            found = tuple(dict.fromkeys(products_in_sums(term))) if products else ()
+            self._coefficients[term] = found
         return found
 
-    def facts(self, carrier: Term) -> list[z3.BoolRef]:
+    def facts(self, carrier: Term) -> list[Expression]:
         """What holds of a carrier in every model: its range, and that products commute."""
         self(carrier)
         return self._facts.get(carrier, [])
 
-    def _encode(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+    def _encode(self, term: Term, args: list[Expression]) -> Expression:
+        made = self.made
         match term.kind:
             case Kind.CONST:
-                return z3.IntVal(term.value, self.context)
+                return made.number(term.payload)
             case Kind.TRUE | Kind.FALSE:
-                return z3.BoolVal(term is t.TRUE, self.context)
+                return made.truth(term is t.TRUE)
             case Kind.VAR:
                 return self._variable(term)
             case Kind.APPLY:
                 return self._application(term, args)
             case Kind.SUM:
                 constant, coefficients = term.payload
-                pieces = [a if c == 1 else c * a for c, a in zip(coefficients, args, strict=True)]
-                return z3.Sum(*pieces, z3.IntVal(constant, self.context)) if constant else z3.Sum(*pieces)
+                pieces = [a if c == 1 else made.mul(made.number(c), a) for c, a in zip(coefficients, args, strict=True)]
+                return made.add(*pieces, made.number(constant)) if constant else made.add(*pieces)
             case Kind.PRODUCT:
                 return self._product(term)
             case Kind.DIV:
                 return self._quotient(term, args)
-            case Kind.MOD:
-                return args[0] % args[1]
             case Kind.WRAP:
                 half = 1 << (term.payload - 1)
-                return (args[0] + half) % (2 * half) - half
+                shifted = made.add(args[0], made.number(half))
+                return made.sub(made.mod(shifted, made.number(2 * half)), made.number(half))
             case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
                 return self._on_bits(term, args)
-            case Kind.IFF:
-                return args[0] == args[1]
-        return _DIRECT[term.kind](*args)
+        return self._direct[term.kind](*args)
 
-    def _variable(self, term: Term) -> z3.ExprRef:
+    def _variable(self, term: Term) -> Expression:
         symbol = term.symbol
-        make = z3.Bool if symbol.sort is Sort.BOOL else z3.Int
-        expression = make(_solver_name(symbol), self.context)
+        expression = self.made.symbol(_solver_name(symbol), boolean=symbol.sort is Sort.BOOL)
         self._range(term, expression, symbol.low, symbol.high)
         return expression
 
-    def _application(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
-        function = term.function
-        name = f"{_solver_name(function)}/{len(args)}"
+    def _application(self, term: Term, args: list[Expression]) -> Expression:
+        function, made = term.function, self.made
+        name, boolean = f"{_solver_name(function)}/{len(args)}", function.sort is Sort.BOOL
         # Boolean arguments are passed as 0/1, so that one signature serves.
-        zero, one = z3.IntVal(0, self.context), z3.IntVal(1, self.context)
-        numbers = [z3.If(a, one, zero) if z3.is_bool(a) else a for a in args]
-        integer = z3.IntSort(self.context)
-        result = z3.BoolSort(self.context) if function.sort is Sort.BOOL else integer
+        numbers = [
+            made.ite(a, made.number(1), made.number(0)) if arg.sort is Sort.BOOL else a
+            for arg, a in zip(term.args, args, strict=True)
+        ]
         if not args:
-            expression: z3.ExprRef = z3.Const(name, result)
+            expression = made.symbol(name, boolean=boolean)
         else:
             if name not in self._functions:
-                self._functions[name] = z3.Function(name, *[integer] * len(args), result)
+                self._functions[name] = made.function(name, len(args), boolean=boolean)
             expression = self._functions[name](*numbers)
         self._range(term, expression, function.low, function.high)
         return expression
 
-    def _range(self, term: Term, expression: z3.ExprRef, low: int | None, high: int | None) -> None:
+    def _range(self, term: Term, expression: Expression, low: int | None, high: int | None) -> None:
         facts = self._facts.setdefault(term, [])
         if low is not None:
-            facts.append(expression >= low)
+            facts.append(self.made.ge(expression, self.made.number(low)))
         if high is not None:
-            facts.append(expression <= high)
+            facts.append(self.made.le(expression, self.made.number(high)))
 
-    def _product(self, term: Term) -> z3.ExprRef:
+    def _product(self, term: Term) -> Expression:
         x, y = split_product(term)
         a, b = self(x), self(y)
         if self.exact_products:
-            return a * b
+            return self.made.mul(a, b)
         expression = self._mul(a, b)
-        self._facts[term] = [expression == self._mul(b, a)]
+        self._facts[term] = [self.made.eq(expression, self._mul(b, a))]
         self._range(term, expression, term.low, term.high)
         return expression
 
-    def _on_bits(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+    def _on_bits(self, term: Term, args: list[Expression]) -> Expression:
         name = term.kind.value
         if name not in self._functions:
-            integer = z3.IntSort(self.context)
-            self._functions[name] = z3.Function(name, integer, integer, integer)
+            self._functions[name] = self.made.function(name, 2)
         expression = self._functions[name](*args)
         self._range(term, expression, term.low, term.high)
         return expression
 
-    def _quotient(self, term: Term, args: list[z3.ExprRef]) -> z3.ExprRef:
+    def _quotient(self, term: Term, args: list[Expression]) -> Expression:
         a, b = args
         if not is_opaque_quotient(term):
-            return a / b
+            return self.made.div(a, b)
         expression = self._div(a, b)
         self._range(term, expression, term.low, term.high)
         return expression
@@ -170,14 +168,17 @@ def _solver_name(symbol: Symbol | Function) -> str:
 _CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV}) | OPERATIONS
 
 
-_DIRECT: dict[Kind, Callable[..., z3.ExprRef]] = {
-    Kind.MIN: lambda a, b: z3.If(a <= b, a, b),
-    Kind.MAX: lambda a, b: z3.If(a >= b, a, b),
-    Kind.ITE: z3.If,
-    Kind.NOT: z3.Not,
-    Kind.AND: z3.And,
-    Kind.OR: z3.Or,
-    Kind.LT: lambda a, b: a < b,
-    Kind.LE: lambda a, b: a <= b,
-    Kind.EQ: lambda a, b: a == b,
-}
+def _direct(made: Expressions) -> dict[Kind, Callable[..., Expression]]:
+    return {
+        Kind.MOD: made.mod,
+        Kind.MIN: lambda a, b: made.ite(made.le(a, b), a, b),
+        Kind.MAX: lambda a, b: made.ite(made.ge(a, b), a, b),
+        Kind.ITE: made.ite,
+        Kind.NOT: made.not_,
+        Kind.AND: made.and_,
+        Kind.OR: made.or_,
+        Kind.LT: made.lt,
+        Kind.LE: made.le,
+        Kind.EQ: made.eq,
+        Kind.IFF: made.eq,
+    }

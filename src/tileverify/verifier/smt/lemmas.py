@@ -45,14 +45,19 @@ def quotient_lemma(quotient: Term) -> Lemma:
     return Lemma(t.and_(positive, negative), "quotient", (x, d, quotient, whole))
 
 
-def coefficients_of_products(sums: Iterable[Term]) -> dict[Term, set[int]]:
-    """The coefficients, 1 beside them, with which each product occurs in linear sums."""
+def coefficients_of_products(occurrences: Iterable[tuple[Term, int]]) -> dict[Term, set[int]]:
+    """The coefficients, 1 beside them, of each product, from `products_in_sums`."""
     found: dict[Term, set[int]] = {}
-    for term in sums:
-        for c, s in t.linear_parts(term)[1]:
-            if s.kind is Kind.PRODUCT:
-                found.setdefault(s, {1}).add(abs(c))
+    for product, coefficient in occurrences:
+        found.setdefault(product, {1}).add(coefficient)
     return found
+
+
+def products_in_sums(term: Term) -> Iterator[tuple[Term, int]]:
+    """The products in linear sums of ``term``, with what they are multiplied by there, up to its sign."""
+    for sub in t.postorder(term):
+        if sub.kind is Kind.SUM:
+            yield from ((s, abs(c)) for c, s in t.linear_parts(sub)[1] if s.kind is Kind.PRODUCT)
 
 
 def violated_lemmas(

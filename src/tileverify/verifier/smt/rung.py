@@ -10,7 +10,7 @@ import z3
 
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.bits import OPERATIONS, number_of
-from ...frontend.symbolic.terms import Kind, Term
+from ...frontend.symbolic.terms import Kind, Sort, Term
 from ..arithmetic import is_opaque_quotient, split_product
 from ..evaluate import Value
 from .answers import Answer, Limits, Model
@@ -99,26 +99,27 @@ class Rung:
         self._assert([lemma.formula for lemma in lemmas])
 
     def _assert(self, conditions: Iterable[Term]) -> None:
-        queue = list(conditions)
+        queue, encoder = list(conditions), self.encoder
         while queue:
             condition = queue.pop()
             if condition in self._asserted:
                 continue
             self._asserted[condition] = None
-            expressions = [self.encoder(condition)]
-            for carrier in self.encoder.carriers(condition):
+            expressions = [encoder(condition)]
+            for carrier in encoder.carriers(condition):
                 if carrier not in self._carriers:
                     self._carriers[carrier] = None
-                    expressions += self.encoder.facts(carrier)
+                    expressions += encoder.facts(carrier)
                     if carrier.kind is Kind.DIV and is_opaque_quotient(carrier):
                         definition = quotient_lemma(carrier)
                         self._known_lemmas[definition.formula] = definition
                         queue.append(definition.formula)
-                    elif carrier.kind in OPERATIONS and not self.encoder.exact_products:
+                    elif carrier.kind in OPERATIONS and not encoder.exact_products:
                         known = {lemma.formula: lemma for lemma in bit_lemmas(carrier, self._operations())}
                         self._known_lemmas.update(known)
                         queue += known
-            self.solver.add(*expressions)
+            for expression in expressions:
+                encoder.made.constrain(self.solver, expression)
 
     def _products(self) -> dict[Term, tuple[Term, Term]]:
         return {term: split_product(term) for term in self._carriers if term.kind is Kind.PRODUCT}
@@ -135,7 +136,10 @@ class Rung:
         return all(value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in operations)
 
     def _coefficients(self) -> dict[Term, set[int]]:
-        return coefficients_of_products(sub for condition in self._asserted for sub in self.encoder.sums(condition))
+        encoder = self.encoder
+        return coefficients_of_products(
+            each for condition in self._asserted for each in encoder.coefficients(condition)
+        )
 
     def check(self, limit: int) -> Answer:
         if self.deadline is not None:
@@ -169,11 +173,11 @@ class Rung:
         return len(lemmas)
 
     def model(self) -> Model:
-        model = self.solver.model()
+        model, made = self.solver.model(), self.encoder.made
 
         def read(term: Term) -> Value:
-            result = model.eval(self.encoder(term), model_completion=True)
-            return bool(z3.is_true(result)) if z3.is_bool(result) else int(result.as_long())
+            value = made.truth_in if term.sort is Sort.BOOL else made.number_in
+            return value(model, self.encoder(term))
 
         return Model(
             {term: read(term) for term in self._carriers if term.kind is Kind.VAR},
@@ -206,4 +210,4 @@ class _Valuation:
         if term.kind is Kind.SUM:
             constant, parts = t.linear_parts(term)
             return constant + sum(c * self(s) for c, s in parts)
-        return int(self._model.eval(self._encoder(term), model_completion=True).as_long())
+        return self._encoder.made.number_in(self._model, self._encoder(term))

@@ -1,0 +1,1 @@
+"""The kernels that are measured on a GPU, each proved before it runs there."""

@@ -1,0 +1,150 @@
+"""Facts on index arrays checked on the GPU that holds them, by the verified kernels of `fact_kernels`.
+
+A kernel counts the elements that keep a fact, on the stream of the launch that needs it, so that what it sees is what
+that launch will see.  Only a count of all elements says that the fact holds; for anything else the host fetches the
+array, looks itself, and words the refusal.  Small arrays are fetched at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, Protocol
+
+from ..backend.launch import ArrayValue
+from ..errors import TileVerifyError
+from ..execution.fact_checks import Value, bounds
+from ..frontend.sources.launch import DataFact
+from .remembered import Planned
+
+FETCHED: Final = 1 << 16
+"""Elements of arrays that are rather fetched."""
+
+MOST_MARKS: Final = 1 << 24
+"""Values that `injective` may speak of: one mark of 4 bytes each, in memory that is kept."""
+
+TILE: Final = 1024
+_PLANS: Final = 256
+_INT32: Final = range(-(1 << 31), 1 << 31)
+
+
+class Scratch(Protocol):
+    """Zeroed memory of a device, used by one check at a time."""
+
+    def zeros(self, stream: Any, near: int, what: str, count: int) -> Any:
+        """``count`` zeros of 4 bytes, on ``stream``, as an array that kernels take, where the address ``near`` lies."""
+
+    def number(self, stream: Any, near: int, what: str) -> int:
+        """The first element, once ``stream`` has come so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexArray:
+    """Memory of a device that is somebody else's, as an array that kernels take."""
+
+    address: int
+    count: int
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (self.count,), "typestr": "<i4", "data": (self.address, False), "version": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """So many elements at an address, on the stream of the launch that asks."""
+
+    stream: Any
+    address: int
+    count: int
+
+
+@dataclass
+class DeviceFacts:
+    """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches."""
+
+    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned | None]
+    make: Callable[[Any, Planned, Sequence[Any]], None]
+    scratch: Scratch
+    array: Callable[[int, int], Any] = IndexArray
+    _plans: dict[tuple[Any, ...], Planned] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keeps(self, stream: Any, array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
+        """Whether ``array`` was seen to keep ``fact``, one of ``facts`` that are asked of the launch.
+
+        Not seen is all that ``False`` means.
+        """
+        plain = len(array.shape) == 1 and array.strides == (1,) and array.dtype == "i32"
+        if not plain or not FETCHED < array.shape[0] < _INT32.stop - 2 * TILE or fact.other is not None or fact.unless:
+            return False
+        with self._lock:
+            try:
+                return self._keeps(_Asked(stream, array.address, array.shape[0]), fact, facts, number)
+            except (TileVerifyError, ImportError):  # no compiler here, no memory there: the host looks
+                return False
+
+    def _keeps(self, asked: _Asked, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
+        from .fact_kernels import nondecreasing
+
+        match fact.kind:
+            case "range":
+                return self._in_range(asked, *bounds(fact, asked.count, number))
+            case "nondecreasing":
+                return self._all_keep(asked, nondecreasing)
+            case "injective" if fact.low is None:
+                ranges = [each for each in facts if (each.kind, each.array) == ("range", fact.array)]
+                limits = [bounds(each, asked.count, number) for each in ranges if not each.unless]
+                return bool(limits) and self._injective(asked, *limits[0])
+        return False
+
+    def _in_range(self, asked: _Asked, low: int, high: int) -> bool:
+        from .fact_kernels import in_range
+
+        # A bound that is no number of the type is left to the host.
+        return low in _INT32 and high in _INT32 and self._all_keep(asked, in_range, low, high)
+
+    def _injective(self, asked: _Asked, low: int, high: int) -> bool:
+        from .fact_kernels import first_of_its_kind
+
+        if not asked.count <= high - low <= MOST_MARKS or not self._in_range(asked, low, high):
+            return False
+        marks = self.scratch.zeros(asked.stream, asked.address, "marks", high - low)
+        return self._all_keep(asked, first_of_its_kind, low, marks)
+
+    def _all_keep(self, asked: _Asked, kernel: Any, *rest: Any) -> bool:
+        """Whether the kernel counts every element."""
+        kept = self.scratch.zeros(asked.stream, asked.address, "kept", 1)
+        arguments = (self.array(asked.address, asked.count), *rest, kept, TILE)
+        grid = (-(-asked.count // TILE),)
+        key = (kernel, *map(_place, arguments))
+        planned = self._plans.get(key)
+        if planned is None:
+            planned = self.plan(asked.stream, grid, kernel, arguments)
+            if planned is None:  # it was done, on the host
+                return self.scratch.number(asked.stream, asked.address, "kept") == asked.count
+            while len(self._plans) >= _PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = planned
+        self.make(asked.stream, planned, arguments)
+        return self.scratch.number(asked.stream, asked.address, "kept") == asked.count
+
+
+def _place(argument: Any) -> Any:
+    """What a plan knows of an argument."""
+    return argument if isinstance(argument, int) else (argument.address, argument.count)
+
+
+@cache
+def device_facts() -> DeviceFacts:
+    """That of this process."""
+    from ..backend.gpu.scratch import DeviceScratch
+    from .in_flight import in_flight
+    from .launcher import Launcher
+
+    def make(stream: Any, planned: Planned, arguments: Sequence[Any]) -> None:
+        in_flight().launch(stream, planned.use, arguments, planned.plan.launch, planned.plan.alive)
+
+    return DeviceFacts(Launcher().planned, make, DeviceScratch())

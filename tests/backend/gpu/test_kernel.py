@@ -1,0 +1,66 @@
+"""A plan's call of the driver: what it hands over, and what it says of a refusal."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tileverify.backend.gpu import kernel as gpu_kernel
+from tileverify.backend.gpu.driver import DriverFailure
+from tileverify.backend.gpu.kernel import Plan, _Config
+from tileverify.backend.gpu.packing import packed
+from tileverify.frontend.sources.launch import EntryParameter, Role
+
+FUNCTION = 0x7F00_0000_1000
+_ENTRY_POINT = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What ``cuLaunchKernelEx`` was given; it gives the number of tile blocks in z less 1."""
+    seen: list[tuple[Any, ...]] = []
+
+    def launch(config: int, function: int, parameters: int, extra: int | None) -> int:
+        said = _Config.from_address(config)
+        address = ctypes.cast(parameters, ctypes.POINTER(ctypes.c_void_p))[0]
+        value = int.from_bytes(ctypes.string_at(address, 4), "little")
+        rest = (said.shared_bytes, said.attributes, said.attribute_count, extra)
+        seen.append((tuple(said.grid), tuple(said.block), said.stream, function, value, rest))
+        return said.grid[2] - 1
+
+    entry_point: Callable[..., int] = _ENTRY_POINT(launch)
+    monkeypatch.setattr(gpu_kernel, "_cu_launch_kernel_ex", lambda: entry_point)
+    return seen
+
+
+def plan(*grid: int) -> Plan:
+    kernel: Any = SimpleNamespace(function=ctypes.c_void_p(FUNCTION), symbol="add")
+    parameters = packed([EntryParameter(Role.SCALAR, "n")], ["i32"], {"n": 7}, {})
+    return Plan(kernel, (grid[0], grid[1], grid[2]), parameters)
+
+
+def test_the_driver_is_given_grid_stream_function_and_parameters(launched: list[tuple[Any, ...]]) -> None:
+    made = plan(5, 6, 1)
+    made.launch(SimpleNamespace(cuda_stream=11))
+    made.launch(12)
+    assert made.bound(11)() == 0
+    rest = (0, None, 0, None)
+    assert launched == [((5, 6, 1), (1, 1, 1), stream, FUNCTION, 7, rest) for stream in (11, 12, 11)]
+    assert made.bound(11) is made.bound(11)
+
+
+def test_a_status_is_an_error(launched: list[tuple[Any, ...]]) -> None:
+    with pytest.raises(DriverFailure, match=r"add: the CUDA driver refuses the launch \(error 2\)"):
+        plan(1, 1, 3).launch(11)
+
+
+def test_no_other_thread_runs_during_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the journal of launches rests on: ``ctypes.CDLL`` would let others run."""
+    monkeypatch.setattr(ctypes, "PyDLL", lambda name: SimpleNamespace(cuLaunchKernelEx=f"{name}, lock held"))
+    gpu_kernel._cu_launch_kernel_ex.cache_clear()
+    assert str(gpu_kernel._cu_launch_kernel_ex()) == "libcuda.so.1, lock held"
+    gpu_kernel._cu_launch_kernel_ex.cache_clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -34,7 +34,8 @@ from tileverify.frontend.sources.launch import (
 )
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
-from .fact_contents import has_rich_facts, rich_contents, starts_last
+from .fact_contents import has_rich_facts, rich_contents, said, starts_last
+from .further_contents import further_contents
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
 LARGEST_CONTENTS = 1 << 14
@@ -43,6 +44,8 @@ LARGEST_MEMORY = 1 << 24
 """Bytes of an array of floats that gets values of its own."""
 WIDE = 4096
 """Apart by more than a tile is long."""
+VARIANTS = 8
+"""Contents that are built to be different; of those after them something further holds (`further_contents`)."""
 STEPS = 1 << 32
 BLOCKS = 12
 """Blocks to run of a larger grid."""
@@ -51,6 +54,14 @@ SCHEDULES = (
     Schedule(BlockOrder.REVERSED, AccessOrder.EXTREME),
     Schedule(BlockOrder.INTERLEAVED, AccessOrder.RANDOM, 1),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A launch with several contents of its index arrays; ``values`` are what its names stand for."""
+
+    values: Mapping[str, int]
+    launches: tuple[ConcreteLaunch, ...]
 
 
 def drawn_launches(
@@ -65,14 +76,14 @@ def drawn_launches(
     found = drawn_variants(
         spec, count, seed, 1, sizes=sizes, scalars=scalars, most_blocks=most_blocks, tries=tries, admits=admits
     )
-    return [launch for (launch,) in found]
+    return [drawn.launches[0] for drawn in found]
 
 
 def drawn_variants(
     spec: LaunchSpec, count: int, seed: int, variants: int, *, sizes: Sequence[int] = SIZES,
     scalars: Sequence[int] = (), most_blocks: int | None = 64, tries: int = 4000,
     admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
-) -> list[tuple[ConcreteLaunch, ...]]:  # fmt: skip
+) -> list[Drawn]:  # fmt: skip
     """The same launches, each with ``variants`` contents of its index arrays."""
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
@@ -86,9 +97,23 @@ def drawn_variants(
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
     chosen = source.sample(drawn, min(count, len(drawn)))
-    return [
-        tuple(_launch(spec, values, grid, source, variant) for variant in range(variants)) for values, grid in chosen
-    ]
+    return [Drawn(values, _variants(spec, values, grid, source, variants)) for values, grid in chosen]
+
+
+def variants_of(
+    spec: LaunchSpec, values: Mapping[str, int], variants: int, seed: int,
+    admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+) -> Drawn | None:  # fmt: skip
+    """The launch with these values of all names and ``variants`` contents, if the contract and ``admits`` allow it."""
+    source = random.Random(seed)
+    grid = _grid(spec, values, source, admits)
+    return None if grid is None else Drawn(values, _variants(spec, values, grid, source, variants))
+
+
+def _variants(
+    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variants: int
+) -> tuple[ConcreteLaunch, ...]:
+    return tuple(_launch(spec, values, grid, source, variant) for variant in range(variants))
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -306,18 +331,34 @@ def _array(
     shape, strides = _layout(array, values)
     contents: Mapping[int, int] = {}
     if array.dtype[0] in "iu":
+        further = _further(array, shape, spec, values, source, filled) if variant >= VARIANTS else None
         if has_rich_facts(array.name, spec) and _product(shape) > LARGEST_CONTENTS:
             contents = {}
+        elif further is not None:
+            contents = dict(enumerate(map(int, further)))
         elif has_rich_facts(array.name, spec):
-            known = {name: np.array(list(other.contents.values()), np.int64) for name, other in filled.items()}
             known_values = {**values, **_layouts(spec, values)}
             seed = source.randrange(1 << 30)
-            made = rich_contents(array.name, array.dtype, shape, spec, known_values, seed, known, variant)
+            made = rich_contents(array.name, array.dtype, shape, spec, known_values, seed, _known(filled), variant)
             contents = dict(enumerate(map(int, made)))
         else:
             contents = _contents(array, spec, values, source, _product(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
+
+
+def _known(filled: Mapping[str, ConcreteArray]) -> dict[str, NDArray[Any]]:
+    return {name: np.array(list(array.contents.values()), np.int64) for name, array in filled.items()}
+
+
+def _further(
+    array: ArrayArgument, shape: Sequence[int], spec: LaunchSpec, values: Mapping[str, int], source: random.Random,
+    filled: Mapping[str, ConcreteArray],
+) -> NDArray[Any] | None:  # fmt: skip
+    if not said(array.name, spec) or not 0 < _product(shape) <= LARGEST_CONTENTS:
+        return None
+    known_values = {**values, **_layouts(spec, values)}
+    return further_contents(array.name, array.dtype, shape, spec, known_values, source, _known(filled))
 
 
 def _product(sizes: Sequence[int]) -> int:

@@ -20,6 +20,7 @@ from tileverify.backend.interpreter import (
     BlockLog,
     BoundLaunch,
     Budget,
+    DynamicAccess,
     InterpreterStop,
     Memory,
     bind_launch,
@@ -108,7 +109,7 @@ class Watched:
         try:
             yield from self._alone(budget)
             for first, second in combinations(self.logs, 2):
-                yield from self._between(first, second, lambda one, other: False, budget)
+                yield from self._between(first, second, _unordered, budget)
             if self.scoped:
                 yield from self._in_sequence(budget)
         except BudgetSpent as stop:
@@ -146,6 +147,19 @@ class Watched:
             or not fault.ops
             or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
         )
+
+    def at_fault(self, code: str) -> set[tuple[Block, ...]] | None:
+        """The blocks, or pairs of blocks, that show such a fault; ``None`` if it takes too long to tell."""
+        try:
+            if code not in BETWEEN_BLOCKS:
+                return {fault.blocks for fault in self._alone(Budget(COMPARING)) if fault.code == code}
+            budget = Budget(COMPARING)
+            pairs = combinations(self.logs, 2)
+            return {
+                (a.block, b.block) for a, b in pairs if any(races(code, a.accesses, b.accesses, _unordered, budget))
+            }
+        except BudgetSpent:
+            return None
 
     def explored(self) -> Iterator[Fault]:
         """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`."""
@@ -188,6 +202,10 @@ def faults(unit: KernelUnit, launch: ConcreteLaunch, steps: int = STEPS) -> Iter
 def _observed_order(first: BlockLog, second: BlockLog) -> Order:
     meetings = synchronisations(first, second)
     return lambda earlier, later: any(meeting.orders(earlier, later) for meeting in meetings)
+
+
+def _unordered(earlier: DynamicAccess, later: DynamicAccess) -> bool:
+    return False
 
 
 def _ops(conflict: Conflict) -> frozenset[int]:

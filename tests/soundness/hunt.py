@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.errors import SpecError
@@ -10,7 +10,7 @@ from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_c
 from tileverify.frontend.sources.launch import Expression, KernelUnit, SameArray
 from tileverify.verifier.claim import ConcreteLaunch
 
-from ..corpus.launches import SIZES, drawn_variants
+from ..corpus.launches import SIZES, Drawn, drawn_variants, variants_of
 from .faults import STEPS, Fault, faults
 
 SMALL = (*SIZES, 2049, 4100)
@@ -35,24 +35,21 @@ class Hunter:
     tiny: int = 2
     large: int = 2
     variants: int = 1
-    _drawn: dict[tuple[str, ...], list[tuple[ConcreteLaunch, ...]]] = field(default_factory=dict)
+    _drawn: dict[tuple[str, ...], list[Drawn]] = field(default_factory=dict)
 
     def launches(self, requires: tuple[str, ...]) -> list[ConcreteLaunch]:
         """Launches of the contract that satisfy ``requires`` as well: usual sizes, then tiny and large ones."""
-        return [launch for launch, *_ in self.varied(requires)]
+        return [drawn.launches[0] for drawn in self.varied(requires)]
 
-    def varied(self, requires: tuple[str, ...]) -> list[tuple[ConcreteLaunch, ...]]:
+    def varied(self, requires: tuple[str, ...]) -> list[Drawn]:
         """The same, each with ``variants`` contents of index arrays."""
         if requires not in self._drawn:
-            clauses = [read_clause(text) for text in requires]
+            admits = admitting(requires)
 
-            def draw(
-                count: int, seed: int, sizes: Sequence[int], most_blocks: int | None
-            ) -> list[tuple[ConcreteLaunch, ...]]:
+            def draw(count: int, seed: int, sizes: Sequence[int], most_blocks: int | None) -> list[Drawn]:
                 return drawn_variants(
                     self.unit.launch, count, seed, self.variants,
-                    sizes=sizes, scalars=NEGATIVE, most_blocks=most_blocks,
-                    tries=TRIES, admits=lambda known: all(clause_holds(clause, known) for clause in clauses),
+                    sizes=sizes, scalars=NEGATIVE, most_blocks=most_blocks, tries=TRIES, admits=admits,
                 )  # fmt: skip
 
             drawn = [
@@ -60,9 +57,14 @@ class Hunter:
                 *draw(self.tiny, 3, TINY, 24),
                 *draw(self.large, 4, LARGE, None),
             ]
-            distinct = [variants for place, variants in enumerate(drawn) if variants not in drawn[:place]]
-            self._drawn[requires] = [variants for variants in distinct if all(map(self._keeps_facts, variants))]
+            distinct = [each for place, each in enumerate(drawn) if each not in drawn[:place]]
+            self._drawn[requires] = [each for each in distinct if all(map(self._keeps_facts, each.launches))]
         return self._drawn[requires]
+
+    def resized(self, requires: tuple[str, ...], values: Mapping[str, int]) -> Drawn | None:
+        """The launch with these values of all names, if it is one of those."""
+        drawn = variants_of(self.unit.launch, values, self.variants, 5, admitting(requires))
+        return drawn if drawn is not None and all(map(self._keeps_facts, drawn.launches)) else None
 
     def _keeps_facts(self, launch: ConcreteLaunch) -> bool:
         """The facts about contents hold; an array too large for contents of its own has none."""
@@ -75,6 +77,12 @@ class Hunter:
         launches = self.launches(requires)
         steps = STEPS * (self.small + self.tiny + self.large) // max(1, len(launches))
         return next((fault for launch in launches for fault in faults(unit, launch, steps)), None)
+
+
+def admitting(requires: Sequence[str]) -> Callable[[Mapping[str, int]], bool]:
+    """Whether a launch keeps all clauses; raises `NotUnderstood`."""
+    clauses = [read_clause(text) for text in requires]
+    return lambda known: all(clause_holds(clause, known) for clause in clauses)
 
 
 def read_clause(text: str) -> Expression:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tileverify.check import check_unit
+from tileverify.corpus import corpus_launches
 from tileverify.execution.fact_checks import violation
 from tileverify.frontend.sources.data_facts import arrays_of
 from tileverify.frontend.sources.expressions import evaluate
@@ -21,8 +22,9 @@ from .mutants import judgement
 from .mutants.campaign import Task, mutants_of, run
 from .mutants.judgement import Judge
 from .mutants.mutators import MUTATORS
-from .mutants.subjects import Subject, corpus_subjects
+from .mutants.subjects import Subject, corpus_subjects, units
 from .mutants.summary import Line, summary
+from .mutants.truth import Truths
 
 SEED = 1
 KERNELS = (
@@ -153,11 +155,11 @@ def names(spec: LaunchSpec, launch: ConcreteLaunch) -> dict[str, int]:
 
 def test_launches_of_the_judge_keep_the_facts_with_different_contents() -> None:
     for subject in steered():
-        spec = subject.unit.launch
-        launches = Judge(subject, ())._own
-        different = max(len({str(launch.arrays) for launch in variants}) for variants in launches)
+        spec, truths = subject.unit.launch, Truths(subject, ())
+        drawn = [*truths.own, *(more for each in truths.own if (more := truths._steered.resized((), each.values)))]
+        different = max(len({str(launch.arrays) for launch in each.launches}) for each in truths.own)
         assert different >= (4 if spec.data else 1), subject.name
-        for launch in (launch for variants in launches for launch in variants):
+        for launch in (launch for each in drawn for launch in each.launches):
             known = names(spec, launch)
             for fact in spec.data:
                 arrays = {name: launch.arrays[name] for name in arrays_of(fact)}
@@ -171,10 +173,81 @@ def test_launches_of_the_judge_keep_the_facts_with_different_contents() -> None:
 
 def test_values_without_room_are_crammed() -> None:
     subject = next(each for each in steered() if "write_groups[injective-and-range]" in each.name)
-    judge = Judge(subject, ())
+    truths = Truths(subject, ())
     spans = {}
-    for variants in judge._own:
-        count, room = variants[0].arrays["numbers"].shape[0], variants[0].arrays["out"].shape[0] // 4
-        spans[count, room] = judge._crammed(variants)
+    for drawn in truths.own:
+        launch = drawn.launches[0]
+        count, room = launch.arrays["numbers"].shape[0], launch.arrays["out"].shape[0] // 4
+        spans[count, room] = truths.crammed(drawn)
     assert all(crammed == (room < 2 * count) for (count, room), crammed in spans.items() if count), spans
     assert set(spans.values()) == {True, False}
+
+
+# --------------------------------------------------------------------------- broken, or a matter of contents
+LABELLED = (
+    "data/halved_tokens.py::write_at_half[permutation]", "data/halved_tokens.py::halve_then_write[permutation]",
+    "data/float_places.py::move_pairs_by_float[any-scale]", "data/expert_shares.py::fill_shares[range]",
+    "data/groups.py::write_groups[range]", "data/padded_tokens.py::write_named_tokens[injective-but-for-two-numbers]",
+    "data/pages.py::append_to_page[range]", "data/segments.py::fill_row_segments[range]",
+    "data/segments.py::fill_segments_by_whole_tiles[half-tiles]", "data/sorted_tokens.py::scale_by_expert[injective]",
+    "data/unchecked_places.py::gather_unchecked[no-fact]", "data/own_parts.py::scatter_in_parts[range]",
+)  # fmt: skip
+"""Labelled `refuted`: broken whatever arrays hold; labelled `undecided`: a fact is missing."""
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_the_judge_agrees_with_labels(name: str) -> None:
+    label = next(one for one in corpus_launches() if one.id == name)
+    files = units([str(label.file)])
+    unit = next(unit for unit in files if (unit.kernel, unit.launch.name) == (label.kernel, label.launch))
+    truth = Truths(Subject(name, unit, recorded=False), ()).of(unit)
+    assert truth.kind == {Verdict.REFUTED: "broken", Verdict.UNDECIDED: "data"}[label.verdict]
+
+
+def mutant(name: str, change: str) -> tuple[Subject, KernelUnit]:
+    subject = next(each for each in corpus_subjects() if each.name == name)
+    made = next(each for each in mutants_of(subject, SEED, 1) if each.change == change)
+    return subject, replace(subject.unit, bytecode=made.bytecode)
+
+
+FORCED = (
+    # More tokens than rows leave the rows in some lane; where there are more rows, a range would keep them inside.
+    ("data/padded_tokens.py::write_tokens[injective-below-rows]", "store_ptr_tko: mask dropped", "data"),
+    # A length that is not 0 makes a step; all of them are 0 only where there is no row.
+    ("data/segments.py::fill_row_segments[nondecreasing-and-range]",
+     "for: ('upper', None) and ('step', None) swapped", "data"),
+    # Lanes behind the last number take no place from data: they are -1, whatever the data are.
+    ("data/two_levels.py::scatter_through_two[both-injective]", "store_ptr_tko: mask dropped", "broken"),
+    # Two stores to one place in no order, whichever place that is.
+    ("data/float_places.py::mark_own_clamped[any-values]", "store_ptr_tko twice, in no order", "broken"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "kind"), FORCED)
+def test_launches_without_room_do_not_decide(name: str, change: str, kind: str) -> None:
+    subject, unit = mutant(name, change)
+    assert Truths(subject, check_unit(subject.unit).requires).of(unit).kind == kind
+
+
+def test_an_undecided_rest_is_judged_under_the_clauses() -> None:
+    subject, unit = mutant("data/packed_sequences.py::fill_sequences[segments]", "tiles of (1,) every (2,)")
+    judged = Judge(subject, check_unit(subject.unit).requires).judge(unit)
+    assert judged.result.verdict is Verdict.UNDECIDED
+    assert judged.result.requires
+    assert (judged.truth.kind, judged.outcome) == ("broken", "narrowed-data")
+
+
+WAITING = (
+    ("protocols/turns.py::add_in_turn[up-to-8-blocks]", "if: branches swapped"),
+    ("protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]", "subi becomes addi"),
+)
+"""Faults behind a loop that waits for another block: alone, no block gets there."""
+
+
+@pytest.mark.parametrize(("name", "change"), WAITING)
+def test_faults_behind_a_wait_are_refuted(name: str, change: str) -> None:
+    subject, unit = mutant(name, change)
+    judged = Judge(subject, check_unit(subject.unit).requires).judge(unit)
+    assert judged.truth.kind == "broken"
+    assert judged.result.verdict is Verdict.REFUTED
+    assert judged.wrong is None

@@ -18,7 +18,7 @@ from tileverify.frontend.symbolic.summary import (
     Wait,
 )
 from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Touch
+from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown, Touch
 
 INT32 = 2**31 - 1
 
@@ -115,5 +115,14 @@ class Witnesses:
         return Confirmation("out", "out[?]", 0, Touch(0, "store", claim.block_a), None, "a test")
 
 
-def never(launch: ConcreteLaunch, claim: Claim) -> None:
+class Never:
     """A replay that confirms nothing."""
+
+    def __call__(self, launch: ConcreteLaunch, claim: Claim) -> None:
+        return None
+
+    def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+        return Shown(claim, None, True)
+
+
+never = Never()

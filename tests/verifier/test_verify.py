@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from tileverify.frontend.sources.launch import Apply, DataFact, LaunchSpec, Name, Number
@@ -9,6 +11,8 @@ from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import BID, GRID, Access, Loop, Promise, Wait, earlier
 from tileverify.frontend.symbolic.terms import Function, Scope, Term
 from tileverify.results import Verdict
+from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown, Touch
+from tileverify.verifier.smt import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
 
 from .builders import Witnesses, lanes, never, origin, pointer_site, spec, summary, tile_site
@@ -56,6 +60,33 @@ def test_two_blocks_on_one_tile_are_refuted_only_when_the_replay_saw_it() -> Non
     witness = refuted.findings[0].witness
     assert witness is not None
     assert witness.sizes["N"] <= 300, "the smallest launch with two blocks on one tile"
+
+
+@dataclass
+class Elsewhere:
+    """A replay that sees the claimed ops at fault in other blocks than the claimed ones."""
+
+    asked: list[ConcreteLaunch] = field(default_factory=list)
+
+    def __call__(self, launch: ConcreteLaunch, claim: Claim) -> None:
+        return None
+
+    def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+        self.asked.append(launch)
+        touches = [Touch(offset or 0, "store", (n, 0, 0)) for n, offset in enumerate((claim.offset_a, claim.offset_b))]
+        return Shown(claim, Confirmation("out", "out[0]", 0, touches[0], touches[1], "a test"), True)
+
+
+NO_SOLVER = Limits(linear=0, nonlinear=0, rounds=0, total=0, bits=0)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1024, Verdict.REFUTED), ("N", Verdict.UNDECIDED)])
+def test_a_launch_of_numbers_is_run_where_the_solver_gives_up(size: int | str, expected: Verdict) -> None:
+    store = tile_site(1, Access.WRITE, OUT, (t.floordiv(X, t.const(2)),), (128,))
+    launch, replay = spec({"out": (size,)}, (8,)), Elsewhere()
+    result = verify(summary(store), launch, (), options=VerifyOptions(limits=NO_SOLVER), confirm=replay)
+    assert result.verdict is expected
+    assert bool(replay.asked) == (expected is Verdict.REFUTED)
 
 
 def test_an_ignored_axis_of_an_explicit_grid_is_a_race() -> None:

@@ -16,7 +16,8 @@ from .interpreter import BlockLog, Budget, DynamicAccess
 from .interpreter.conflicts import doubled_lanes, races, unordered
 
 MOST_BLOCKS: Final = 16
-"""Blocks that are run of one launch: those of the claim, then the first."""
+"""Blocks that are run of one launch: those of the claim, then the first, and at the end of the grid the last."""
+LAST_BLOCKS: Final = 2
 
 BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
 INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
@@ -27,8 +28,10 @@ def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:
     """The blocks of the claim that the grid has, then others."""
     named = [block for block in (claim.block_a, claim.block_b) if block is not None]
     inside = [block for block in named if all(place < size for place, size in zip(block, grid, strict=True))]
-    others = ((x, y, z) for z, y, x in product(*map(range, reversed(grid))))
-    return list(islice(dict.fromkeys(chain(inside, islice(others, MOST_BLOCKS + 2))), MOST_BLOCKS))
+    first = ((x, y, z) for z, y, x in product(*map(range, reversed(grid))))
+    last = ((x, y, z) for z, y, x in product(*(range(size - 1, -1, -1) for size in reversed(grid))))
+    others = chain(islice(first, MOST_BLOCKS - LAST_BLOCKS), islice(last, LAST_BLOCKS))
+    return list(islice(dict.fromkeys(chain(inside, others)), MOST_BLOCKS))
 
 
 def at_fault(

@@ -44,7 +44,7 @@ from .interpreter.machine import Turn
 from .outside import OutsideWatch
 from .shared_elements import Named, box, name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
-from .whole_launch import whole_runs
+from .whole_launch import whole_faults, whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
 """Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
@@ -133,8 +133,32 @@ class Replayer:
                 self.last_reason = str(failure)
             else:
                 return Shown(found, replace(confirmation, steps=steps - budget.left), True)
+        if self._synchronises:
+            whole = self._whole(launch, claim, budget)
+            if whole is not None:
+                return Shown(whole[0], replace(whole[1], steps=steps - budget.left), True)
         otherwise = faulty(logs, self._loops, budget) and not self._synchronises
         return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim), otherwise)
+
+    def _whole(
+        self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None
+    ) -> tuple[Claim, Confirmation] | None:
+        """The fault at the claimed ops in runs of all blocks together, in any of them or in ``blocks``."""
+        bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
+        for found in whole_faults(bind, launch.grid, claim, self._loops, budget.part(WHOLE_BUDGET)):
+            if blocks is not None and {found.claim.block_a, found.claim.block_b} != blocks:
+                continue
+            schedule = Schedule(found.first, found.second, True, f"{NAME}, {found.text}")
+            try:
+                if found.conflicts is None:
+                    seen = _confirm_event(found.image, found.first, found.claim, {}, schedule.text)
+                else:
+                    seen = self._pick(found.image, found.conflicts, schedule, launch, found.claim)
+            except NotConfirmed as failure:
+                self.last_reason = str(failure)
+            else:
+                return found.claim, replace(seen, values=lambda: None)
+        return None
 
     def _accesses(self, claim: Claim) -> bool:
         """Whether the claim is about an access to memory."""
@@ -158,6 +182,15 @@ class Replayer:
                 self.left = max(self.left - (steps - budget.left), 0)
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        try:
+            return self._seen_in_blocks(bound, launch, claim, budget)
+        except NotConfirmed:
+            whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
+            if whole is None:
+                raise
+            return whole[1]
+
+    def _seen_in_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         if claim.code in BETWEEN_BLOCKS:
             return self._between_blocks(bound, launch, claim, budget)
         memory, text = Memory(bound.image), f"{NAME}, one block from the initial memory"

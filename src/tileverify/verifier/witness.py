@@ -16,6 +16,7 @@ from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, 
 from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
+from .data import loaded_values
 from .evaluate import Value, evaluate
 from .layout import IndexFootprint
 from .meeting import Prepared, overlap_distance
@@ -95,7 +96,22 @@ class Search:
 
     def run(self, confirm: Confirm) -> Found | None:
         found = self._first(confirm)
-        return None if found is None else self._minimised(found, confirm)
+        if found is None:
+            return None if self.candidate else self._in_the_launch(confirm)
+        return self._minimised(found, confirm)
+
+    def _in_the_launch(self, confirm: Confirm) -> Found | None:
+        """The one launch of a contract of numbers, at fault in any block, where the solver has no model of it.
+
+        Not where contents have a part in it.
+        """
+        values, model = contract_values(self.contract), Model({}, {})
+        free = any(size.sort is t.Sort.INT for size in self.contract.variables)
+        if free or not all(grid in values for grid in GRID) or loaded_values(self.conditions):
+            return None
+        launch = self._launch(model)
+        claim = concrete_claim(self.obligation, model)
+        return None if launch is None else self._elsewhere(launch, claim, model, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
         return next(filter(None, (self._first_in(room, confirm) for room in self._rooms())), None)
@@ -180,7 +196,11 @@ class Search:
         launch = self._launch(model)
         confirmation = None if launch is None else confirm(launch, claim)
         if not self.varied:
-            return None if launch is None or confirmation is None else Found(launch, claim, confirmation, model)
+            if launch is None:
+                return None
+            if confirmation is not None:
+                return Found(launch, claim, confirmation, model)
+            return self._elsewhere(launch, claim, model, confirm)
         sizes = launch or self._launch(model, contents=False)
         if sizes is None:
             return None
@@ -192,6 +212,14 @@ class Search:
             return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
         steps = confirmation.steps + shown.confirmation.steps
         return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> Found | None:
+        """The claimed ops at fault in other blocks of the launch: which ones go on is not for the solver to know."""
+        shown = confirm.anywhere(launch, claim)
+        if shown.confirmation is None:
+            return None
+        found = Found(launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        return found if found.as_claimed else None
 
     def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
         """The launch of a model, if it has one; without its ``contents`` where they keep no facts."""

@@ -25,10 +25,11 @@ from tileverify.frontend.bytecode import decode
 from tileverify.results import KernelResult, Verdict
 
 from .edits import finished, sites
-from .judgement import Judge, Judged, Truth
+from .judgement import Judge, Judged
 from .mutators import MUTATORS
 from .subjects import Subject, corpus_subjects, recorded_subjects
 from .summary import Line, summary
+from .truth import Truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def run(task: Task) -> list[Line]:
     if original.verdict is not Verdict.PROVED:
         own = Judged(original, Truth("open", why="not proved"), prove_s=seconds)
         return [_line(Mutant(subject.name, "", "", b""), own)]
-    judge = Judge(subject, original.requires, task.timeout_s)
+    judge = Judge(subject, original.requires, task.timeout_s, original.observed)
     lines = [_line(Mutant(subject.name, "", "", b""), judge.judge(subject.unit))]
     for mutant in mutants_of(subject, task.seed, task.per_kind, task.kinds):
         judged = judge.judge(replace(subject.unit, bytecode=mutant.bytecode))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from random import Random
@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.check import entry_of
+from tileverify.execution.fact_checks import violation
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.frontend.sources.element_types import ELEMENT_TYPES
 from tileverify.frontend.sources.expressions import evaluate
 from tileverify.frontend.sources.launch import (
     Argument,
@@ -29,7 +36,7 @@ from tileverify.frontend.sources.launch import (
 from tileverify.frontend.sources.layout import may_overlap_itself, strides_of
 from tileverify.verifier.claim import ConcreteLaunch
 
-from ...corpus.launches import WIDE, drawn_launches
+from ...corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 from ..hunt import clause_holds, read_clause
 
 DRAWS = 300
@@ -40,9 +47,55 @@ LARGEST = 1 << 24
 """Elements of an array of integers that are counted out."""
 
 
-def recorded_launch(unit: KernelUnit) -> ConcreteLaunch | None:
-    """The launch itself, with contents of index arrays drawn where they are not too many."""
-    return next(iter(drawn_launches(unit.launch, 1, seed=1, most_blocks=None)), None)
+def recorded_launch(unit: KernelUnit, variants: int = 1) -> list[Drawn]:
+    """The launch itself, with those contents of index arrays, of ``variants`` drawn, that keep all facts.
+
+    Arrays with too many elements for contents of their own have none.
+    """
+    found = []
+    for drawn in drawn_variants(unit.launch, 1, 1, variants, most_blocks=None):
+        kept = tuple(kept_by(unit.launch, drawn.launches))
+        found += [Drawn(drawn.values, kept)] if kept else []
+    return found
+
+
+def kept_by(spec: LaunchSpec, launches: Iterable[ConcreteLaunch]) -> Iterator[ConcreteLaunch]:
+    """The launches whose contents keep all facts, when arrays in one place hold one thing."""
+    for launch in launches:
+        one = _coherent(spec, launch)
+        if keeps_facts(spec, one):
+            yield one
+
+
+def _coherent(spec: LaunchSpec, launch: ConcreteLaunch) -> ConcreteLaunch:
+    """Arrays in one place hold what is drawn for one of them that a fact speaks of."""
+    said = {name for fact in spec.data for name in arrays_of(fact)}
+    held: dict[tuple[str, int], Mapping[int, int]] = {}
+    for name in sorted(launch.arrays, key=lambda name: name not in said):
+        array = launch.arrays[name]
+        held.setdefault((array.allocation or name, array.byte_offset), array.contents)
+    arrays = {
+        name: replace(array, contents=held[array.allocation or name, array.byte_offset])
+        for name, array in launch.arrays.items()
+    }
+    return replace(launch, arrays=arrays)
+
+
+def keeps_facts(spec: LaunchSpec, launch: ConcreteLaunch) -> bool:
+    """Whether the contents of a recorded launch keep all facts."""
+    known = {f"{name}.shape[{axis}]": n for name, array in launch.arrays.items() for axis, n in enumerate(array.shape)}
+    known |= {f"{name}.strides[{axis}]": n for name, a in launch.arrays.items() for axis, n in enumerate(a.strides)}
+    contents = {
+        name: np.array([*launch.arrays[name].contents.values()], np.int64).reshape(launch.arrays[name].shape)
+        for fact in spec.data
+        for name in arrays_of(fact)
+        if launch.arrays[name].contents
+    }
+    return all(
+        set(arrays_of(fact)) <= contents.keys()
+        and violation(fact, contents, lambda part: evaluate(part, {**launch.scalars, **known})) is None
+        for fact in spec.data
+    )
 
 
 def launches_around(unit: KernelUnit, requires: Sequence[str], holds_for: str, count: int) -> list[ConcreteLaunch]:
@@ -167,3 +220,32 @@ def _counting(dtype: str, size: int, spacing: int, first: int | None) -> NDArray
     count = size // width
     begin = count if first is None else first
     return (np.arange(count, dtype=np.int64) * spacing + begin).astype(f"<{dtype[0]}{width}")
+
+
+def makes_indices_of_floats(unit: KernelUnit) -> bool:
+    """Whether the kernel makes integers of floats."""
+    entry = entry_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    return any(op.name == "ftoi" for op in walk(entry.body))
+
+
+def float_contents(launch: ConcreteLaunch) -> Iterator[Mapping[str, NDArray[Any]]]:
+    """Contents for the arrays of floats: counting up, in tens, and down, alike, drawn; stored as the array's type."""
+    arrays = {
+        name: array
+        for name, array in launch.arrays.items()
+        if ELEMENT_TYPES[array.dtype].kind == "f" and not array.allocation and 0 < extent_bytes(array) <= LARGEST
+    }
+    for number in range(5):
+        yield {
+            name: _floats(array.dtype, extent_bytes(array) // ELEMENT_BYTES[array.dtype], number)
+            for name, array in arrays.items()
+        }
+
+
+def _floats(dtype: str, count: int, number: int) -> NDArray[Any]:
+    ramp = np.arange(count, dtype=np.float64)
+    drawn = np.random.default_rng(number).integers(0, 64, count).astype(np.float64)
+    values = (ramp, 10 * ramp, count - ramp, np.full(count, 63.0), drawn)[number]
+    (spelling,) = ELEMENT_TYPES[dtype].tile_ir
+    element = ScalarType(spelling, ELEMENT_TYPES[dtype].bits)
+    return to_bits(round_to(values, element), element)

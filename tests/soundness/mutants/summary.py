@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .mutators import MUTATORS
 
-OUTCOMES = ("refuted", "narrowed", "undecided", "proved", "error")
+NARROWED = ("narrowed", "narrowed-data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def _summary(lines: Sequence[Line], seed: int) -> Iterator[str]:
         told = ", ".join(f"{counted[name]} {name}" for name in counted)
         yield f"  {kind:7}{len(mine):6}  {told}"
     broken = [line for line in mutants if line.truth == "broken"]
-    decided = [line for line in broken if _outcome(line) != "narrowed"]
+    decided = [line for line in broken if _outcome(line) not in NARROWED]
     refuted = sum(line.outcome == "refuted" for line in decided)
     yield f"broken and proved: {sum(_outcome(line) == 'WRONGLY PROVED' for line in mutants)}"
     yield f"broken and refuted: {refuted} of {len(decided)} ({100 * refuted / max(1, len(decided)):.1f} %)"
@@ -83,7 +83,7 @@ def _row(name: str, mine: Sequence[Line]) -> str:
 
     confirmed = sum(line.truth == "unseen" and line.confirmed for line in mine)
     return (
-        f"{name:14}{len(mine):7} {count('broken'):5} {count('broken', 'refuted'):7} {count('broken', 'narrowed'):8} "
+        f"{name:14}{len(mine):7} {count('broken'):5} {count('broken', 'refuted'):7} {count('broken', *NARROWED):8} "
         f"{count('broken', 'undecided'):9} {count('broken', 'WRONGLY PROVED'):6} | {count('unseen'):3} "
         f"{count('unseen', 'refuted', 'WRONGLY REFUTED'):7} {confirmed:9} | {count('data'):3} "
         f"{count('data', 'refuted'):7} | {count('open'):4}"

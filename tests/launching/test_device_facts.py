@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify.backend.inflight import Access, InFlightConflict
 from tileverify.backend.launch import ArrayValue, LaunchRefused
 from tileverify.errors import UsageError
 from tileverify.execution.fact_checks import violation
@@ -19,6 +20,7 @@ from tileverify.frontend.sources.launch import DataFact, Number
 from tileverify.launching import contents, device_facts, fact_kernels
 from tileverify.launching.contents import Contents, host_bytes
 from tileverify.launching.device_facts import DeviceFacts
+from tileverify.launching.journal import Use
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.proofs import broken_fact
 
@@ -159,6 +161,19 @@ def test_a_kernel_that_does_not_run_says_no(monkeypatch: pytest.MonkeyPatch) -> 
         idle = DeviceFacts(plan, lambda *call: None, HostScratch(), host_array)
         for _ in range(2):
             assert not idle.keeps(None, value_of(UPWARDS), asked, [asked], number)
+
+
+def test_conflicts_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_facts, "FETCHED", 16)
+    asked = fact("range", 0, COUNT)
+    facts = DeviceFacts(lambda *call: 1, _raising(InFlightConflict("TV504")), HostScratch(), host_array)  # type: ignore[arg-type,return-value]
+    with pytest.raises(InFlightConflict):
+        facts.keeps(None, value_of(UPWARDS), asked, [asked], number)
+
+
+def test_only_the_index_array_can_conflict() -> None:
+    values, kept = Access(0, 400, False, "values"), Access(800, 804, True, "kept")
+    assert device_facts.of_values(Use("in_range", 3, (values, kept))) == Use("in_range", 3, (values,))
 
 
 def _raising(error: Exception) -> Callable[..., Any]:

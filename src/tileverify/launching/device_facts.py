@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol
 
+from ..backend.inflight import InFlightConflict
 from ..backend.launch import ArrayValue
 from ..errors import TileVerifyError
 from ..execution.fact_checks import Value, bounds
 from ..frontend.sources.launch import DataFact
+from .journal import Use
 from .remembered import Planned
 
 FETCHED: Final = 1 << 16
@@ -75,7 +77,7 @@ class DeviceFacts:
     def keeps(self, stream: Any, array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
         """Whether ``array`` was seen to keep ``fact``, one of ``facts`` that are asked of the launch.
 
-        Not seen is all that ``False`` means.
+        Not seen is all that ``False`` means.  Raises `InFlightConflict` where the launch that asks would.
         """
         plain = len(array.shape) == 1 and array.strides == (1,) and array.dtype == "i32"
         if not plain or not FETCHED < array.shape[0] < _INT32.stop - 2 * TILE or fact.other is not None or fact.unless:
@@ -83,6 +85,8 @@ class DeviceFacts:
         with self._lock:
             try:
                 return self._keeps(_Asked(stream, array.address, array.shape[0]), fact, facts, number)
+            except InFlightConflict:  # which the launch itself would meet, or of launches before
+                raise
             except (TileVerifyError, ImportError):  # no compiler here, no memory there: the host looks
                 return False
 
@@ -137,6 +141,11 @@ def _place(argument: Any) -> Any:
     return argument if isinstance(argument, int) else (argument.address, argument.count)
 
 
+def of_values(use: Use) -> Use:
+    """Scratch memory conflicts with nothing: one check has it at a time, and waits for its end."""
+    return Use(use.name, use.device, tuple(access for access in use.accesses if access.what == "values"))
+
+
 @cache
 def device_facts() -> DeviceFacts:
     """That of this process."""
@@ -145,6 +154,6 @@ def device_facts() -> DeviceFacts:
     from .launcher import Launcher
 
     def make(stream: Any, planned: Planned, arguments: Sequence[Any]) -> None:
-        in_flight().launch(stream, planned.use, arguments, planned.plan.launch, planned.plan.alive)
+        in_flight().launch(stream, of_values(planned.use), arguments, planned.plan.launch, planned.plan.alive)
 
     return DeviceFacts(Launcher().planned, make, DeviceScratch())

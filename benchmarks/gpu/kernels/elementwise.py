@@ -19,3 +19,10 @@ def add_all(arrays, out, n: int, TILE: ConstInt):
     for k in range(n):
         total += ct.load(arrays[k], (i,), (TILE,))
     ct.store(out, index=(i,), tile=total)
+
+
+@ct.kernel
+def put(places, x, y, TILE: ConstInt):
+    """``y[places[i]] = x[i]``"""
+    i = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
+    ct.scatter(y, (ct.gather(places, (i,)),), ct.gather(x, (i,)))

@@ -6,8 +6,9 @@ block (``tileiras`` writes ``.reqntid``).
 
 from __future__ import annotations
 
+import sys
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,9 +133,11 @@ class DeviceMemory:
     def address(self) -> int:
         return int(self._memory)
 
+    _at_the_end: ClassVar[Any] = staticmethod(sys.is_finalizing)  # this module's own names are gone by then
+
     def __del__(self) -> None:
         memory = getattr(self, "_memory", None)
-        if memory is not None:
+        if memory is not None and not self._at_the_end():  # the process takes its memory with it
             driver = bindings()
             driver.cuCtxPushCurrent(primary_context(self._device))
             driver.cuMemFree(memory)

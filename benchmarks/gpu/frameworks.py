@@ -1,0 +1,93 @@
+"""Arrays of CuPy and JAX, and a second GPU, through a bundle of `launches`.
+
+    python -m benchmarks.gpu.frameworks BUNDLES KEY.pub
+
+The same addition with arrays of each framework that is there; with more than one GPU on each of them, with arrays on two
+of them, which is refused, and with launches on both that do not conflict.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import tileverify
+
+from .common import bundles
+
+ELEMENTS = 1 << 16
+
+
+def added(kernel: Any, tile: int, stream: Any, x: Any, y: Any, out: Any) -> None:
+    tileverify.launch(stream, (ELEMENTS // tile,), kernel, (x, y, out))
+
+
+def with_cupy(kernel: Any, tile: int) -> None:
+    import cupy
+
+    x, y = (cupy.random.rand(ELEMENTS, dtype=cupy.float32) for _ in range(2))
+    out = cupy.full_like(x, float("nan"))
+    added(kernel, tile, cupy.cuda.get_current_stream(), x, y, out)
+    cupy.cuda.get_current_stream().synchronize()
+    assert bool((out == x + y).all())
+
+
+def with_jax(kernel: Any, tile: int) -> None:
+    """JAX's arrays are read only; what is written is a tensor of torch."""
+    import jax
+
+    x, y = (jax.device_put(np.random.default_rng(seed).random(ELEMENTS, np.float32)) for seed in (1, 2))
+    x.block_until_ready(), y.block_until_ready()
+    out = torch.full((ELEMENTS,), float("nan"), device="cuda")
+    added(kernel, tile, torch.cuda.current_stream(), x, y, out)
+    torch.cuda.synchronize()
+    assert np.array_equal(out.cpu().numpy(), np.asarray(x) + np.asarray(y))
+
+
+def with_torch(kernel: Any, tile: int) -> None:
+    outs = []
+    for device in range(torch.cuda.device_count()):
+        x, y = (torch.rand(ELEMENTS, device=f"cuda:{device}") for _ in range(2))
+        out = torch.full_like(x, float("nan"))
+        added(kernel, tile, torch.cuda.current_stream(device), x, y, out)
+        outs.append((x, y, out))
+    for device, (x, y, out) in enumerate(outs):
+        torch.cuda.synchronize(device)
+        assert torch.equal(out, x + y), device
+    print(f"{len(outs)} GPUs")
+    if len(outs) > 1:
+        (x, y, _), (_, _, other) = outs[:2]
+        try:
+            added(kernel, tile, torch.cuda.current_stream(0), x, y, other)
+        except tileverify.TileVerifyError as error:
+            print(f"refused, two devices: {error}")
+        else:
+            raise AssertionError("arrays on two devices")
+
+
+def main() -> int:
+    found = bundles(Path(sys.argv[1]), Path(sys.argv[2]))
+    symbol, kernel = next((symbol, each) for symbol, each in found.items() if "f32" in symbol and "add" in symbol)
+    tile = 1024 if "I1024" in symbol else 2048
+    ways: tuple[Callable[[Any, int], None], ...] = (with_torch, with_cupy, with_jax)
+    wrong = 0
+    for way in ways:
+        try:
+            way(kernel, tile)
+        except ImportError as error:
+            print(f"{way.__name__}: not here ({error})")
+        except (tileverify.TileVerifyError, AssertionError, AttributeError, TypeError) as error:
+            wrong += 1
+            print(f"{way.__name__}: {type(error).__name__}: {error}")
+        else:
+            print(f"{way.__name__}: right")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -2,8 +2,8 @@
 
     python -m benchmarks.gpu.frameworks BUNDLES KEY.pub
 
-The same addition with arrays of each framework that is there; with more than one GPU on each of them, with arrays on two
-of them, which is refused, and with launches on both that do not conflict.
+The same addition with arrays of each framework that is there; with more than one GPU on each, with arrays on two
+of them, which is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 import tileverify
+from tileverify.errors import TileVerifyError
 
 from .common import bundles
 
@@ -64,7 +65,7 @@ def with_torch(kernel: Any, tile: int) -> None:
         (x, y, _), (_, _, other) = outs[:2]
         try:
             added(kernel, tile, torch.cuda.current_stream(0), x, y, other)
-        except tileverify.TileVerifyError as error:
+        except TileVerifyError as error:
             print(f"refused, two devices: {error}")
         else:
             raise AssertionError("arrays on two devices")
@@ -81,7 +82,7 @@ def main() -> int:
             way(kernel, tile)
         except ImportError as error:
             print(f"{way.__name__}: not here ({error})")
-        except (tileverify.TileVerifyError, AssertionError, AttributeError, TypeError) as error:
+        except (TileVerifyError, AssertionError, AttributeError, TypeError) as error:
             wrong += 1
             print(f"{way.__name__}: {type(error).__name__}: {error}")
         else:

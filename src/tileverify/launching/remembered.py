@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..backend.gpu import driver
 from ..backend.gpu.kernel import Plan
 from .in_flight import InFlight, in_flight
 from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
@@ -197,7 +198,7 @@ class Kinds:
         )
         namespace = {"NEW": NEW, "latest": latest, "journal": work.journal, "look": work.look, "enter": work.enter}
         made: Again = _function(source, "again", namespace)
-        return made if ALONE_BETWEEN_CALLS else _one_at_a_time(made, work.lock)
+        return made if ALONE_BETWEEN_CALLS and not driver.several() else _one_at_a_time(made, work.lock)
 
 
 def _one_at_a_time(again: Again, lock: AbstractContextManager[Any]) -> Again:

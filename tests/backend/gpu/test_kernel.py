@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,3 +65,23 @@ def test_no_other_thread_runs_during_the_call(monkeypatch: pytest.MonkeyPatch) -
     gpu_kernel._cu_launch_kernel_ex.cache_clear()
     assert str(gpu_kernel._cu_launch_kernel_ex()) == "libcuda.so.1, lock held"
     gpu_kernel._cu_launch_kernel_ex.cache_clear()
+
+
+def test_where_there_are_several_gpus_a_launch_is_made_in_its_own_context(
+    launched: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current: list[int] = []
+
+    @contextmanager
+    def within(device: int) -> Iterator[None]:
+        current.append(device)
+        yield
+        current.append(-1)
+
+    monkeypatch.setattr(gpu_kernel.driver, "several", lambda: True)
+    monkeypatch.setattr(gpu_kernel.driver, "current", within)
+    kernel: Any = SimpleNamespace(function=ctypes.c_void_p(FUNCTION), symbol="add", device=1)
+    made = Plan(kernel, (5, 1, 1), packed([EntryParameter(Role.SCALAR, "n")], ["i32"], {"n": 7}, {}))
+    made.launch(0)
+    assert len(launched) == 1
+    assert current == [1, -1]

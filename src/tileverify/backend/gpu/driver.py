@@ -7,6 +7,8 @@ block (``tileiras`` writes ``.reqntid``).
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, ClassVar
 
@@ -72,15 +74,32 @@ def primary_context(device: int) -> Any:
     return called(driver.cuDevicePrimaryCtxRetain(called(driver.cuDeviceGet(device))))
 
 
-def load(device: int, cubin: bytes, symbol: str) -> int:
-    """The kernel of a cubin: the ``CUfunction`` of the device's primary context, as a number."""
+@contextmanager
+def current(device: int) -> Iterator[None]:
+    """Within the device's own context, whatever the thread's was."""
     driver = bindings()
     called(driver.cuCtxPushCurrent(primary_context(device)))
     try:
-        library = called(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0))
-        return int(called(driver.cuKernelGetFunction(called(driver.cuLibraryGetKernel(library, symbol.encode())))))
+        yield
     finally:
         called(driver.cuCtxPopCurrent())
+
+
+@cache
+def several() -> bool:
+    """Whether this process sees several GPUs, so that the thread's current one may be another than is meant."""
+    try:
+        return int(called(bindings().cuDeviceGetCount())) > 1
+    except UsageError:  # no driver: nothing is launched by it
+        return False
+
+
+def load(device: int, cubin: bytes, symbol: str) -> int:
+    """The kernel of a cubin: the ``CUfunction`` of the device's primary context, as a number."""
+    driver = bindings()
+    with current(device):
+        library = called(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0))
+        return int(called(driver.cuKernelGetFunction(called(driver.cuLibraryGetKernel(library, symbol.encode())))))
 
 
 def stream_handle(stream: Any) -> int:
@@ -107,12 +126,9 @@ def device_bytes(address: int, size: int) -> NDArray[np.uint8]:
     """A copy of device memory as it is behind all that its device was given, on whichever stream."""
     driver = bindings()
     data = np.empty(size, np.uint8)
-    called(driver.cuCtxPushCurrent(primary_context(device_of(address))))
-    try:
+    with current(device_of(address)):
         called(driver.cuCtxSynchronize())
         called(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
-    finally:
-        called(driver.cuCtxPopCurrent())
     return data
 
 
@@ -122,12 +138,9 @@ class DeviceMemory:
     def __init__(self, device: int, data: bytes) -> None:
         driver = bindings()
         self._device = device
-        called(driver.cuCtxPushCurrent(primary_context(device)))
-        try:
+        with current(device):
             self._memory = called(driver.cuMemAlloc(len(data)))
             called(driver.cuMemcpyHtoD(self._memory, data, len(data)))
-        finally:
-            called(driver.cuCtxPopCurrent())
 
     @property
     def address(self) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 from ..inflight import LEGACY, StreamId
@@ -40,7 +39,7 @@ class CudaDevice:
         handle = driver.stream_handle(stream)
         found = self._known.get((device, handle))
         if found is None:
-            with _current(device):
+            with driver.current(device):
                 flags = int(driver.called(driver.bindings().cuStreamGetFlags(handle))) if handle else 0
             found = self._known[device, handle] = StreamId(device, handle, not flags & _NON_BLOCKING)
         return found
@@ -49,7 +48,7 @@ class CudaDevice:
         bindings = driver.bindings()
         idle = self._idle.setdefault(stream.device, [])
         # The legacy stream is that of the current context, every other one knows its own.
-        with _current(stream.device) if stream.handle == LEGACY or not idle else nullcontext():
+        with driver.current(stream.device) if stream.handle == LEGACY or not idle else nullcontext():
             try:
                 handle = idle.pop()
             except IndexError:
@@ -59,7 +58,7 @@ class CudaDevice:
         return event
 
     def wait(self, stream: StreamId, event: _Event) -> None:
-        with _current(stream.device):
+        with driver.current(stream.device):
             driver.called(driver.bindings().cuStreamWaitEvent(stream.handle, event.handle, 0))
 
     def done(self, event: _Event) -> bool:
@@ -72,14 +71,3 @@ class CudaDevice:
 
     def synchronize(self, event: _Event) -> None:
         driver.called(driver.bindings().cuEventSynchronize(event.handle))
-
-
-@contextmanager
-def _current(device: int) -> Iterator[None]:
-    """Within the device's own context, whatever the thread's was."""
-    bindings = driver.bindings()
-    driver.called(bindings.cuCtxPushCurrent(driver.primary_context(device)))
-    try:
-        yield
-    finally:
-        driver.called(bindings.cuCtxPopCurrent())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from . import driver
@@ -36,18 +37,16 @@ class CudaGraph:
 
     def finish(self) -> None:
         bindings = driver.bindings()
-        driver.called(bindings.cuCtxPushCurrent(driver.primary_context(self._device)))
-        try:
+        with driver.current(self._device):
             self._executable = driver.called(bindings.cuGraphInstantiate(self._graph, 0))
-        finally:
-            driver.called(bindings.cuCtxPopCurrent())
 
     def change(self, handle: Any, plan: Plan) -> None:
         bindings = driver.bindings()
         driver.called(bindings.cuGraphExecKernelNodeSetParams(self._executable, handle, self._parameters(plan)))
 
     def replay(self, stream: Any) -> None:
-        driver.called(driver.bindings().cuGraphLaunch(self._executable, driver.stream_handle(stream)))
+        with driver.current(self._device) if driver.several() else nullcontext():
+            driver.called(driver.bindings().cuGraphLaunch(self._executable, driver.stream_handle(stream)))
 
     def __del__(self) -> None:
         bindings = driver.bindings()

@@ -49,13 +49,21 @@ class Plan:
         if found is None:
             config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
             parameters, function = _pointer(self.parameters.pointers), _pointer(self.kernel.function.value)
-            call = partial(_cu_launch_kernel_ex(), ctypes.byref(config), function, parameters, None)
+            call: Callable[[], int] = partial(_cu_launch_kernel_ex(), ctypes.byref(config), function, parameters, None)
+            if driver.several():
+                call = partial(_within, self.kernel.device, call)
             found = self._bound[stream] = call
         return found
 
     def failed(self, status: int) -> NoReturn:
         """What a status other than 0 means."""
         raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
+
+
+def _within(device: int, call: Callable[[], int]) -> int:
+    """A default stream is that of the thread's current device, and nothing stops a launch on the wrong one."""
+    with driver.current(device):
+        return call()
 
 
 def _pointer(address: int | None) -> Any:

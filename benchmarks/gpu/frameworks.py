@@ -28,10 +28,14 @@ def added(kernel: Any, tile: int, stream: Any, x: Any, y: Any, out: Any) -> None
     tileverify.launch(stream, (ELEMENTS // tile,), kernel, (x, y, out))
 
 
+def drawn() -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:
+    return [np.random.default_rng(seed).random(ELEMENTS, np.float32) for seed in (1, 2)]
+
+
 def with_cupy(kernel: Any, tile: int) -> None:
     import cupy
 
-    x, y = (cupy.random.rand(ELEMENTS, dtype=cupy.float32) for _ in range(2))
+    x, y = (cupy.asarray(each) for each in drawn())
     out = cupy.full_like(x, float("nan"))
     added(kernel, tile, cupy.cuda.get_current_stream(), x, y, out)
     cupy.cuda.get_current_stream().synchronize()
@@ -42,7 +46,7 @@ def with_jax(kernel: Any, tile: int) -> None:
     """JAX's arrays are read only; what is written is a tensor of torch."""
     import jax
 
-    x, y = (jax.device_put(np.random.default_rng(seed).random(ELEMENTS, np.float32)) for seed in (1, 2))
+    x, y = (jax.device_put(each) for each in drawn())
     x.block_until_ready(), y.block_until_ready()
     out = torch.full((ELEMENTS,), float("nan"), device="cuda")
     added(kernel, tile, torch.cuda.current_stream(), x, y, out)

@@ -87,9 +87,9 @@ class Interpreted:
         why = stops[0] if stops else None
         return Seen(frozenset(codes), why)
 
-    def explored(self, launch: ConcreteLaunch, steps: int = STEPS) -> Exploration:
-        """The whole launch under `SCHEDULES` schedules."""
-        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=SCHEDULES, budget=steps)
+    def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
+        """The whole launch under so many schedules."""
+        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
 
 
 def _use_what_others_wrote(ops: Iterable[Op]) -> bool:

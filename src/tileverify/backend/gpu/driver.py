@@ -6,11 +6,12 @@ block (``tileiras`` writes ``.reqntid``).
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,25 @@ def called(result: tuple[Any, ...]) -> Any:
     return rest[0] if rest else None
 
 
+_ORDINAL: Final = 9
+"""``CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`` of cuda.h."""
+
+
 def device_of(address: int) -> int:
-    """The number of the device whose memory ``address`` lies in; raises `UsageError` for memory of the host."""
-    driver = bindings()
-    attribute = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    status, ordinal = driver.cuPointerGetAttribute(attribute, address)
-    if status != driver.CUresult.CUDA_SUCCESS:
+    """The number of the device whose memory ``address`` lies in; raises `UsageError` for memory of the host.
+
+    The driver is asked past ``cuda.bindings``, which says 0 for every device (seen with 13.3.1 and two GPUs).
+    """
+    bindings()
+    ordinal = ctypes.c_int(-1)
+    if _library().cuPointerGetAttribute(ctypes.byref(ordinal), _ORDINAL, ctypes.c_uint64(address)):
         raise UsageError(f"the address {address:#x} is not one of a GPU's memory")
-    return int(ordinal)
+    return ordinal.value
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL("libcuda.so.1")
 
 
 @cache

@@ -9,15 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.launching.imitation import Device, Stream
 
-from tileverify.backend.inflight import Access, InFlightConflict, StreamId
+from tileverify.backend.inflight import Access, InFlightConflict
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
-
-
-@dataclass
-class Stream:
-    cuda_stream: int
 
 
 @dataclass(eq=False)
@@ -29,30 +25,10 @@ class Tensor:
 
 
 @dataclass
-class Recorder:
-    """A device on which nothing finishes by itself: an event is the number of launches before it."""
+class Recorder(Device):
+    """A device that writes down what was launched on it."""
 
     launched: list[tuple[int, str]] = field(default_factory=list)
-    waits: list[tuple[int, int]] = field(default_factory=list)
-    finished: set[int] = field(default_factory=set)  # streams
-    recorded: int = 0
-
-    def stream(self, device: int, stream: Any) -> StreamId:
-        handle = getattr(stream, "cuda_stream", stream)
-        return StreamId(device, handle, blocking=False)
-
-    def record(self, stream: StreamId) -> Any:
-        self.recorded += 1
-        return stream.handle
-
-    def wait(self, stream: StreamId, event: Any) -> None:
-        self.waits.append((stream.handle, event))
-
-    def done(self, event: Any) -> bool:
-        return event in self.finished
-
-    def synchronize(self, event: Any) -> None:
-        self.finished.add(event)
 
 
 A, B, C = Stream(11), Stream(12), Stream(13)

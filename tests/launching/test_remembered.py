@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.launching.imitation import Tensor
 
 from tileverify.launching.remembered import MOST_PLANS, Kinds, Planned, Remembered
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """What is asked of a tensor of torch."""
-
-    address: int = 4096
-    shape: tuple[int, ...] = (8, 4)
-    strides: tuple[int, ...] = (4, 1)
-    dtype: str = "float32"
-
-    def data_ptr(self) -> int:
-        return self.address
-
-    def stride(self) -> tuple[int, ...]:
-        return self.strides
 
 
 @pytest.fixture(autouse=True)

@@ -428,7 +428,13 @@ def test_record_hands_options_on_and_tells_what_came(
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
         expected = record.RecordOptions(specialisations=5)
-        assert options == {"output": Path("there"), "no_gpu": True, "append": False, "options": expected}
+        assert options == {
+            "output": Path("there"),
+            "no_gpu": True,
+            "interpret": False,
+            "append": False,
+            "options": expected,
+        }
         failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,))
 

@@ -1,13 +1,17 @@
 """Call TileGym's operations so that their kernels are launched: ``tileverify record --no-gpu -- python drive.py``.
 
-    python drive.py [PART ...]      parts are the modules of ``cases``, by default all
+    python drive.py [--calls N] [PART ...]      parts are the modules of ``cases``, by default all
+
+``--calls N`` makes the first N calls of each case only.
 
 Prints a line to standard error for each call that failed and ends with exit code 1 if there was one.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import itertools
 import os
 import pkgutil
 import sys
@@ -20,14 +24,18 @@ import cases
 import torch
 
 
-def main(parts: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int)
+    parser.add_argument("parts", nargs="*")
+    options = parser.parse_args(arguments)
     torch.manual_seed(0)
     failed = calls = 0
-    for part in parts or sorted(module.name for module in pkgutil.iter_modules(cases.__path__)):
+    for part in options.parts or sorted(module.name for module in pkgutil.iter_modules(cases.__path__)):
         importlib.import_module(f"cases.{part}")
         for name, generate in [item for item in cases.CASES.items() if item[0].startswith(f"{part}.")]:
             start = time.monotonic()
-            generated = generate()
+            generated = itertools.islice(generate(), options.calls)
             while True:
                 try:
                     call = next(generated)

@@ -10,7 +10,10 @@ from ..shell import Working, talk
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.option("--no-gpu", is_flag=True, help="Run without a GPU: kernels are recorded, not executed.")
+@click.option(
+    "--no-gpu", is_flag=True, help="Run without a GPU: kernels are not executed, and torch's comparisons pass."
+)
+@click.option("--interpret", is_flag=True, help="Run without a GPU: kernels are executed by the interpreter.")
 @click.option("--append", is_flag=True, help="Add to a recording instead of replacing it.")
 @click.option(
     "-o",
@@ -32,6 +35,7 @@ from ..shell import Working, talk
 def record(
     context: click.Context,
     no_gpu: bool,
+    interpret: bool,
     append: bool,
     output: Path,
     specialisations: int,
@@ -43,7 +47,7 @@ def record(
 
     options = RecordOptions(specialisations=specialisations)
     with Working(live=False):
-        summary = run(arguments, output=output, no_gpu=no_gpu, append=append, options=options)
+        summary = run(arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options)
     for failure in summary.failures:
         talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
     talk(

@@ -22,7 +22,7 @@ from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
 from ..frontend.sources.spec_files import raw_launch
 from ..record.hook.arguments import describe
-from ..record.hook.driver import NoDriver
+from ..record.hook.driver import NoDriver, stand_in
 from ..record.observations import observed_facts
 from ..record.overlap import overlaps
 from ..record.spec import NotExpressible, launch_table
@@ -103,6 +103,8 @@ def _without_list_promises(constraint: Any) -> Any:
 @cache
 def _need_driver() -> None:
     """cuda.tile looks at arguments through the driver; where there is none, nothing but looking is possible."""
+    if stand_in() is not None:  # that of a recorded program
+        return
     try:
         ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
     except OSError:

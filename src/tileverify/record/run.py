@@ -19,7 +19,7 @@ _HOOK = Path(__file__).parent / "hook"
 
 @dataclass(frozen=True, slots=True)
 class RecordOptions:
-    """``specialisations``: kept for each kernel source; ``launches``: kept for each specialisation;
+    """``specialisations``: kept for each kernel source; ``launches``: looked at for each specialisation;
     ``configurations``: of a tuning run, looked at when no GPU is there to measure them; ``capability``: of the
     imitated GPU; ``bytecode_version``: e.g. ``"13.3"``, by default the newest that the installed ``tileiras`` reads."""
 
@@ -51,12 +51,14 @@ def record(
     *,
     output: Path,
     no_gpu: bool,
+    interpret: bool = False,
     append: bool = False,
     options: RecordOptions = RecordOptions(),
 ) -> RecordSummary:
     """Run ``command`` and write every ``cuda.tile`` launch of it and its child processes to the folder ``output``.
 
-    With ``no_gpu`` kernels do not run: a CUDA device is imitated (for torch too, if the program uses it).  A former
+    With ``no_gpu`` a CUDA device is imitated (for torch too, if the program uses it), and kernels do not run, or with
+    ``interpret``, which implies it, are run by the interpreter, so that the program's results are right.  A former
     recording in ``output`` is replaced, or extended with ``append``.  A command that fails still leaves what it
     launched; its exit code is in the summary.  Raises `UsageError` for a command that cannot be started or an
     ``output`` that is something else, `NoKernelFound` if nothing was launched (``output`` stays as it was).
@@ -70,15 +72,15 @@ def record(
         journals, startup, made = staging / "journals", staging / "startup", staging / "made"
         for folder in (journals, startup, made):
             folder.mkdir()
-        shutil.copyfile(_HOOK / "sitecustomize.py", startup / "sitecustomize.py")
-        exit_code = _run(command, _environment(journals, startup, no_gpu, options))
+        gpu = "interpreted" if interpret else "none" if no_gpu else "real"
+        exit_code = _run(command, _environment(journals, startup, gpu, options))
         recording = Recording()
         if append and output.exists():
             recording.read_folder(output, options.launches)
         recording.read_journals(journals, options.launches)
         if not recording.observed:
             raise NoKernelFound(_nothing(command, exit_code, recording))
-        recording.write(made, {"command": list(command), "exit_code": exit_code, "no_gpu": no_gpu})
+        recording.write(made, {"command": list(command), "exit_code": exit_code, "gpu": gpu})
         _publish(made, output, staging / "replaced")
     return RecordSummary(
         output=output,
@@ -100,15 +102,26 @@ def _check_output(output: Path) -> None:
         raise UsageError("the output is a file; name a folder", str(output))
 
 
-def _environment(journals: Path, startup: Path, no_gpu: bool, options: RecordOptions) -> dict[str, str]:
+def _environment(journals: Path, startup: Path, gpu: str, options: RecordOptions) -> dict[str, str]:
     """The command's environment: ours, less the name of a test that this process may itself be running."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    return {**own, **recording_environment(journals, startup, gpu, options)}
+
+
+def recording_environment(journals: Path, startup: Path, gpu: str, options: RecordOptions) -> dict[str, str]:
+    """What makes every Python that sees it write its launches into the folder ``journals``.
+
+    ``startup``: an empty folder for its start-up file.  ``gpu``: ``real``, ``interpreted`` (launches are run by the
+    interpreter), or ``none`` (they are not run).
+    """
+    shutil.copyfile(_HOOK / "sitecustomize.py", startup / "sitecustomize.py")
     path = os.environ.get("PYTHONPATH")
     return {
-        **{name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
         "PYTHONPATH": f"{startup}{os.pathsep}{path}" if path else str(startup),
         "TILEVERIFY_RECORD_OUT": str(journals.resolve()),
         "TILEVERIFY_RECORD_HOOK": str(_HOOK.resolve()),
-        "TILEVERIFY_RECORD_NO_GPU": "1" if no_gpu else "0",
+        "TILEVERIFY_RECORD_PACKAGE": str(_HOOK.parent.parent.resolve()),
+        "TILEVERIFY_RECORD_GPU": gpu,
         "TILEVERIFY_RECORD_CAPABILITY": ".".join(map(str, options.capability)),
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",
         "TILEVERIFY_RECORD_SPECIALISATIONS": str(options.specialisations),

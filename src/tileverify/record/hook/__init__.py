@@ -12,6 +12,7 @@ from types import ModuleType
 
 from .driver import NoDriver
 from .imports import AfterImport
+from .interpreting import Interpreting
 from .journal import Journal
 from .launches import LaunchHooks
 from .recorder import Limits, Recorder
@@ -30,7 +31,10 @@ def install() -> None:
     """Watch for ``cuda.tile`` and torch, as the environment variables ``TILEVERIFY_RECORD_*`` ask."""
     environment = os.environ
     major, minor = map(int, environment["TILEVERIFY_RECORD_CAPABILITY"].split("."))
-    runs = environment["TILEVERIFY_RECORD_NO_GPU"] != "1"
+    runs = environment["TILEVERIFY_RECORD_GPU"] == "real"
+    interpret = None
+    if environment["TILEVERIFY_RECORD_GPU"] == "interpreted":
+        interpret = Interpreting(Path(environment["TILEVERIFY_RECORD_PACKAGE"]))
     journal = Journal(Path(environment["TILEVERIFY_RECORD_OUT"]))
     limits = Limits(
         specialisations=int(environment["TILEVERIFY_RECORD_SPECIALISATIONS"]),
@@ -39,23 +43,47 @@ def install() -> None:
     version = environment["TILEVERIFY_RECORD_BYTECODE_VERSION"] or None
     after = AfterImport()
     architecture = f"sm_{major}{minor}"
-    recorder = Recorder(journal, limits, None if runs else architecture, version, on_device=runs)
-    hooks = LaunchHooks(recorder, runs=runs, configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]))
-    multiprocessors, name = _DEVICES.get((major, minor), (120, f"NVIDIA GPU {architecture}"))
+    recorder = Recorder(
+        journal,
+        limits,
+        None if runs else architecture,
+        version,
+        on_device=runs,
+        kernels_run=runs or interpret is not None,
+    )
+    hooks = LaunchHooks(
+        recorder,
+        runs=runs,
+        configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]),
+        interpret=interpret,
+    )
+    after.call("cuda.tile._cext", lambda module: journal.write("cuda_tile"))
+    if not runs:
+        imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
+    watch(after, hooks)
+    after.install()
 
-    def extension_imported(module: ModuleType) -> None:
-        journal.write("cuda_tile")
-        hooks.install_extension(module)
+
+def watch(after: AfterImport, hooks: LaunchHooks) -> None:
+    """Put ``hooks`` in front of every way to launch, as its module is imported."""
+    after.call("cuda.tile._cext", hooks.install_extension)
+    after.call("cuda.tile.tune._tune", hooks.install_tune)
+    after.call("cuda.tile.tune._tune_utils", hooks.install_tune_utilities)
+    after.call("tileverify.launching.launcher", hooks.install_launcher)
+
+
+def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run: bool) -> None:
+    """A driver for ``cuda.tile`` and a device for torch, with this compute capability.
+
+    ``kernels_run``: in the interpreter, so that results mean something.
+    """
+    fallback = (120, f"NVIDIA GPU sm_{capability[0]}{capability[1]}")
+    multiprocessors, name = _DEVICES.get(capability, fallback)
 
     def torch_imported(module: ModuleType) -> None:
         from . import torch_cuda
 
-        torch_cuda.install((major, minor), name, multiprocessors)
+        torch_cuda.install(capability, name, multiprocessors, kernels_run=kernels_run)
 
-    if not runs:
-        NoDriver((major, minor), multiprocessors).offer()
-        after.call("torch", torch_imported)
-    after.call("cuda.tile._cext", extension_imported)
-    after.call("cuda.tile.tune._tune", hooks.install_tune)
-    after.call("cuda.tile.tune._tune_utils", hooks.install_tune_utilities)
-    after.install()
+    NoDriver(capability, multiprocessors).offer()
+    after.call("torch", torch_imported)

@@ -22,11 +22,13 @@ MOST_ELEMENTS = 1 << 16
 class Contents:
     """Reads the integer arrays of one launch after another.
 
-    ``on_device``: they lie in a GPU's memory, from which only torch fetches them here.
+    ``on_device``: they lie in a GPU's memory, from which only torch fetches them here.  ``kernels_run``: what they hold
+    is what kernels left there.
     """
 
-    def __init__(self, *, on_device: bool) -> None:
+    def __init__(self, *, on_device: bool, kernels_run: bool) -> None:
         self._on_device = on_device
+        self._kernels_run = kernels_run
         self._launched = Launched()
 
     def of_launch(
@@ -42,7 +44,7 @@ class Contents:
         for name, argument, known in given:
             if 0 < prod(known["shape"]) <= MOST_ELEMENTS:
                 content = _from_device(argument) if self._on_device else _from_memory(known)
-                if content is not None and (self._on_device or self._is_meant(content, known, (kernel, name))):
+                if content is not None and (self._kernels_run or self._is_meant(content, known, (kernel, name))):
                     found[name] = content
         for name, _, known in given:
             self._launched.note(_span(known), (kernel, name))

@@ -11,7 +11,7 @@ from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_ui
 from dataclasses import dataclass
 from typing import Any
 
-KDL_CUDA = 2
+KDL_CPU, KDL_CUDA = 1, 2
 
 
 class _Tensor(Structure):

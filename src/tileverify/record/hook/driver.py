@@ -80,6 +80,11 @@ class NoDriver:
         sys.modules[_MODULE] = module
 
 
+def stand_in() -> Any:
+    """The driver that was offered in this process, if one was."""
+    return getattr(sys.modules.get(_MODULE), "driver", None)
+
+
 def _store(out: Any, value: int) -> int:
     out[0] = value
     return 0

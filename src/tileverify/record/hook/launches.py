@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
-from .recorder import Recorder
+from . import dlpack
 
 TUNING_TIME_US = 10.0
 """What a measurement reports when nothing runs: equal times make a tuner keep its first configuration."""
 
 
+Interpret = Callable[[Any, Any, Any], None]
+"""Runs a launch of a kernel, its grid and its arguments on arrays in the host's memory."""
+
+
+class Observer(Protocol):
+    """What is told of every launch before it is made."""
+
+    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+        """What the launch itself would refuse is returned."""
+
+
 class LaunchHooks:
-    """Replaces the launch functions.  With ``runs`` launches go on to the GPU, else they end here.
+    """Replaces the launch functions.  With ``runs`` launches go on to the GPU, else they end here, after ``interpret``
+    ran them if there is one.
 
     ``configurations`` is how many configurations of a tuning run are looked at when nothing runs.
     """
 
-    def __init__(self, recorder: Recorder, *, runs: bool, configurations: int) -> None:
+    def __init__(
+        self, recorder: Observer, *, runs: bool, configurations: int, interpret: Interpret | None = None
+    ) -> None:
         self._recorder = recorder
         self._runs = runs
+        self._interpret = interpret
         self._configurations = configurations
 
     def install_extension(self, extension: ModuleType) -> None:
-        """The C extension ``cuda.tile._cext`` was imported; ``cuda.tile`` fetches its launch functions from it next."""
+        """The C extension ``cuda.tile._cext`` was imported; ``cuda.tile`` fetches its launch functions from it next,
+        or has done so."""
+        public = sys.modules.get("cuda.tile")
         for name, hooked in (("launch", self._launch_function), ("_benchmark", self._benchmark_function)):
-            setattr(extension, name, hooked(getattr(extension, name)))
+            original = getattr(extension, name)
+            replacement = hooked(original)
+            setattr(extension, name, replacement)
+            if getattr(public, name, None) is original:
+                setattr(public, name, replacement)
+
+    def install_launcher(self, launching: ModuleType) -> None:
+        """``tileverify.launching.launcher`` was imported: launches that are verified are not made by ``cuda.tile``."""
+        launching.Launcher.planned = self._planned_function(launching.Launcher.planned)
 
     def install_tune(self, tune: ModuleType) -> None:
         """``cuda.tile.tune._tune`` was imported."""
         if not self._runs:
-            tune.exhaustive_search = self._search_function(tune.exhaustive_search)  # type: ignore[attr-defined]
+            search = thinned_search(tune.exhaustive_search, self._configurations)
+            tune.exhaustive_search = search  # type: ignore[attr-defined]
 
     def install_tune_utilities(self, utilities: ModuleType) -> None:
         """``cuda.tile.tune._tune_utils`` was imported: measurements in a second process."""
@@ -42,7 +69,9 @@ class LaunchHooks:
     def _launch_function(self, launch: Callable[..., Any]) -> Callable[..., Any]:
         def recorded_launch(stream: Any, grid: Any, kernel: Any, kernel_args: Any, /, **options: Any) -> Any:
             self._record(kernel, grid, kernel_args, "launch")
-            return launch(stream, grid, kernel, kernel_args, **options) if self._runs else None
+            if self._runs:
+                return launch(stream, grid, kernel, kernel_args, **options)
+            return None if self._interpret is None else self._interpret(kernel, grid, kernel_args)
 
         return recorded_launch
 
@@ -53,33 +82,45 @@ class LaunchHooks:
 
         return recorded_benchmark
 
-    def _search_function(self, search: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded_search(
-            search_space: Sequence[Any],
-            stream: Any,
-            grid_fn: Any,
-            kernel: Any,
-            args_fn: Callable[[Any], tuple[Any, ...]],
-            *rest: Any,
-            **options: Any,
-        ) -> Any:
-            made: dict[int, tuple[Any, ...]] = {}
+    def _planned_function(self, planned: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded_plan(launcher: Any, stream: Any, grid: Any, kernel: Any, arguments: Any, **options: Any) -> Any:
+            if grid is not None and hasattr(kernel, "_annotated_function"):
+                self._record(kernel, grid, arguments, "tileverify")
+            with contextlib.nullcontext() if self._runs else _as_they_are():
+                return planned(launcher, stream, grid, kernel, arguments, **options)
 
-            def args_once(configuration: Any) -> tuple[Any, ...]:
-                if id(configuration) not in made:
-                    made[id(configuration)] = args_fn(configuration)
-                return made[id(configuration)]
-
-            few = _spread(list(search_space), self._configurations)
-            return search(few, stream, grid_fn, kernel, args_once, *rest, **options)
-
-        return recorded_search
+        return recorded_plan
 
     def _record(self, kernel: Any, grid: Any, arguments: Any, how: str) -> None:
         """Where nothing runs, NumPy arrays stand for arrays on the GPU, and a refused launch raises here."""
-        refused = self._recorder.launch(kernel, grid, arguments if self._runs else numpy_as_cuda(arguments), how)
+        refused = self._recorder.launch(kernel, grid, arguments if self._runs else host_as_cuda(arguments), how)
         if refused is not None and not self._runs:
             raise refused
+
+
+def thinned_search(search: Callable[..., Any], configurations: int) -> Callable[..., Any]:
+    """``exhaustive_search`` over so many configurations of its search space, with arguments made once for each."""
+
+    def few_are_searched(
+        search_space: Sequence[Any],
+        stream: Any,
+        grid_fn: Any,
+        kernel: Any,
+        args_fn: Callable[[Any], tuple[Any, ...]],
+        *rest: Any,
+        **options: Any,
+    ) -> Any:
+        made: dict[int, tuple[Any, ...]] = {}
+
+        def args_once(configuration: Any) -> tuple[Any, ...]:
+            if id(configuration) not in made:
+                made[id(configuration)] = args_fn(configuration)
+            return made[id(configuration)]
+
+        few = _spread(list(search_space), configurations)
+        return search(few, stream, grid_fn, kernel, args_once, *rest, **options)
+
+    return few_are_searched
 
 
 def _spread(configurations: list[Any], count: int) -> list[Any]:
@@ -97,6 +138,25 @@ def _one_launch(kernel: Any, arguments: Any) -> Any:
     count = len(kernel._annotated_function.pysig.parameters)
     several = arguments and all(isinstance(a, tuple) and len(a) == count for a in arguments)
     return arguments[0] if several and len(arguments) != count else arguments
+
+
+def _as_they_are() -> Any:
+    """Tensors say that they lie on the CPU, which a verified launch asks for."""
+    torch = sys.modules.get("torch")
+    return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
+
+
+class _DLPackOnCuda:
+    """An array of any other library in the host's memory, through DLPack."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return dlpack.move_to_cuda(self._array.__dlpack__())
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.KDL_CUDA, 0
 
 
 class _OnCuda:
@@ -118,3 +178,15 @@ def numpy_as_cuda(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(numpy_as_cuda(item) for item in value)
     return value
+
+
+def host_as_cuda(value: Any) -> Any:
+    """NumPy arrays, and what other libraries (JAX, CuPy's relatives) keep in the host's memory, as if on a GPU."""
+    if isinstance(value, list):
+        return [host_as_cuda(item) for item in value]
+    if type(value) is tuple:
+        return tuple(host_as_cuda(item) for item in value)
+    if type(value).__module__.partition(".")[0] in ("numpy", "torch") or not hasattr(value, "__dlpack_device__"):
+        return numpy_as_cuda(value)
+    on_host = not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == dlpack.KDL_CPU
+    return _DLPackOnCuda(value) if on_host else value

@@ -43,7 +43,7 @@ class Limits:
 class Recorder:
     """One per process.  ``architecture`` is what bytecode is made for, e.g. ``sm_100``; ``None`` asks the GPU.
 
-    ``on_device``: arrays lie in a GPU's memory.
+    ``on_device``: arrays lie in a GPU's memory.  ``kernels_run``: there or in the interpreter.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Recorder:
         bytecode_version: str | None,
         *,
         on_device: bool,
+        kernels_run: bool,
     ) -> None:
         self._journal = journal
         self._limits = limits
@@ -63,7 +64,7 @@ class Recorder:
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._contents = Contents(on_device=on_device)
+        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
         self._noted: set[Any] = set()
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:

@@ -1,13 +1,14 @@
 """torch with an imitated GPU: every tensor lies on the CPU and says that it lies on ``cuda:0``.
 
 A ``TorchFunctionMode`` turns device "cuda" into "cpu" wherever a tensor is made or moved, and answers questions about
-a tensor's device; ``torch.cuda`` gets stand-ins (``torch_runtime``).  Kernels do not run, so outputs stay zero:
-memory from ``empty`` is zeroed (index arrays must not hold garbage), comparisons of results pass, and products of
+a tensor's device; ``torch.cuda`` gets stand-ins (``torch_runtime``).  Memory from ``empty`` is zeroed: index arrays
+must not hold garbage.  Where kernels do not run, outputs stay zero, so comparisons of results pass, and products of
 large matrices, which only reference computations make, are zeros as well.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -102,7 +103,7 @@ def _product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return zeros
 
 
-def _handlers() -> dict[Any, Handler]:
+def _handlers(kernels_run: bool) -> dict[Any, Handler]:
     tensor = torch.Tensor
     table: dict[Any, Handler] = {
         tensor.device.__get__: _device,  # type: ignore[attr-defined]
@@ -114,7 +115,6 @@ def _handlers() -> dict[Any, Handler]:
         tensor.is_pinned: _always(True),
         tensor.record_stream: _always(None),
         tensor.to: _to,
-        torch.allclose: _always(True),
     }
     for name in ("empty", "empty_like", "empty_strided", "empty_permuted"):
         table[getattr(torch, name)] = _zeroed
@@ -124,6 +124,9 @@ def _handlers() -> dict[Any, Handler]:
         table[getattr(torch, name)] = _filled
     for name in ("new_zeros", "new_ones", "new_full", "zero_", "fill_"):
         table[getattr(tensor, name)] = _filled
+    if kernels_run:
+        return table
+    table[torch.allclose] = _always(True)
     for owner, names in (
         (torch, ("matmul", "mm", "bmm", "baddbmm", "addmm", "einsum")),
         (tensor, ("matmul", "mm", "bmm", "baddbmm", "addmm", "__matmul__", "__rmatmul__")),
@@ -137,9 +140,9 @@ def _handlers() -> dict[Any, Handler]:
 class PretendCuda(TorchFunctionMode):
     """See the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, kernels_run: bool) -> None:
         super().__init__()
-        self._handlers = _handlers()
+        self._handlers = _handlers(kernels_run)
         self._constructors = set(_device_constructors())
 
     def __torch_function__(
@@ -157,10 +160,11 @@ class PretendCuda(TorchFunctionMode):
         return func(*args, **kwargs) if handler is None else handler(func, args, kwargs)
 
 
-def install(capability: tuple[int, int], name: str, multiprocessors: int) -> None:
-    """Imitate a GPU in the torch that was just imported."""
+def install(capability: tuple[int, int], name: str, multiprocessors: int, *, kernels_run: bool) -> None:
+    """Imitate a GPU in the torch that was just imported, in all threads that start from now on."""
     install_runtime(capability, name, multiprocessors)
-    _pass_comparisons()
+    if not kernels_run:
+        _pass_comparisons()
     export = torch._C._to_dlpack  # type: ignore[attr-defined]
 
     def export_as_cuda(*args: Any, **kwargs: Any) -> Any:
@@ -168,7 +172,14 @@ def install(capability: tuple[int, int], name: str, multiprocessors: int) -> Non
             return dlpack.move_to_cuda(export(*args, **kwargs))
 
     torch._C._to_dlpack = export_as_cuda  # type: ignore[attr-defined]
-    PretendCuda().__enter__()
+    PretendCuda(kernels_run=kernels_run).__enter__()
+    bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
+
+    def bootstrap_with_cuda(thread: threading.Thread) -> None:
+        with PretendCuda(kernels_run=kernels_run):  # modes belong to threads
+            bootstrap(thread)
+
+    threading.Thread._bootstrap_inner = bootstrap_with_cuda  # type: ignore[attr-defined]
 
 
 def _pass_comparisons() -> None:

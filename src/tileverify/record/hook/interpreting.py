@@ -1,0 +1,64 @@
+"""Launches of the recorded program run by tileverify's interpreter, on the host's memory.
+
+The interpreter comes from the tileverify that records, wherever the program's own packages lie; it needs Python 3.11
+and NumPy, and is loaded with the first launch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+OLDEST = (3, 11)
+
+
+class CannotInterpret(RuntimeError):
+    """The program's Python is too old, or has no NumPy."""
+
+
+class Interpreting:
+    """``package``: the folder of tileverify."""
+
+    def __init__(self, package: Path) -> None:
+        self._package = package
+        self._lock = threading.Lock()
+        self._launch: Any = None
+
+    def __call__(self, kernel: Any, grid: Any, arguments: Any) -> None:
+        """Run all blocks of a launch; raises what `launching.interpreted` raises, and `CannotInterpret`."""
+        with self._lock, _without_imitation():
+            if self._launch is None:
+                self._launch = self._load()
+            self._launch(kernel, grid, arguments)
+
+    def _load(self) -> Any:
+        if sys.version_info < OLDEST:
+            raise CannotInterpret("interpreting launches needs Python 3.11 or newer in the program; use --no-gpu alone")
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            raise CannotInterpret("interpreting launches needs NumPy in the program; use --no-gpu alone") from None
+        if "tileverify" not in sys.modules and importlib.util.find_spec("tileverify") is None:
+            _import_from(self._package)
+        return importlib.import_module("tileverify.launching.interpreted").Interpreter().launch
+
+
+def _import_from(package: Path) -> None:
+    spec = importlib.util.spec_from_file_location(
+        "tileverify", package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tileverify"] = module
+    spec.loader.exec_module(module)
+
+
+def _without_imitation() -> Any:
+    torch = sys.modules.get("torch")
+    return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()

@@ -1,0 +1,177 @@
+"""pytest plugin: ``pytest --tileverify`` verifies every ``cuda.tile`` launch that a test makes.
+
+A test whose launch is refuted fails, with the kernel's report as a section of its failure; ``--tileverify-strict``
+wants every launch proved.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test.  With
+``--tileverify-no-gpu`` a GPU is imitated and kernels are run by the interpreter.
+
+Without one of its options nothing but this file is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from .session import LaunchSession
+
+_KEY: Final[pytest.StashKey[LaunchSession]] = pytest.StashKey()
+_SECTION: Final = "tileverify"
+_MARKER: Final = (
+    'tileverify(allow=...): verdicts that this test\'s launches may have beside "proved": "undecided", "refuted", or a '
+    "list of them (with --tileverify)"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("tileverify", "verification of cuda.tile launches")
+    group.addoption(
+        "--tileverify", action="store_true", help="Verify every cuda.tile launch; fail tests that make a refuted one."
+    )
+    group.addoption(
+        "--tileverify-strict", action="store_true", help="... or one that is not proved. Implies --tileverify."
+    )
+    group.addoption(
+        "--tileverify-no-gpu",
+        action="store_true",
+        help="Imitate a GPU: tensors stay on the CPU, kernels run in the interpreter. Implies --tileverify.",
+    )
+    group.addoption(
+        "--tileverify-skip-launches",
+        action="store_true",
+        help="With --tileverify-no-gpu: kernels do not run; outputs stay zero, and torch's comparisons pass.",
+    )
+    parser.addini("tileverify_strict", "Like --tileverify-strict.", type="bool", default=False)
+    parser.addini(
+        "tileverify_allow",
+        "Kernels (name patterns as of fnmatch) whose launches need not be proved; refuted ones fail all the same.",
+        type="linelist",
+        default=[],
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Before any conftest.py can import torch or cuda.tile."""
+    options = early_config.known_args_namespace
+    if options.tileverify or options.tileverify_strict or options.tileverify_no_gpu:
+        from .session import LaunchSession
+
+        early_config.stash[_KEY] = LaunchSession(
+            no_gpu=options.tileverify_no_gpu, kernels_run=not options.tileverify_skip_launches
+        )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+    session = config.stash.get(_KEY, None)
+    if session is not None:
+        makes_launches = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+        session.start(
+            strict=config.option.tileverify_strict or bool(config.getini("tileverify_strict")),
+            allowed_kernels=config.getini("tileverify_allow"),
+            children=makes_launches,
+        )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    session = config.stash.get(_KEY, None)
+    if session is not None:
+        session.close()
+
+
+# ------------------------------------------------------------------------------------------------------ one test
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _phase(item, "setup"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _phase(item, "call"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from _phase(item, "teardown"))
+
+
+def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
+    """Setup, call or teardown of a test: the launches that it makes are its own."""
+    session = item.config.stash.get(_KEY, None)
+    if session is None:
+        return (yield)
+    outcome = None
+    skipped: BaseException | None = None
+    try:
+        outcome = yield
+    except pytest.skip.Exception as error:
+        skipped = error
+    finally:
+        # Also of a test that fails by itself: its report says what its launches were.
+        bad = session.not_passed(_allowed(item))
+        for launch in bad:
+            item.add_report_section(when, _SECTION, launch.report or launch.sentence)
+    if bad:
+        lines = "\n".join(f"  {launch.sentence}" for launch in bad)
+        pytest.fail(f"launches that are not verified:\n{lines}", pytrace=False)
+    if skipped is not None:
+        raise skipped
+    return outcome
+
+
+def _allowed(item: pytest.Item) -> list[str]:
+    allowed: list[str] = []
+    for mark in item.iter_markers("tileverify"):
+        given = mark.kwargs.get("allow", ())
+        words = [given] if isinstance(given, str) else list(given)
+        if mark.args or set(mark.kwargs) - {"allow", "reason"} or not set(words) <= {"undecided", "refuted"}:
+            raise pytest.UsageError(
+                f"{item.nodeid}: @pytest.mark.tileverify takes allow=... with 'undecided' or 'refuted', and reason=..."
+            )
+        allowed += words
+    return allowed
+
+
+# ------------------------------------------------------------------------------------------------ the whole run
+def pytest_collection_finish(session: pytest.Session) -> None:
+    launches = session.config.stash.get(_KEY, None)
+    if launches is not None:
+        launches.outside_tests()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    launches = session.config.stash.get(_KEY, None)
+    if launches is None:
+        return
+    launches.outside_tests()
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["tileverify"] = launches.data()
+    elif launches.outside and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A process of pytest-xdist has ended."""
+    launches = node.config.stash.get(_KEY, None)
+    data = getattr(node, "workeroutput", {}).get("tileverify")
+    if launches is not None and data is not None:
+        launches.add_all(data)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    launches = config.stash.get(_KEY, None)
+    if launches is None:
+        return
+    terminalreporter.write_sep("-", "tileverify")
+    for launch in launches.outside:
+        terminalreporter.write_line(f"outside of tests: {launch.sentence}")
+        terminalreporter.write_line(launch.report)
+    for sentence in launches.tolerated:
+        terminalreporter.write_line(f"let pass: {sentence}")
+    terminalreporter.write_line(launches.line())

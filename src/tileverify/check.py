@@ -42,7 +42,8 @@ class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
     ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
-    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved."""
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``details``:
+    the same with what pages show of every kernel."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -50,6 +51,7 @@ class CheckOptions:
     cache: Path | None = None
     playback: bool = False
     certificate: bool = False
+    details: bool = False
 
 
 class KernelTimeout(BaseException):
@@ -83,7 +85,7 @@ def check_paths(
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    if options.cache is None or options.playback or options.certificate:
+    if options.cache is None or options.playback or options.certificate or options.details:
         return None
     from .known_files import KnownFiles, target_of
 
@@ -136,7 +138,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = cache.load(unit, key) if cache and not options.certificate else None
+    known = cache.load(unit, key) if cache and not (options.certificate or options.details) else None
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -178,7 +180,13 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         cache.store(unit, key, result)
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
-    return replace(result, findings=_displayed(result.findings, unit))
+    result = replace(result, findings=_displayed(result.findings, unit))
+    if options.details:
+        from .details.collect import collect
+
+        details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        result = replace(result, details=details)
+    return result
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -303,21 +311,23 @@ def display_path(path: str | Path) -> str:
 
 
 def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
-    """Findings with short paths; the unit's own file is spelled as the user spelled it, links and all."""
-    folder, own = unit.file.parent, unit.file.resolve()
-
-    def name(file: str) -> str:
-        if Path(file) == own:
-            return display_path(unit.file)
-        beside = folder / file
-        # A producer may have noted its sources relative to where the bytecode lies.
-        return display_path(beside if not Path(file).exists() and beside.exists() else file)
+    """Findings with short paths."""
+    name = partial(_name, unit)
 
     def short(site: SourceSite) -> SourceSite:
         chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
         return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
 
     return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
+
+
+def _name(unit: KernelUnit, file: str) -> str:
+    """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+    if Path(file) == unit.file.resolve():
+        return display_path(unit.file)
+    beside = unit.file.parent / file
+    # A producer may have noted its sources relative to where the bytecode lies.
+    return display_path(beside if not Path(file).exists() and beside.exists() else file)
 
 
 class _Clock:

@@ -9,7 +9,7 @@ import click
 
 from .. import __version__
 from ..errors import NoKernelFound, UsageError
-from ..reports.formats import FORMATS, TEXT, renderer
+from ..reports.formats import FORMATS, PAGE, TEXT, renderer
 from ..shell import Working, emit, talk, use_color
 from .options import EXIT_CODES, writable
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command(epilog=EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=TEXT, show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to FILE, whole.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), help="Write the report to FILE, whole; html also to a folder."
+)
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
 @click.option(
@@ -79,12 +81,16 @@ def check(
     if certificate is not None:
         _make_folder(certificate, "--certificate")
     writable(output)
+    page = format_ == PAGE
+    output, beside = _destination(output, page)
     from ..cache import default_folder
     from ..check import CheckOptions, check_paths, solver_version
     from ..results import Report
 
     cache = None if no_cache else default_folder()
-    options = CheckOptions(timeout, deny_requires, jobs, cache, playback is not None, certificate is not None)
+    options = CheckOptions(
+        timeout, deny_requires, jobs, cache, playback is not None or page, certificate is not None, details=page
+    )
     with Working(live=not quiet) as working:
         try:
             report = check_paths(
@@ -97,6 +103,8 @@ def check(
         emit(renderer(format_)(report), output)
     elif report.results:
         emit(_text(report, quiet, verbose, use_color(color, output)), output)
+    if beside is not None:
+        emit(renderer("json")(report), beside)
     if output is not None and not quiet:
         from ..reports.text import summary_line
 
@@ -109,6 +117,22 @@ def check(
         talk(write_certificates(report.results, certificate))
     code = report.exit_code
     context.exit(0 if code == 3 and not strict else code)
+
+
+def _destination(output: Path | None, page: bool) -> tuple[Path | None, Path | None]:
+    """The file to write, and where the JSON report goes beside a page: nowhere, unless ``output`` is a folder.
+
+    Raises `UsageError` where pages cannot be made, before minutes of work.
+    """
+    if page:
+        from ..reports.html_report.report import available
+
+        available()
+    if output is None or not output.is_dir():
+        return output, None
+    if not page:
+        raise UsageError(f"--output: '{output}' is a folder")
+    return output / "index.html", output / "report.json"
 
 
 def _make_folder(folder: Path, option: str) -> None:

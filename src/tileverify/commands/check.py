@@ -9,9 +9,10 @@ import click
 
 from .. import __version__
 from ..errors import NoKernelFound, UsageError
-from ..reports.formats import FORMATS, TEXT, renderer
-from ..shell import Working, emit, talk, use_color
-from .options import EXIT_CODES, writable
+from ..reports.formats import FORMATS, TEXT
+from ..shell import Working, emit, talk
+from .options import EXIT_CODES
+from .outputs import outputs_of, write_reports
 
 if TYPE_CHECKING:
     from ..results import KernelResult, Report
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 @click.command(epilog=EXIT_CODES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=TEXT, show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write the report to FILE, whole.")
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="[FORMAT=]FILE",
+    help="Write the report to FILE, whole; with FORMAT=, a further report (sarif=out.sarif), as often as you like.",
+)
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
 @click.option(
@@ -53,7 +59,7 @@ def check(
     context: click.Context,
     paths: tuple[str, ...],
     format_: str,
-    output: Path | None,
+    output: tuple[str, ...],
     spec: Path | None,
     deny_requires: bool,
     strict: bool,
@@ -72,13 +78,13 @@ def check(
     """
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
-    if playback == "print" and format_ != TEXT and output is None:
+    outputs = outputs_of(format_, output)
+    if playback == "print" and format_ != TEXT and outputs[0].file is None:
         raise UsageError(f"--playback print and --format {format_} both write to stdout; give --output or a folder")
     if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
         raise UsageError(f"--playback: '{playback}' is not a folder")
     if certificate is not None:
         _make_folder(certificate, "--certificate")
-    writable(output)
     from ..cache import default_folder
     from ..check import CheckOptions, check_paths, solver_version
     from ..results import Report
@@ -93,14 +99,10 @@ def check(
         except NoKernelFound as error:
             talk(str(error))
             report = Report((), __version__, solver_version())
-    if format_ != TEXT:
-        emit(renderer(format_)(report), output)
-    elif report.results:
-        emit(_text(report, quiet, verbose, use_color(color, output)), output)
-    if output is not None and not quiet:
-        from ..reports.text import summary_line
+    from ..reports.text import Detail
 
-        talk(f"{summary_line(report)}; written to {output}")
+    detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
+    write_reports(report, outputs, detail, color)
     if playback is not None:
         _write_playback(report, playback)
     if certificate is not None:
@@ -140,13 +142,6 @@ def _write_playback(report: Report, where: str) -> None:
     for name, text in texts.items():
         emit(text, folder / name)
     talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
-
-
-def _text(report: Report, quiet: bool, verbose: bool, color: bool) -> str:
-    from ..reports.text import Detail, text_report
-
-    detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    return text_report(report, detail=detail, color=color)
 
 
 def _name(result: KernelResult) -> str:

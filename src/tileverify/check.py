@@ -71,6 +71,8 @@ def check_paths(
     does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
     """
     from .frontend.sources.discover import discover
+    from .reports.fingerprints import with_fingerprints
+    from .reports.snippets import Snippets
 
     known = None if spec is not None else _known_files(targets, options)
     found = discover(targets, spec_file=spec) if known is None else known.unknown(targets)
@@ -80,7 +82,9 @@ def check_paths(
         results.append(result)
     if known is not None:
         known.learn(results)
-    return Report(results=tuple(results), tool_version=__version__, solver=solver_version())
+    snippets = Snippets()
+    finished = tuple(with_fingerprints(result, snippets) for result in results)
+    return Report(results=finished, tool_version=__version__, solver=solver_version())
 
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:

@@ -689,6 +689,7 @@ REFERENCES: Final[dict[str, Reference]] = {
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
     "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
+    "protocols/atomic_waits.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
@@ -776,6 +777,9 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "out_of_bounds/unsigned_positions.py::look_up_bytes[whole-table]": Numbers({"N": 384}),
     "out_of_bounds/upper_bound_only.py::copy_previous_if_any[any-size]": Numbers({"N": 700}),
     "out_of_bounds/wrong_axis_bound.py::sum_rows_by_wrong_axis[square]": Numbers({"N": 100}),
+    "protocols/atomic_waits.py::add_in_turn[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/atomic_waits.py::add_served[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/atomic_waits.py::look_back[two-to-eight-blocks]": Numbers({"N": 160}),
     "protocols/hand_over.py::hand_over[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/last_block.py::sum_by_last[up-to-16-blocks]": Numbers({"N": 640}),

@@ -9,9 +9,10 @@ import click
 
 from .. import __version__
 from ..errors import NoKernelFound, UsageError
-from ..reports.formats import FORMATS, PAGE, TEXT, renderer
-from ..shell import Working, emit, talk, use_color
-from .options import EXIT_CODES, writable
+from ..reports.formats import FORMATS, TEXT
+from ..shell import Working, emit, talk
+from .options import EXIT_CODES
+from .outputs import outputs_of, pages, write_reports
 
 if TYPE_CHECKING:
     from ..results import KernelResult, Report
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=TEXT, show_default=True)
 @click.option(
-    "--output", type=click.Path(path_type=Path), help="Write the report to FILE, whole; html also to a folder."
+    "--output",
+    multiple=True,
+    metavar="[FORMAT=]FILE",
+    help="Write the report to FILE, whole; with FORMAT=, a further report (sarif=out.sarif), as often as you like.",
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
@@ -55,7 +59,7 @@ def check(
     context: click.Context,
     paths: tuple[str, ...],
     format_: str,
-    output: Path | None,
+    output: tuple[str, ...],
     spec: Path | None,
     deny_requires: bool,
     strict: bool,
@@ -74,20 +78,19 @@ def check(
     """
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
-    if playback == "print" and format_ != TEXT and output is None:
+    outputs = outputs_of(format_, output)
+    if playback == "print" and format_ != TEXT and outputs[0].file is None:
         raise UsageError(f"--playback print and --format {format_} both write to stdout; give --output or a folder")
     if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
         raise UsageError(f"--playback: '{playback}' is not a folder")
     if certificate is not None:
         _make_folder(certificate, "--certificate")
-    writable(output)
-    page = format_ == PAGE
-    output, beside = _destination(output, page)
     from ..cache import default_folder
     from ..check import CheckOptions, check_paths, solver_version
     from ..results import Report
 
     cache = None if no_cache else default_folder()
+    page = pages(outputs)
     options = CheckOptions(
         timeout, deny_requires, jobs, cache, playback is not None or page, certificate is not None, details=page
     )
@@ -99,16 +102,10 @@ def check(
         except NoKernelFound as error:
             talk(str(error))
             report = Report((), __version__, solver_version())
-    if format_ != TEXT:
-        emit(renderer(format_)(report), output)
-    elif report.results:
-        emit(_text(report, quiet, verbose, use_color(color, output)), output)
-    if beside is not None:
-        emit(renderer("json")(report), beside)
-    if output is not None and not quiet:
-        from ..reports.text import summary_line
+    from ..reports.text import Detail
 
-        talk(f"{summary_line(report)}; written to {output}")
+    detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
+    write_reports(report, outputs, detail, color)
     if playback is not None:
         _write_playback(report, playback)
     if certificate is not None:
@@ -117,22 +114,6 @@ def check(
         talk(write_certificates(report.results, certificate))
     code = report.exit_code
     context.exit(0 if code == 3 and not strict else code)
-
-
-def _destination(output: Path | None, page: bool) -> tuple[Path | None, Path | None]:
-    """The file to write, and where the JSON report goes beside a page: nowhere, unless ``output`` is a folder.
-
-    Raises `UsageError` where pages cannot be made, before minutes of work.
-    """
-    if page:
-        from ..reports.html_report.report import available
-
-        available()
-    if output is None or not output.is_dir():
-        return output, None
-    if not page:
-        raise UsageError(f"--output: '{output}' is a folder")
-    return output / "index.html", output / "report.json"
 
 
 def _make_folder(folder: Path, option: str) -> None:
@@ -164,13 +145,6 @@ def _write_playback(report: Report, where: str) -> None:
     for name, text in texts.items():
         emit(text, folder / name)
     talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
-
-
-def _text(report: Report, quiet: bool, verbose: bool, color: bool) -> str:
-    from ..reports.text import Detail, text_report
-
-    detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    return text_report(report, detail=detail, color=color)
 
 
 def _name(result: KernelResult) -> str:

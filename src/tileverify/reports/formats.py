@@ -14,6 +14,9 @@ TEXT: Final = "text"
 
 _RENDERERS: Final = {
     "json": ("json_report", "json_report"),
+    "github": ("github", "github_report"),
+    "sarif": ("sarif", "sarif_report"),
+    "junit": ("junit", "junit_report"),
     "html": ("html_report.report", "html_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""

@@ -17,6 +17,8 @@ from ..results import (
     SeenValues,
     SideValue,
     SourceSite,
+    Suppression,
+    SuppressionKind,
     Times,
     Verdict,
     Witness,
@@ -29,11 +31,13 @@ Json: TypeAlias = dict[str, Any]
 
 def json_report(report: Report) -> str:
     """The report as one JSON document in plain ASCII, ending with a newline."""
-    document = {
+    document: Json = {
         "schema": SCHEMA,
         "tool": {"version": report.tool_version, "solver": report.solver, "trusted": list(report.trusted)},
         "results": [result_to_json(result) for result in report.results],
     }
+    if report.findings:
+        document["findings"] = [_finding(finding) for finding in report.findings]
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -84,6 +88,16 @@ def _finding(finding: Finding) -> Json:
         document["witness"] = _witness(finding.witness)
     if finding.obligation is not None:
         document["obligation"] = finding.obligation
+    if finding.fingerprint:
+        document["fingerprint"] = finding.fingerprint
+    if (known := finding.suppression) is not None:
+        document["suppression"] = {
+            "kind": known.kind.value,
+            "reason": known.reason,
+            "until": known.until,
+            "file": known.file,
+            "line": known.line,
+        }
     return document
 
 
@@ -172,7 +186,13 @@ def _read_finding(document: Mapping[str, Any]) -> Finding:
         witness=None if witness is None else _read_witness(witness),
         hints=tuple(Hint(**hint) for hint in document["hints"]),
         obligation=document.get("obligation"),
+        fingerprint=document.get("fingerprint", ""),
+        suppression=_read_suppression(document.get("suppression")),
     )
+
+
+def _read_suppression(document: Mapping[str, Any] | None) -> Suppression | None:
+    return None if document is None else Suppression(**{**document, "kind": SuppressionKind(document["kind"])})
 
 
 def _read_site(document: Mapping[str, Any]) -> SourceSite:

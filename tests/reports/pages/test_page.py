@@ -22,7 +22,7 @@ from tileverify.results import Finding, Hint, KernelResult, PlaybackFile, Report
 
 from .checked import blocks, page, report
 
-HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}\x1b[31m\u202e"
+HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{1234*5678}}\x1b[31m\u202e"
 
 
 class Tags(HTMLParser):
@@ -168,9 +168,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         assert "img" not in kinds
         assert "\x1b" not in part
         assert "\u202e" not in part
-        assert "49" not in re.sub(
-            r"sha256-\S+", "", re.sub(r"<style>.*?</style>|<script.*?</script>", "", part, flags=re.DOTALL)
-        )
+        assert str(1234 * 5678) not in part
     assert [tag for tag, attributes in tags(text).seen if tag == "script" and not attributes] == ["script"] * 2
     for fragment in fragments(text):
         assert "<script" not in fragment

@@ -212,7 +212,8 @@ def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions)
     from .repair.repairing import with_repairs
 
     trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
-    return with_repairs(unit, result, partial(check_unit, options=trial))
+    exact = replace(trial, deny_requires=True)
+    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial))
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:

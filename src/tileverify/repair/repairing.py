@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..errors import TileVerifyError
 from ..frontend.sources.edited import edited_unit
@@ -19,7 +19,11 @@ MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
 
 
-def with_repairs(unit: KernelUnit, result: KernelResult, check: Callable[[KernelUnit], KernelResult]) -> KernelResult:
+Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
+"""The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
+
+
+def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> KernelResult:
     """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
 
     Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
@@ -53,7 +57,7 @@ class _Trials:
 
     unit: KernelUnit
     text: str
-    check: Callable[[KernelUnit], KernelResult]
+    check: Check
     _known: dict[str, KernelResult | None] = field(default_factory=dict)
 
     def hint(self, proposal: Proposal) -> Hint | None:
@@ -84,11 +88,16 @@ class _Trials:
     def _tried(self, text: str) -> KernelResult | None:
         if not text:
             launch = replace(self.unit.launch, grid=None, grid_text=())
-            return self.check(replace(self.unit, launch=launch))
+            return self.check(replace(self.unit, launch=launch), False)
         try:
-            return self.check(edited_unit(self.unit, text))
+            changed = edited_unit(self.unit, text)
         except TileVerifyError:
             return None
+        outcome = self.check(changed, False)
+        if outcome.requires:  # of a launch of numbers, they say how far the proof reaches beyond it
+            exact = self.check(changed, True)
+            return exact if exact.verdict is Verdict.PROVED else outcome
+        return outcome
 
 
 def _advice(finding: Finding) -> Iterator[Hint]:

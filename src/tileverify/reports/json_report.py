@@ -84,7 +84,7 @@ def _finding(finding: Finding) -> Json:
         "code": finding.code,
         "message": finding.message,
         "sites": [_site(site) for site in finding.sites],
-        "hints": [asdict(hint) for hint in finding.hints],
+        "hints": [_hint(hint) for hint in finding.hints],
     }
     if finding.witness is not None:
         document["witness"] = _witness(finding.witness)
@@ -191,6 +191,11 @@ def _read_finding(document: Mapping[str, Any]) -> Finding:
         fingerprint=document.get("fingerprint", ""),
         suppression=_read_suppression(document.get("suppression")),
     )
+
+
+def _hint(hint: Hint) -> Json:
+    told = {"id": hint.id, "applicability": hint.applicability, "text": hint.text}
+    return {**told, "edits": [asdict(edit) for edit in hint.edits]} if hint.edits else told
 
 
 def _read_hint(document: Mapping[str, Any]) -> Hint:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
 )
+@click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -68,6 +69,7 @@ def check(
     timeout: float | None,
     playback: str | None,
     certificate: Path | None,
+    repair: bool,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -92,7 +94,14 @@ def check(
     cache = None if no_cache else default_folder()
     page = pages(outputs)
     options = CheckOptions(
-        timeout, deny_requires, jobs, cache, playback is not None or page, certificate is not None, details=page
+        timeout,
+        deny_requires,
+        jobs,
+        cache,
+        playback is not None or page,
+        certificate is not None,
+        repair,
+        details=page,
     )
     with Working(live=not quiet) as working:
         try:

@@ -161,7 +161,7 @@ def one_sentence(ran: Ran) -> str:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["check"], "Missing argument 'PATH...'"),
+        (["check"], "no PATH given"),
         (["check", "k.py", "--colour"], "--colour"),
         (["check", "k.py", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
         (["check", "k.py", "-j", "-1"], "-1"),

@@ -125,7 +125,8 @@ def _cells(text: str) -> int:
     return cell_len(printable(text.replace("\t", TAB)))
 
 
-def _read(file: str) -> _Source | None:
+def source_text(file: str) -> str | None:
+    """The text of a source file of moderate size; ``None`` for anything else, as ``file`` may come from bytecode."""
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES:
         return None
@@ -133,11 +134,17 @@ def _read(file: str) -> _Source | None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SOURCE:
             return None
-        text = path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
     except (OSError, ValueError):
         return None
-    lines = tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
-    return _Source(lines, _expressions(text) if path.suffix.lower() == ".py" else {})
+
+
+def _read(file: str) -> _Source | None:
+    text = source_text(file)
+    if text is None:
+        return None
+    lines = tuple(re.split(r"\r\n|\r|\n", text))
+    return _Source(lines, _expressions(text) if Path(file).suffix.lower() == ".py" else {})
 
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:

@@ -43,8 +43,9 @@ class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
     ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
-    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``per_file``:
-    other limits for some files.  ``skip``: which files in folders are none of our business."""
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
+    try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
+    ``per_file``: other limits for some files.  ``skip``: which files in folders are none of our business."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -52,6 +53,7 @@ class CheckOptions:
     cache: Path | None = None
     playback: bool = False
     certificate: bool = False
+    repair: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
 
@@ -102,7 +104,7 @@ def check_paths(
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    if options.cache is None or options.playback or options.certificate:
+    if options.cache is None or options.playback or options.certificate or options.repair:
         return None
     from .known_files import KnownFiles, target_of
 
@@ -121,6 +123,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
     try:
         with _deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
+            result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
@@ -221,6 +224,14 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
     from .playback.source import playback_files
 
     return replace(result, playback=playback_files(unit, result))
+
+
+def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
+    from .repair.repairing import with_repairs
+
+    trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
+    exact = replace(trial, deny_requires=True)
+    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial))
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:

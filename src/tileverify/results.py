@@ -110,10 +110,25 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put in place of a part of the source; lines count from 1, columns (in characters) from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
-    id: str
+    """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
+    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
+
+    id: str  # of the closed list in `repair.catalogue`
     applicability: str  # "safe", "maybe", "display"
     text: str
+    edits: tuple[Edit, ...] = ()
 
 
 class SuppressionKind(enum.Enum):

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
 )
+@click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -85,6 +86,7 @@ def check(
     timeout: float | None,
     playback: str | None,
     certificate: Path | None,
+    repair: bool,
     baseline: Path | None,
     update_baseline: bool,
     config: tuple[str, ...],
@@ -131,6 +133,7 @@ def check(
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
         playback=playback is not None,
         certificate=certificate is not None,
+        repair=repair,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
     )

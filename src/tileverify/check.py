@@ -45,7 +45,8 @@ class CheckOptions:
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
-    ``per_file``: other limits for some files.  ``skip``: which files in folders are none of our business."""
+    ``details``: collect what pages show of every kernel.  ``per_file``: other limits for some files.  ``skip``: which
+    files in folders are none of our business."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -54,6 +55,7 @@ class CheckOptions:
     playback: bool = False
     certificate: bool = False
     repair: bool = False
+    details: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
 
@@ -104,7 +106,8 @@ def check_paths(
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    if options.cache is None or options.playback or options.certificate or options.repair:
+    beyond = options.playback or options.certificate or options.repair or options.details
+    if options.cache is None or beyond:
         return None
     from .known_files import KnownFiles, target_of
 
@@ -161,7 +164,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = cache.load(unit, key) if cache and not options.certificate else None
+    known = cache.load(unit, key) if cache and not (options.certificate or options.details) else None
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -203,7 +206,13 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         cache.store(unit, key, result)
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
-    return replace(result, findings=_displayed(result.findings, unit))
+    result = replace(result, findings=_displayed(result.findings, unit))
+    if options.details:
+        from .details.collect import collect
+
+        details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        result = replace(result, details=details)
+    return result
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -337,21 +346,23 @@ def display_path(path: str | Path) -> str:
 
 
 def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
-    """Findings with short paths; the unit's own file is spelled as the user spelled it, links and all."""
-    folder, own = unit.file.parent, unit.file.resolve()
-
-    def name(file: str) -> str:
-        if Path(file) == own:
-            return display_path(unit.file)
-        beside = folder / file
-        # A producer may have noted its sources relative to where the bytecode lies.
-        return display_path(beside if not Path(file).exists() and beside.exists() else file)
+    """Findings with short paths."""
+    name = partial(_name, unit)
 
     def short(site: SourceSite) -> SourceSite:
         chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
         return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
 
     return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
+
+
+def _name(unit: KernelUnit, file: str) -> str:
+    """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+    if Path(file) == unit.file.resolve():
+        return display_path(unit.file)
+    beside = unit.file.parent / file
+    # A producer may have noted its sources relative to where the bytecode lies.
+    return display_path(beside if not Path(file).exists() and beside.exists() else file)
 
 
 class _Clock:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .details.model import KernelDetails
     from .frontend.sources.launch import LaunchSpec
 
 
@@ -236,6 +237,7 @@ class KernelResult:
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
 
     @property
     def counts_as(self) -> Verdict | None:

@@ -14,7 +14,7 @@ from ..reports.formats import FORMATS, TEXT
 from ..shell import Working, talk
 from .folders import make_folder, write_playback
 from .options import EXIT_CODES
-from .outputs import outputs_of, write_reports
+from .outputs import outputs_of, pages, write_reports
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -126,14 +126,16 @@ def check(
     from ..reports.text import Detail
     from ..results import Report
 
+    page = pages(outputs)
     options = CheckOptions(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
         jobs=settings.of("jobs", jobs, chosen.jobs),
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
-        playback=playback is not None,
+        playback=playback is not None or page,
         certificate=certificate is not None,
         repair=repair,
+        details=page,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
     )

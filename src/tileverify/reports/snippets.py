@@ -125,8 +125,8 @@ def _cells(text: str) -> int:
     return cell_len(printable(text.replace("\t", TAB)))
 
 
-def source_text(file: str) -> str | None:
-    """The text of a source file of moderate size; ``None`` for anything else, as ``file`` may come from bytecode."""
+def source_text(file: str) -> tuple[str, ...] | None:
+    """The lines of a source file; ``None`` if there is none, or the name is not that of a source."""
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES:
         return None
@@ -134,17 +134,17 @@ def source_text(file: str) -> str | None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SOURCE:
             return None
-        return path.read_text(encoding="utf-8", errors="replace").removeprefix("\ufeff")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
         return None
+    return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
 
 
 def _read(file: str) -> _Source | None:
-    text = source_text(file)
-    if text is None:
+    lines = source_text(file)
+    if lines is None:
         return None
-    lines = tuple(re.split(r"\r\n|\r|\n", text))
-    return _Source(lines, _expressions(text) if Path(file).suffix.lower() == ".py" else {})
+    return _Source(lines, _expressions("\n".join(lines)) if Path(file).suffix.lower() == ".py" else {})
 
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:

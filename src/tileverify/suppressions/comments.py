@@ -56,14 +56,14 @@ class _Code:
 
 def comments_of(file: str) -> Comments:
     """The suppressions in ``file``, a path as reports spell it; none where it is no readable source."""
-    text = source_text(file)
-    if text is None or "tileverify" not in text:
+    lines = source_text(file)
+    text = "\n".join(lines or ())
+    if "tileverify" not in text:
         return Comments()
     python = Path(file).suffix.lower() == ".py"
     found = list(_python_comments(text) if python else _line_comments(text))
     code = _code(text) if python else _Code()
     occupied = {each.line for each in found if each.alone}
-    lines = text.split("\n")
     rules, problems = [], []
     for comment in found:
         mark = _MARK.search(comment.text)
@@ -76,8 +76,8 @@ def comments_of(file: str) -> Comments:
             continue
         target = comment.line
         if comment.alone:
-            below = range(comment.line + 1, len(lines) + 1)
-            target = next((n for n in below if n not in occupied and lines[n - 1].strip()), comment.line)
+            below = enumerate((lines or ())[comment.line :], start=comment.line + 1)
+            target = next((n for n, line in below if n not in occupied and line.strip()), comment.line)
         beside = code.statements.get(target, range(target, target + 1))
         kernels = frozenset({code.heads[target]} if target in code.heads else {target} - set(code.statements))
         rules.append(CommentRule(rule, frozenset(beside), kernels))

@@ -102,9 +102,9 @@ def _claimed(item: Any) -> Claimed:
 
 
 def _missing(specs: SourceSpecs, claims: list[Claimed]) -> Iterator[str]:
-    """Launches that the caller asked for, and the submission does not have."""
+    """Launches that a spec speaks of, and the submission does not have."""
     there = {(claim.kernel, claim.launch) for claim in claims}
-    for kernel in dict.fromkeys(raw.kernel for raw in specs.launches if specs.given):
+    for kernel in dict.fromkeys(raw.kernel for raw in specs.launches):
         for launch, _, _ in named_launches([raw for raw in specs.launches if raw.kernel == kernel]):
             if (kernel, launch) not in there:
                 yield f"{kernel} [{launch}]"

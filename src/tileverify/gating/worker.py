@@ -50,9 +50,10 @@ def _jobs() -> dict[str, Job]:
     from .compile_job import compile_submission
     from .preload import preload
     from .prove_job import prove_submission
+    from .trial_job import try_kernel
 
     preload()
-    return {"compile": compile_submission, "prove": prove_submission}
+    return {"compile": compile_submission, "prove": prove_submission, "try": try_kernel}
 
 
 def _serve(job: Job, request: dict[str, Any], payload: bytes, answers: IO[bytes]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .details.model import KernelDetails
     from .frontend.sources.launch import LaunchSpec
 
 
@@ -110,10 +111,25 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put in place of a part of the source; lines count from 1, columns (in characters) from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
-    id: str
+    """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
+    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
+
+    id: str  # of the closed list in `repair.catalogue`
     applicability: str  # "safe", "maybe", "display"
     text: str
+    edits: tuple[Edit, ...] = ()
 
 
 class SuppressionKind(enum.Enum):
@@ -221,6 +237,7 @@ class KernelResult:
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
 
     @property
     def counts_as(self) -> Verdict | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..reports.formats import FORMATS, TEXT, renderer
+from ..reports.formats import FORMATS, PAGE, TEXT, renderer
 from ..shell import emit, talk, use_color
 from .options import writable
 
@@ -29,8 +30,9 @@ class Output:
 def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
     """What ``--format`` and any number of ``--output FILE`` or ``--output FORMAT=FILE`` ask for.
 
-    Without a plain FILE the report in ``format_`` goes to stdout.  Raises `UsageError` for a second plain FILE, one
-    file for two reports, and a folder that does not exist.
+    Without a plain FILE the report in ``format_`` goes to stdout.  A page goes into a folder as ``index.html``, with
+    the JSON report beside it.  Raises `UsageError` for a second plain FILE, one file for two reports, and a folder that
+    does not exist.
     """
     plain: list[Path] = []
     others: list[Output] = []
@@ -44,7 +46,7 @@ def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
             plain.append(Path(value))
     if len(plain) > 1:
         raise UsageError("--output: one FILE takes the report of --format; name the format of others, as in sarif=FILE")
-    outputs = (Output(format_, plain[0] if plain else None), *others)
+    outputs = tuple(chain(*map(_in_folder, (Output(format_, plain[0] if plain else None), *others))))
     taken: set[Path] = set()
     for output in outputs:
         if output.file is None:
@@ -56,6 +58,22 @@ def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
         writable(output.file)
         taken.add(output.file)
     return outputs
+
+
+def _in_folder(output: Output) -> tuple[Output, ...]:
+    if output.format != PAGE or output.file is None or not output.file.is_dir():
+        return (output,)
+    return Output(PAGE, output.file / "index.html"), Output("json", output.file / "report.json")
+
+
+def pages(outputs: Sequence[Output]) -> bool:
+    """Whether a page is among them; raises `UsageError` where pages cannot be made, before minutes of work."""
+    wanted = any(output.format == PAGE for output in outputs)
+    if wanted:
+        from ..reports.html_report.report import available
+
+        available()
+    return wanted
 
 
 def write_reports(report: Report, outputs: Sequence[Output], detail: Detail, color: str) -> None:

@@ -196,7 +196,7 @@ def values_text(finding: Finding) -> str:
     values = None if finding.witness is None else finding.witness.values
     if values is None:
         return ""
-    names = _sides(finding)
+    names = side_names(finding)
     fault = "race" if names == _BLOCKS else "fault"
     ending = f" (equal here, and a {fault} all the same)" if values.equal else ""
     contents = "; float arrays count up" if values.counting else ""
@@ -219,7 +219,8 @@ _ACCESSES_OF_ONE_BLOCK: Final = {"a": "the first access", "b": "the second acces
 _LANES: Final = {"a": "one lane", "b": "another"}
 
 
-def _sides(finding: Finding) -> Mapping[str, str]:
+def side_names(finding: Finding) -> Mapping[str, str]:
+    """What to call the sides ``a`` and ``b`` of a fault."""
     if finding.code == "TV202":
         return _LANES
     witness = finding.witness

@@ -125,7 +125,8 @@ def _cells(text: str) -> int:
     return cell_len(printable(text.replace("\t", TAB)))
 
 
-def _read(file: str) -> _Source | None:
+def source_text(file: str) -> tuple[str, ...] | None:
+    """The lines of a source file; ``None`` if there is none, or the name is not that of a source."""
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES:
         return None
@@ -136,8 +137,14 @@ def _read(file: str) -> _Source | None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
         return None
-    lines = tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
-    return _Source(lines, _expressions(text) if path.suffix.lower() == ".py" else {})
+    return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
+
+
+def _read(file: str) -> _Source | None:
+    lines = source_text(file)
+    if lines is None:
+        return None
+    return _Source(lines, _expressions("\n".join(lines)) if Path(file).suffix.lower() == ".py" else {})
 
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:

@@ -41,7 +41,7 @@ def import_file(path: Path, *, package: bool = False) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     if parent:
         _forget(top for top in [parent.partition(".")[0]] if _home(top) != root)
-    with _visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
+    with visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
         sys.modules[unique] = module
         try:
             if parent:
@@ -83,7 +83,7 @@ def _package_name(path: Path) -> tuple[str, Path]:
 
 
 @contextlib.contextmanager
-def _visible(folder: Path, *, forget: bool) -> Iterator[None]:
+def visible(folder: Path, *, forget: bool = True) -> Iterator[None]:
     """``folder`` on ``sys.path``; afterwards the modules that came from it are forgotten."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))

@@ -161,7 +161,7 @@ def one_sentence(ran: Ran) -> str:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["check"], "Missing argument 'PATH...'"),
+        (["check"], "no PATH given"),
         (["check", "k.py", "--colour"], "--colour"),
         (["check", "k.py", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
         (["check", "k.py", "-j", "-1"], "-1"),
@@ -408,6 +408,16 @@ def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
     (code,) = json.loads(tileverify("explain", "TV101", "--format", "json").out)
     assert code["name"] == "race-write-write"
     assert code["family"] == "race between tile blocks"
+    assert code["examples"]["wrong"]["verdict"] == "refuted"
+    assert "examples" not in json.loads(tileverify("explain", "TV901", "--format", "json").out)[0]
+
+
+def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: Callable[..., Ran]) -> None:
+    wrong, right = (
+        line.split()[-1] for line in tileverify("explain", "TV103").out.splitlines() if line.startswith("  Try: ")
+    )
+    assert tileverify("check", wrong).code == 1
+    assert tileverify("check", right).code == 0
 
 
 def test_schema_is_printed(tileverify: Callable[..., Ran]) -> None:

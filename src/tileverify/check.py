@@ -17,7 +17,7 @@ from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
@@ -25,8 +25,9 @@ from .failures import TRACEBACK, failure_sentence
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 
 if TYPE_CHECKING:
+    from .configuration import FileSettings
     from .frontend.bytecode.model import Entry, Module
-    from .frontend.sources.discover import SourceFailure
+    from .frontend.sources.discover import Skip, SourceFailure
     from .frontend.sources.launch import KernelUnit
     from .frontend.symbolic.summary import AccessSummary
     from .known_files import KnownFiles
@@ -44,7 +45,8 @@ class CheckOptions:
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
-    ``details``: collect what pages show of every kernel."""
+    ``details``: collect what pages show of every kernel.  ``per_file``: other limits for some files.  ``skip``: which
+    files in folders are none of our business."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -54,6 +56,18 @@ class CheckOptions:
     certificate: bool = False
     repair: bool = False
     details: bool = False
+    per_file: tuple[FileSettings, ...] = ()
+    skip: Skip | None = None
+
+    def of(self, file: Path) -> CheckOptions:
+        """The options for one file."""
+        timeout_s, deny_requires = self.timeout_s, self.deny_requires
+        resolved = file.resolve() if self.per_file else file
+        for settings in self.per_file:
+            if settings.matches(resolved):
+                timeout_s = timeout_s if settings.timeout is None else settings.timeout
+                deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
+        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
 
 
 class KernelTimeout(BaseException):
@@ -72,12 +86,13 @@ def check_paths(
     ``progress`` is told each result as it comes, in the order of the report.  Raises `UsageError` for a path that
     does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
     """
-    from .frontend.sources.discover import discover
+    from .frontend.sources.discover import discover, nothing
     from .reports.fingerprints import with_fingerprints
     from .reports.snippets import Snippets
 
     known = None if spec is not None else _known_files(targets, options)
-    found = discover(targets, spec_file=spec) if known is None else known.unknown(targets)
+    skip = options.skip or nothing
+    found = discover(targets, spec_file=spec, skip=skip) if known is None else known.unknown(targets, skip)
     results = []
     for result in _check_all(found, options):
         progress(result)
@@ -99,7 +114,10 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     target = target_of(targets)
     if target is None:
         return None
-    return KnownFiles(options.cache, solver_version(), {"deny_requires": options.deny_requires}, target)
+    key: dict[str, Any] = {"deny_requires": options.deny_requires}
+    if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
+        key["per_file"] = denied
+    return KnownFiles(options.cache, solver_version(), key, target)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
@@ -239,7 +257,8 @@ def _check_all(
     from .frontend.sources.discover import SourceFailure
 
     work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
-    check = partial(_check, options=options)
+    # What is skipped was skipped already, and need not be sent to other processes.
+    check = partial(_check, options=replace(options, skip=None))
     if options.jobs == 1:
         yield from map(check, work)
         return
@@ -256,7 +275,7 @@ def _check_all(
 
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
-    return item if isinstance(item, KernelResult) else check_unit(item, options)
+    return item if isinstance(item, KernelResult) else check_unit(item, options.of(item.file))
 
 
 def _failure(failure: SourceFailure) -> KernelResult:

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from .. import __version__
+from ..configuration import configuration
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
-from ..shell import Working, emit, talk
+from ..shell import Working, talk
+from .folders import make_folder, write_playback
 from .options import EXIT_CODES
 from .outputs import outputs_of, pages, write_reports
+from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..results import KernelResult, Report
+    from ..results import KernelResult
 
 
 @click.command(epilog=EXIT_CODES)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=TEXT, show_default=True)
 @click.option(
     "--output",
@@ -52,6 +55,20 @@ if TYPE_CHECKING:
     help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
 )
 @click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Findings that are known in FILE do not fail the run.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the baseline: if it is there, only without what is gone.")
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="FILE|KEY=VALUE",
+    help="Settings from FILE, or one of them; else from the nearest pyproject.toml with [tool.tileverify].",
+)
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -70,38 +87,57 @@ def check(
     playback: str | None,
     certificate: Path | None,
     repair: bool,
+    baseline: Path | None,
+    update_baseline: bool,
+    config: tuple[str, ...],
+    isolated: bool,
     quiet: bool,
     verbose: bool,
     color: str,
 ) -> None:
     """Verify kernels under every launch that satisfies their contract.
 
-    PATH is a .py or .cu file, a Tile IR bytecode file, a folder, FILE::KERNEL or FILE::KERNEL::LAUNCH.
+    PATH is a .py or .cu file, a Tile IR bytecode file, a folder, FILE::KERNEL or FILE::KERNEL::LAUNCH; without any,
+    `paths` of the configuration. What the command line says wins over the configuration.
     """
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
-    outputs = outputs_of(format_, output)
-    if playback == "print" and format_ != TEXT and outputs[0].file is None:
-        raise UsageError(f"--playback print and --format {format_} both write to stdout; give --output or a folder")
+    settings = Settings(context, configuration(config, isolated=isolated))
+    chosen = settings.configuration
+    paths = paths or chosen.paths
+    if not paths:
+        raise UsageError("no PATH given: name a file, a folder or FILE::KERNEL, or `paths` in [tool.tileverify]")
+    outputs = outputs_of(settings.of("format_", format_, chosen.format), output or chosen.output)
+    if playback == "print" and outputs[0].format != TEXT and outputs[0].file is None:
+        raise UsageError(
+            f"--playback print and --format {outputs[0].format} both write to stdout; give --output or a folder"
+        )
     if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
         raise UsageError(f"--playback: '{playback}' is not a folder")
     if certificate is not None:
-        _make_folder(certificate, "--certificate")
+        make_folder(certificate, "--certificate")
+    whole = not any("::" in path for path in paths)
+    baseline = baseline or chosen.baseline
+    from ..suppressions.run import checked_baseline, suppressed
+
+    checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..cache import default_folder
     from ..check import CheckOptions, check_paths, solver_version
+    from ..reports.text import Detail
     from ..results import Report
 
-    cache = None if no_cache else default_folder()
     page = pages(outputs)
     options = CheckOptions(
-        timeout,
-        deny_requires,
-        jobs,
-        cache,
-        playback is not None or page,
-        certificate is not None,
-        repair,
+        timeout_s=settings.of("timeout", timeout, chosen.timeout),
+        deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
+        jobs=settings.of("jobs", jobs, chosen.jobs),
+        cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
+        playback=playback is not None or page,
+        certificate=certificate is not None,
+        repair=repair,
         details=page,
+        per_file=settings.per_file,
+        skip=chosen.excludes if chosen.exclude else None,
     )
     with Working(live=not quiet) as working:
         try:
@@ -111,49 +147,19 @@ def check(
         except NoKernelFound as error:
             talk(str(error))
             report = Report((), __version__, solver_version())
-    from ..reports.text import Detail
-
+    if report.results:
+        report, told = suppressed(report, chosen.ignores, baseline, update=update_baseline, whole=whole)
+        if told and not quiet:
+            talk(told)
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
     write_reports(report, outputs, detail, color)
     if playback is not None:
-        _write_playback(report, playback)
+        write_playback(report, playback)
     if certificate is not None:
         from ..certificates.files import write_certificates
 
         talk(write_certificates(report.results, certificate))
-    code = report.exit_code
-    context.exit(0 if code == 3 and not strict else code)
-
-
-def _make_folder(folder: Path, option: str) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{option}: cannot make the folder '{folder}': {error.strerror or error}") from None
-
-
-def _write_playback(report: Report, where: str) -> None:
-    """Reproductions to stdout or into a folder; files of the same name get a number."""
-    texts: dict[str, str] = {}
-    for file in (file for result in report.results for file in result.playback):
-        name, number = file.name, 2
-        while name in texts:
-            name, number = f"{file.name.removesuffix('.py')}_{number}.py", number + 1
-        texts[name] = file.text
-    if where == "print":
-        emit("".join(f"# {name}\n{text}\n" for name, text in texts.items()))
-        return
-    if not texts:
-        talk("nothing is refuted: no reproduction was written")
-        return
-    folder = Path(where)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--playback: cannot make '{where}': {error.strerror or error}") from None
-    for name, text in texts.items():
-        emit(text, folder / name)
-    talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
+    context.exit(settings.exit_code(report, strict))
 
 
 def _name(result: KernelResult) -> str:

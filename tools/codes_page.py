@@ -1,7 +1,7 @@
 """Writes docs/codes.md, the reference of codes: ``python -m tools.codes_page``.
 
-Words come from `tileverify.codes`, examples from the corpus: what ``tileverify explain`` shows, or for a code that it has no
-pair for, the shortest kernel whose label names the code.
+Words come from `tileverify.codes`, examples from the corpus: what ``tileverify explain`` shows, or for a code that it
+has no pair for, the shortest kernel whose label names the code.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What ``mkdocs build`` does besides: results of benchmarks join the site, and no page may ask another host for anything."""
+"""What ``mkdocs build`` does besides: results of benchmarks join the site, and no page may ask another host."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, Files
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 ROOT: Final = Path(__file__).parents[1]
 _RESULTS: Final = "benchmarks/results"
@@ -27,6 +27,8 @@ def foreign(text: str) -> list[str]:
 
 def on_files(files: Files, config: Any) -> Files:
     """Results that pages link to are pages themselves; their pictures come with them."""
+    from mkdocs.structure.files import File
+
     for path in sorted((ROOT / _RESULTS).rglob("*")):
         if path.suffix in {".md", ".svg"}:
             files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
@@ -42,6 +44,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def on_post_build(config: Any) -> None:
     """Refuses a site that is not whole without a network."""
+    from mkdocs.exceptions import PluginError
+
     wrong = [
         f"{path.relative_to(config.site_dir)}: {each}"
         for path in sorted(Path(config.site_dir).rglob("*"))

@@ -70,6 +70,20 @@ class Fault:
     ops: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a run came: ``open`` as in `Watched`, ``accesses`` of the kernel, and those that each block ``made``."""
+
+    open: str | None
+    accesses: frozenset[int]
+    made: tuple[frozenset[int], ...]
+
+    def at_stake(self, fault: Fault) -> bool:
+        """Whether as many blocks as it takes got to the accesses at fault; also true of what is no access."""
+        known = fault.ops and fault.ops <= self.accesses
+        return not known or sum(bool(ops & fault.ops) for ops in self.made) >= len(fault.blocks)
+
+
 class Watched:
     """Blocks of one launch, each run from the initial memory and unseen by the others.
 
@@ -153,14 +167,12 @@ class Watched:
             first, second = (self._run(memory, block) for block in pair)
             yield from self._between(first, second, _observed_order(first, second), budget)
 
-    def at_stake(self, fault: Fault) -> bool:
-        """Whether as many blocks as it takes got to the accesses at fault; also true of what is no access."""
-        accesses = {op.offset for op in self.loops if "ord" in op.attributes}
-        touched = [{a.op.offset for a in log.accesses if a.footprints} for log in self.logs]
-        return (
-            not fault.ops <= accesses
-            or not fault.ops
-            or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
+    @property
+    def reached(self) -> Reached:
+        return Reached(
+            self.open,
+            frozenset(op.offset for op in self.loops if "ord" in op.attributes),
+            tuple(frozenset(a.op.offset for a in log.accesses if a.footprints) for log in self.logs),
         )
 
     def at_fault(self, code: str) -> set[tuple[Block, ...]] | None:
@@ -240,4 +252,4 @@ def _described(bound: BoundLaunch, conflict: Conflict) -> str:
     return f"{' and '.join(ops)} on {bound.image.origins[conflict.first.origin].element(conflict.address)}"
 
 
-__all__ = ["STEPS", "Fault", "Watched", "faults"]
+__all__ = ["STEPS", "Fault", "Reached", "Watched", "faults"]

@@ -116,7 +116,7 @@ class Judge:
         for launch in launches:
             contents = next(counted_contents(self.subject.unit.launch, launch))
             for each in (contents, {}) if contents else ({},):
-                fault = self.truths.fault_of(unit, launch, each)
+                fault, _ = self.truths.fault(unit, launch, each)
                 if fault is not None:
                     return f"proved under {result.requires}, but {fault.code} shows: {fault.text} in {fault.launch}"
         return None

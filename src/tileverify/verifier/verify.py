@@ -15,7 +15,7 @@ from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
-from ..results import Finding, Verdict
+from ..results import MOST_REFUTATIONS, Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .contract import build_contract
@@ -42,9 +42,6 @@ __all__ = ["Outcome", "VerifyOptions", "verify"]
 
 FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
-
-MAX_FINDINGS = 4
-"""After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
 
 
 def verify(
@@ -153,7 +150,7 @@ class _Verification(NarrowProof):
         for opened in left:
             obligation = opened.obligation
             key = key_of(obligation)
-            if key not in confirmed and len(confirmed) >= MAX_FINDINGS:
+            if key not in confirmed and len(confirmed) >= MOST_REFUTATIONS:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
             if found is None and key not in confirmed:

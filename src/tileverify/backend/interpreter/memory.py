@@ -199,7 +199,7 @@ class Memory:
         self._open: set[int] = set()
         self._resident = 0
         self.stores = 0
-        """How many stores there were: as long as it stands still, memory does."""
+        """How many stores there were, but for atomics that changed nothing: as long as it stands still, memory does."""
 
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
         """Raw elements of ``width`` bytes at ``offsets`` (int64, multiples of ``width`` inside the allocation)."""

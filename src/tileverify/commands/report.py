@@ -27,7 +27,7 @@ def report(context: click.Context, paths: tuple[Path, ...], format_: str, strict
 
     Every `tileverify.unproved(reason=...)` in the files and folders PATH, which are read and not run.
     """
-    from .opt_out_sources import opt_outs
+    from ..launching.opt_out_sources import opt_outs
 
     found = list(opt_outs(paths))
     if format_ == "json":

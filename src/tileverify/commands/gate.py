@@ -36,6 +36,10 @@ _LARGEST: Final = 1 << 24
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Write a bundle of each accepted kernel."
 )
+@click.option(
+    "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
+)
+@click.option("--complete", is_flag=True, help="What a proved kernel writes it must write in full, on small inputs.")
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
     "--isolation",
@@ -51,6 +55,8 @@ def gate(
     spec: Path | None,
     trust_specs: bool,
     bundle: Path | None,
+    reference: str | None,
+    complete: bool,
     deny_requires: bool,
     isolation: str,
 ) -> None:
@@ -70,7 +76,9 @@ def gate(
     count = accepted = 0
     for submission in _submissions(target):
         given = text if text is not None or not trust_specs else submission.own_spec
-        options = GateOptions(given, deny_requires, bundle is not None, isolation=isolation)
+        options = GateOptions(
+            given, deny_requires, bundle is not None, isolation=isolation, reference=reference, complete=complete
+        )
         result = judge(submission, options)
         emit(result.lines())
         count += len(result.kernels)

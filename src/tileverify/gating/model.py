@@ -55,7 +55,8 @@ class GateOptions:
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
     how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
-    turn it off."""
+    turn it off.  ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
+    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there."""
 
     spec: str | None = None
     deny_requires: bool = False
@@ -63,6 +64,8 @@ class GateOptions:
     limits: Limits = field(default_factory=Limits)
     isolation: str = "auto"
     screen: bool = True
+    reference: str | None = None
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class GateResult:
 
     def lines(self) -> str:
         """One line of JSON in plain ASCII for each kernel, each ending with a newline."""
-        return "".join(json.dumps(kernel.to_json(), allow_nan=False) + "\n" for kernel in self.kernels)
+        around = {"isolation": list(self.isolation)}
+        return "".join(json.dumps({**kernel.to_json(), **around}, allow_nan=False) + "\n" for kernel in self.kernels)
 
     def write_bundles(self, folder: Path) -> tuple[Path, ...]:
         """Write the bundles of accepted kernels as ``STEM.KERNEL.LAUNCH.tvk``; raises OSError."""

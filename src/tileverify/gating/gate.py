@@ -179,6 +179,8 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
 def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, options: GateOptions) -> GatedKernel:
     """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
     stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
+    if not (outcome.data or outcome.stopped or outcome.signal or outcome.exit):
+        stopped = Reason("no-trial", "no small launch of its contract was found to try it with")
     reasons: list[Reason] = [] if stopped is None else [stopped]
     tried = () if stopped is not None else read_tried(outcome.data)
     reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]

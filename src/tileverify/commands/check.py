@@ -15,7 +15,7 @@ from ..shell import Working, talk
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .options import EXIT_CODES
-from .outputs import outputs_of, pages, write_reports
+from .outputs import earlier_report, outputs_of, pages, write_reports
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="[FORMAT=]FILE",
     help="Write the report to FILE, whole; with FORMAT=, a further report (sarif=out.sarif), as often as you like.",
+)
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    metavar="REPORT",
+    help="In the page of --format html, show what changed since REPORT, an earlier json or html report.",
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
@@ -85,6 +91,7 @@ def check(
     paths: tuple[str, ...],
     format_: str,
     output: tuple[str, ...],
+    since: Path | None,
     spec: Path | None,
     deny_requires: bool,
     strict: bool,
@@ -133,6 +140,7 @@ def check(
     from ..results import Report
 
     page = pages(outputs)
+    earlier = earlier_report(since, page)
     options = CheckOptions(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
@@ -158,7 +166,7 @@ def check(
         if told and not quiet:
             talk(told)
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    write_reports(report, outputs, detail, color)
+    write_reports(report, outputs, detail, color, earlier)
     if playback is not None:
         write_playback(report, playback)
     if certificate is not None:

@@ -118,7 +118,8 @@ class GateResult:
 
     def lines(self) -> str:
         """One line of JSON in plain ASCII for each kernel, each ending with a newline."""
-        return "".join(json.dumps(kernel.to_json(), allow_nan=False) + "\n" for kernel in self.kernels)
+        around = {"isolation": list(self.isolation)}
+        return "".join(json.dumps({**kernel.to_json(), **around}, allow_nan=False) + "\n" for kernel in self.kernels)
 
     def write_bundles(self, folder: Path) -> tuple[Path, ...]:
         """Write the bundles of accepted kernels as ``STEM.KERNEL.LAUNCH.tvk``; raises OSError."""

@@ -111,20 +111,24 @@ def _submissions(target: str) -> Iterator[Submission]:
             continue
         own = file.with_name(f"{file.stem}.tileverify.toml")
         there = own.is_file() and not own.is_symlink()
-        try:
-            with file.open("rb") as stream:
-                source = stream.read(_LARGEST)
-        except OSError as error:
-            raise UsageError(f"cannot read '{file}': {error.strerror or error}") from None
-        yield Submission(source, display_path(file), _text(own, "its launch spec") if there else None)
+        source = _bytes(file)
+        # What is no text in an untrusted spec shall stop its own submission alone.
+        yield Submission(source, display_path(file), _bytes(own).decode("utf-8", errors="replace") if there else None)
 
 
 def _text(path: Path, what: str) -> str:
     try:
+        return _bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: '{path}' is not UTF-8 ({error})") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
         with path.open("rb") as stream:
-            return stream.read(_LARGEST).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{what}: cannot read '{path}' ({error})") from None
+            return stream.read(_LARGEST)
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
 
 
 def _make(folder: Path) -> None:

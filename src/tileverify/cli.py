@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from . import __version__
-from .commands import bundles, check, explain, looking, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, looking, recheck, record, report, run
 from .commands.options import EXIT_CODES
 from .failures import TRACEBACK
 from .shell import Shell
@@ -19,6 +19,7 @@ _COMMANDS: Final = (
     looking.dis,
     looking.list_,
     run.run,
+    gate.gate,
     recheck.recheck,
     bundles.build,
     bundles.show,
@@ -26,6 +27,7 @@ _COMMANDS: Final = (
     record.record,
     explain.explain,
     explain.schema,
+    doctor.doctor,
 )
 
 

@@ -11,7 +11,7 @@ EXIT_CODES: Final = """\b
 Exit codes:
   0  everything proved
   1  something refuted
-  2  bad usage, a kernel or spec with an error, or a failure of the tool
+  2  bad usage, a kernel, spec or suppression with an error, or a failure of the tool
   3  something undecided, nothing refuted
   4  no kernel found
 """

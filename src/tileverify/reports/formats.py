@@ -14,10 +14,17 @@ TEXT: Final = "text"
 
 _RENDERERS: Final = {
     "json": ("json_report", "json_report"),
+    "github": ("github", "github_report"),
+    "sarif": ("sarif", "sarif_report"),
+    "junit": ("junit", "junit_report"),
+    "html": ("html_report.report", "html_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
 
 FORMATS: Final = (TEXT, *_RENDERERS)
+
+PAGE: Final = "html"
+"""The format that shows details (`CheckOptions.details`) and may go into a folder."""
 
 
 def renderer(name: str) -> Callable[[Report], str]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from ..reports.json_report import result_from_json
 from ..reports.plain import printable
 from ..results import Finding, KernelResult, Verdict
+from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
 from .sandbox import Outcome, Sandbox
 from .worker import EXIT_MEMORY
@@ -58,9 +59,10 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     compiled = box.run("compile", request, submission.source, _compile_limits(options.limits))
     stopped = _stopped(compiled, "importing and compiling it", options.limits.compile_cpu_s)
     if stopped is not None:
-        return GateResult((_rejected(file, "", "", (stopped,)),), box.layers)
+        return GateResult((_rejected(file, "", "", (stopped,)),), box.layers, submission.source)
     proved = box.run("prove", request, compiled.data, _prove_limits(options.limits))
-    return GateResult(tuple(_answers(proved, file, options)), box.layers)
+    result = GateResult(tuple(_answers(proved, file, options)), box.layers, submission.source)
+    return with_hints(result, request, options.limits, box) if options.hints else result
 
 
 _own: dict[tuple[int, str], Sandbox] = {}

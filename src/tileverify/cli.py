@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from . import __version__
-from .commands import bundles, check, explain, gate, looking, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, looking, recheck, record, report, run
 from .commands.options import EXIT_CODES
 from .failures import TRACEBACK
 from .shell import Shell
@@ -27,6 +27,7 @@ _COMMANDS: Final = (
     record.record,
     explain.explain,
     explain.schema,
+    doctor.doctor,
 )
 
 

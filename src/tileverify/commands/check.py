@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     help="Settings from FILE, or one of them; else from the nearest pyproject.toml with [tool.tileverify].",
 )
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -91,6 +92,7 @@ def check(
     update_baseline: bool,
     config: tuple[str, ...],
     isolated: bool,
+    watch: bool,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -107,6 +109,10 @@ def check(
     paths = paths or chosen.paths
     if not paths:
         raise UsageError("no PATH given: name a file, a folder or FILE::KERNEL, or `paths` in [tool.tileverify]")
+    if watch:
+        from .watching import watch_forever
+
+        watch_forever(context, paths, [each for each in (spec, chosen.file) if each is not None], color)
     outputs = outputs_of(settings.of("format_", format_, chosen.format), output or chosen.output)
     if playback == "print" and outputs[0].format != TEXT and outputs[0].file is None:
         raise UsageError(

@@ -15,7 +15,8 @@ from ..results import Finding, KernelResult, SourceSite
 from ..verifier.messages import sites, source_site
 from ..verifier.proving import Decided
 from .drawings import fault_drawings
-from .model import AccessDetail, IrLine, KernelDetails, ObligationDetail, State
+from .examples import example_drawings
+from .model import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
 
 WIDTH = 160
 """Characters of a rendered term."""
@@ -40,8 +41,13 @@ def collect(
         ir=ir_lines(entry, name),
         obligations=(*map(_open, result.findings), *(_proved(each, shown) for each in decided)),
         accesses=tuple(_access(site, shown, summary) for site in summary.sites),
-        drawings=tuple(fault_drawings(module, entry, unit.parameters, result)),
+        drawings=(*fault_drawings(module, entry, unit.parameters, result), *_examples(unit, module, entry, result)),
     )
+
+
+def _examples(unit: KernelUnit, module: Module, entry: Entry, result: KernelResult) -> tuple[Drawing, ...]:
+    launch = result.proved_launch
+    return () if launch is None else example_drawings(module, entry, unit.parameters, launch, result.requires)
 
 
 def ir_lines(entry: Entry, name: Callable[[str], str]) -> tuple[IrLine, ...]:

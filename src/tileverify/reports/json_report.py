@@ -155,6 +155,18 @@ def _values(values: SeenValues) -> Json:
 
 
 # --------------------------------------------------------------------------------------------- reading
+def report_from_json(document: Mapping[str, Any]) -> Report:
+    """The inverse of `json_report`, but for the rounding of times.  Raises KeyError, TypeError or ValueError."""
+    tool = document["tool"]
+    return Report(
+        results=tuple(result_from_json(result) for result in document["results"]),
+        tool_version=tool["version"],
+        solver=tool["solver"],
+        trusted=tuple(tool["trusted"]),
+        findings=tuple(_read_finding(finding) for finding in document.get("findings", ())),
+    )
+
+
 def result_from_json(document: Mapping[str, Any]) -> KernelResult:
     """The inverse of `result_to_json`, but for the rounding of times.  Raises KeyError, TypeError or ValueError."""
     return KernelResult(

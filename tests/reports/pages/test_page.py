@@ -15,7 +15,17 @@ import pytest
 from tests.command_line import command_line
 
 from tileverify.corpus import ROOT
-from tileverify.details.model import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
+from tileverify.details.model import (
+    AccessDetail,
+    Drawing,
+    IrLine,
+    KernelDetails,
+    ObligationDetail,
+    SideDrawing,
+    State,
+    Step,
+    Track,
+)
 from tileverify.reports.html_report.report import html_report
 from tileverify.reports.json_report import json_report
 from tileverify.results import Finding, Hint, KernelResult, PlaybackFile, Report, SourceSite, Verdict, Witness
@@ -113,7 +123,7 @@ def test_the_page_of_a_race_has_both_sides_and_their_values() -> None:
     for words in ("two tile blocks store to the same element", "out[64]: block A stores 0, block B stores 1"):
         assert words in text
     assert "overlapping_store.py:11:5" in text
-    assert "One tile block for each of ⌈N / 64⌉." in text
+    assert "A grid of ⌈N / 64⌉ tile blocks." in text
 
 
 def test_the_page_of_a_proof_has_its_obligations_and_what_is_trusted() -> None:
@@ -148,11 +158,13 @@ def hostile_report(tmp_path: Path) -> Report:
         launch={"x": HOSTILE},
     )
     finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, HOSTILE, HOSTILE),))
+    track = Track((0, 0, 0), (Step((((0, 2),),), 2, (0,)),))
+    side = SideDrawing(HOSTILE, site, (HOSTILE,), (track, track), (0, 0))
     details = KernelDetails(
         ir=(IrLine(HOSTILE, str(source), 2), IrLine(f'  "{HOSTILE}"')),
         obligations=(ObligationDetail("TV101", State.REFUTED, (site,), HOSTILE, "", HOSTILE, 1.0),),
         accesses=(AccessDetail(site, HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),),
-        drawings=(Drawing(0, HOSTILE, HOSTILE, (4,), (1,), (), (2, 1, 1), (), (), HOSTILE),),
+        drawings=(Drawing(0, HOSTILE, HOSTILE, (4,), (1,), (), (2, 1, 1), (side, side), (((0, 1),),), HOSTILE),),
     )
     result = KernelResult(
         str(source), HOSTILE, HOSTILE, Verdict.REFUTED, findings=(finding,), requires=(HOSTILE,), assumes=(HOSTILE,),

@@ -11,8 +11,8 @@ from tileverify.reports.html_report.words import in_words
     ("clause", "words"),
     [
         ("any grid", "the grid may have any size"),
-        ("grid = (cdiv(M, 128) * cdiv(N, 128))", "one tile block for each of ⌈M / 128⌉ · ⌈N / 128⌉"),
-        ("grid = (cdiv(S, 128), B * 4 * H, 2)", "one tile block for each of ⌈S / 128⌉ × B · 4 · H × 2"),
+        ("grid = (cdiv(M, 128) * cdiv(N, 128))", "a grid of ⌈M / 128⌉ · ⌈N / 128⌉ tile blocks"),
+        ("grid = (cdiv(S, 128), B * 4 * H, 2)", "a grid of ⌈S / 128⌉ × B · 4 · H × 2 tile blocks"),
         ("grid.x <= cdiv(N, 64)", "the grid's width is at most ⌈N / 64⌉"),
         ("1 <= N", "N is at least 1"),
         ("0 < N", "N is above 0"),

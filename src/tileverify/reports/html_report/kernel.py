@@ -312,6 +312,7 @@ def drawing_json(drawing: Drawing, finding: Finding | None) -> dict[str, Any]:
         "grid": list(drawing.grid),
         "shared": [_flat(box) for box in drawing.shared],
         "between": between,
+        "launch": printable(drawing.launch),
         "sides": [_side(side, names["ab"[number]]) for number, side in enumerate(drawing.sides)],
     }
 

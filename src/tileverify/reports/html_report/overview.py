@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from ...codes import CODES, Family
@@ -51,12 +52,14 @@ class Overview:
     counts: dict[str, int]
     kernels: int
     milliseconds: float
+    folder: str
 
 
 def overview(report: Report) -> Overview:
     states = [states_of(result) for result in report.results]
     codes = tuple(sorted({code for each in states for code in each}))
-    rows = tuple(_rows(report.results, states, codes))
+    folder = _folder([result.file for result in report.results])
+    rows = tuple(_rows(report.results, states, codes, folder))
     counts = Counter(result.verdict.value for result in report.results)
     return Overview(
         rows=rows,
@@ -64,7 +67,17 @@ def overview(report: Report) -> Overview:
         counts={verdict.value: counts[verdict.value] for verdict in Verdict},
         kernels=len({(result.file, result.kernel) for result in report.results if result.kernel}),
         milliseconds=sum(row.milliseconds for row in rows),
+        folder=folder,
     )
+
+
+def _folder(files: Sequence[str]) -> str:
+    """The folder, with a slash, that all files lie in: rows need not repeat it."""
+    if len(set(files)) < 2:
+        return ""
+    columns = zip(*(file.split("/")[:-1] for file in files), strict=False)
+    shared = takewhile(lambda column: len(set(column)) == 1, columns)
+    return "".join(f"{column[0]}/" for column in shared)
 
 
 def states_of(result: KernelResult) -> dict[str, State]:
@@ -89,7 +102,9 @@ def _is_obligation(code: str) -> bool:
     return known is not None and known.family not in (Family.ERROR, Family.UNDECIDED, Family.LAUNCH)
 
 
-def _rows(results: Sequence[KernelResult], states: Sequence[dict[str, State]], codes: Iterable[str]) -> Iterator[Row]:
+def _rows(
+    results: Sequence[KernelResult], states: Sequence[dict[str, State]], codes: Iterable[str], folder: str
+) -> Iterator[Row]:
     seen: Counter[str] = Counter()
     for result, state in zip(results, states, strict=True):
         name = "\0".join((result.file, result.kernel, result.launch))
@@ -101,7 +116,7 @@ def _rows(results: Sequence[KernelResult], states: Sequence[dict[str, State]], c
             result=result,
             title=result.kernel or result.file,
             launch=result.launch,
-            file=result.file,
+            file=result.file.removeprefix(folder),
             symbol=VERDICT_SYMBOLS[result.verdict],
             cells=tuple(_cell(code, state.get(code)) for code in codes),
             states=" ".join(f"{code}:{each.value}" for code, each in state.items()),

@@ -39,7 +39,7 @@ def _grid(text: str) -> str:
         blocks = " × ".join(_size(parse_size(axis)) for axis in axes)
     except SpecError:
         return ""
-    return f"one tile block for each of {blocks}" if axes else ""
+    return f"a grid of {blocks} tile blocks" if axes else ""
 
 
 def _split(text: str) -> list[str]:

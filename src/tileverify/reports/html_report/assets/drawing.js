@@ -2,7 +2,7 @@
 /* Drawings of footprints: the grid of blocks, the array, and what each side touches.  Data as `kernel.drawing_json`. */
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const WIDEST = 880, HEIGHT = 360, CELL = 20, MESH = 6, BESIDE = 250, NARROW = 560;
+  const WIDEST = 880, HEIGHT = 360, CELL = 20, LARGE = 40, MESH = 6, BESIDE = 250, NARROW = 560;
   const FEW_BOXES = 700, MOST_BOXES = 2500;
 
   function svg(tag, attributes, ...children) {
@@ -73,8 +73,8 @@
       } else {
         this.columns = Math.max(1, domain[1][1] - domain[1][0]); this.rows = Math.max(1, domain[0][1] - domain[0][0]);
       }
-      this.cw = Math.min(CELL, width / this.columns); this.ch = Math.min(CELL, height / this.rows);
-      if (this.columns * this.cw < 44) this.cw = Math.min(44 / this.columns, 44);
+      const most = this.columns <= 12 && this.rows <= 8 ? LARGE : CELL;
+      this.cw = Math.min(most, width / this.columns); this.ch = Math.min(most, height / this.rows);
       if (this.rows * this.ch < 24) this.ch = 24 / this.rows;
       this.left = 12 + 7 * String(this.flat ? domain[0][1] : domain[0][1]).length; this.top = 18;
       this.width = this.left + this.columns * this.cw + 6; this.height = this.top + this.rows * this.ch + 6;
@@ -312,10 +312,17 @@
         const beyond = common.length && outside(common[0], shape).length;
         if (count) verdict = beyond ? " That is " + elements(count) + " outside: the shape is (" + shape.join(", ") + ")." : " At fault: " + named(array, common, count) + ".";
         else if (this.data.finding !== null) verdict = " Nothing is wrong here.";
+        else if (sides[0].access === "store" && this.step(0)) verdict = this.alone() ? " No other block stores there." : "";
       } else if (this.data.between && this.state[0].track === this.state[1].track) verdict = " That is one block: it does not race with itself.";
       else verdict = count ? " Both touch " + named(array, common, count) + ": " + elements(count, " in common").replace(" in common", "") + "." : " They have no element in common.";
       const text = words.join("; ") + "." + verdict;
       return text[0].toUpperCase() + text.slice(1);
+    }
+
+    /** Whether none of the other blocks that ran touches what the chosen one does now. */
+    alone() {
+      const chosen = this.state[0].track, mine = this.boxes(0);
+      return this.data.sides[0].tracks.every((track, number) => number === chosen || track[1].every(step => !meets(mine, step[0]).length));
     }
 
     drawBlocks() {
@@ -340,8 +347,9 @@
         root.append(group);
       });
       const title = html("h5", {}, "Grid ", html("code", {}, this.data.grid.join(" × ")));
+      const launch = this.data.launch ? [html("p", { class: "pointer" }, this.data.launch)] : [];
       const note = tracks.length < total ? [html("p", { class: "pointer" }, tracks.length + " of " + total.toLocaleString("en") + " blocks")] : [];
-      this.blocks.replaceChildren(title, root, ...note);
+      this.blocks.replaceChildren(title, root, ...launch, ...note);
     }
 
     /** The range of each drawn axis: the array, and what lies behind its end as far as it is near. */

@@ -33,6 +33,10 @@ Exit codes:
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="DIR", help="Write a bundle of each accepted kernel."
 )
+@click.option(
+    "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
+)
+@click.option("--complete", is_flag=True, help="What a proved kernel writes it must write in full, on small inputs.")
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
     "--isolation",
@@ -41,6 +45,7 @@ Exit codes:
     show_default=True,
     help="What stands around untrusted code, besides seccomp and resource limits.",
 )
+@click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Workers for a folder; as many as processors by default.")
 @click.option(
     "--engine",
@@ -63,8 +68,11 @@ def gate(
     spec: Path | None,
     trust_specs: bool,
     bundle: Path | None,
+    reference: str | None,
+    complete: bool,
     deny_requires: bool,
     isolation: str,
+    hints: bool,
     jobs: int | None,
     engine: str,
     ray_address: str | None,
@@ -80,15 +88,23 @@ def gate(
         raise UsageError("--spec and --trust-specs exclude each other")
     if ray_address is not None and engine != "ray":
         raise UsageError("--ray-address needs --engine ray")
-    from ..gate_runs.candidates import read_spec
+    from ..gate_runs.candidates import read_text
     from ..gate_runs.run import Plan, open_table, stream, tabulate
     from ..gating import GateOptions
 
-    text = None if spec is None else read_spec(spec, "--spec")
+    text = None if spec is None else read_text(spec, "--spec")
     found = _candidates(target, relative=results is not None)
     if bundle is not None:
         _make(bundle)
-    options = GateOptions(text, deny_requires, bundle is not None, isolation=isolation)
+    options = GateOptions(
+        text,
+        deny_requires,
+        bundle is not None,
+        isolation=isolation,
+        hints=hints,
+        reference=reference,
+        complete=complete,
+    )
 
     def workers(most: int) -> Workers:
         return _workers(engine, jobs, ray_address, isolation, most)

@@ -27,7 +27,7 @@ class Candidate:
 
     def submission(self) -> Submission:
         """Raises `UsageError` where a file cannot be read."""
-        return Submission(_read(self.path), self.name, None if self.spec is None else read_spec(self.spec))
+        return Submission(_read(self.path), self.name, None if self.spec is None else read_text(self.spec))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def with_trust(options: GateOptions, submission: Submission) -> GateOptions:
     return options if submission.own_spec is None else replace(options, spec=submission.own_spec)
 
 
-def read_spec(path: Path, what: str = "its launch spec") -> str:
+def read_text(path: Path, what: str = "its launch spec") -> str:
     """Raises `UsageError` where it cannot be read."""
     try:
         return _read(path).decode("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import UsageError
 from ..failures import failure_sentence
 from ..gating import IsolationUnavailable, SandboxFailure, judge
 from ..gating.gate import own_sandbox
@@ -24,6 +25,8 @@ def judged(task: Task) -> Answer:
     """The answer to one task; whatever goes wrong is said, not raised."""
     try:
         return judge(task.submission, task.options)
+    except UsageError as error:
+        return Unusable(error.message, usage=True)
     except SandboxFailure as error:
         return Failed(error.message)
     except Exception as error:

@@ -14,7 +14,7 @@ from ..check import solver_version
 from ..errors import UsageError
 from ..gating import GateOptions, GateResult
 from .answer_rows import Counts, Table, rows
-from .candidates import Candidate, OnStdin, Task, tasks
+from .candidates import Candidate, OnStdin, Task, read_text, tasks
 from .progress import Progress
 from .spreading import Workers, spread
 
@@ -88,7 +88,8 @@ def longest_s(task: Task) -> float:
 
 def made_with(options: GateOptions, trust_specs: bool) -> dict[str, str]:
     """What answers depend on besides the submissions; how they are isolated is not part of it."""
-    text = repr((replace(options, isolation="auto"), trust_specs))
+    code = "" if options.reference is None else read_text(Path(options.reference.partition("::")[0]), "--reference")
+    text = repr((replace(options, isolation="auto"), trust_specs, code))
     return {
         "tileverify": __version__,
         "solver": solver_version(),

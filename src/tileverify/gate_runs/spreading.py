@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
+from ..errors import UsageError
 from ..gating import GatedKernel, GateResult, IsolationUnavailable, Reason, SandboxFailure
 from ..reports.plain import printable
 from ..results import KernelResult, Verdict
@@ -27,9 +28,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The worker cannot isolate anything, so nothing will be judged."""
+    """No worker will be able to judge anything: nothing isolates here, or the options are wrong (``usage``)."""
 
     problem: str
+    usage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ def spread(
 ) -> Iterator[tuple[Task, GateResult]]:
     """The answers to ``tasks`` as they come.  A worker that says nothing for ``allowed_s`` of its task is replaced.
 
-    Raises `SandboxFailure` where no worker can be started, `IsolationUnavailable` where one cannot isolate.
+    Raises `SandboxFailure` where no worker can be started, `IsolationUnavailable` where one cannot isolate, and
+    `UsageError` where the options cannot be used.
     """
     turns = _Turns(tasks, workers, allowed_s)
     try:
@@ -129,8 +132,8 @@ class _Turns:
             case GateResult():
                 self.idle.add(worker)
                 yield self.busy.pop(worker).task, answer
-            case Unusable(problem):
-                raise IsolationUnavailable(problem)
+            case Unusable(problem, usage):
+                raise UsageError(problem) if usage else IsolationUnavailable(problem)
             case Failed(problem):
                 yield from self._lost(worker, problem)
 

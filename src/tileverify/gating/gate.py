@@ -12,7 +12,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..reports.json_report import result_from_json
@@ -21,6 +21,7 @@ from ..results import Finding, KernelResult, Verdict
 from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
 from .sandbox import Outcome, Sandbox
+from .trial import Reference, disagreements, incomplete, load_reference, read_tried, summary
 from .worker import EXIT_MEMORY
 
 _MIB: Final = 1 << 20
@@ -43,8 +44,10 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     """Judge one submission; a pure function of its arguments, as far as the limits on time allow.
 
     ``sandbox``: the worker to use; without it the process's own, which stays warm until the process ends.
-    Raises `IsolationUnavailable` where nothing can be isolated, and `SandboxFailure` where the sandbox itself fails.
+    Raises `UsageError` where the reference cannot be used, `IsolationUnavailable` where nothing can be isolated, and
+    `SandboxFailure` where the sandbox itself fails.
     """
+    reference = None if options.reference is None else load_reference(options.reference)
     box = sandbox or own_sandbox(options.isolation)
     file = printable(submission.file)
     request = {
@@ -61,7 +64,14 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     if stopped is not None:
         return GateResult((_rejected(file, "", "", (stopped,)),), box.layers, submission.source)
     proved = box.run("prove", request, compiled.data, _prove_limits(options.limits))
-    result = GateResult(tuple(_answers(proved, file, options)), box.layers, submission.source)
+    kernels = []
+    for index, kernel in _answers(proved, file, options):
+        if kernel.accepted and (reference is not None or options.complete):
+            trial = {**request, "index": index, "requires": list(kernel.result.requires)}
+            outcome = box.run("try", trial, compiled.data, _prove_limits(options.limits))
+            kernel = _tried(kernel, outcome, reference, options)
+        kernels.append(kernel)
+    result = GateResult(tuple(kernels), box.layers, submission.source)
     return with_hints(result, request, options.limits, box) if options.hints else result
 
 
@@ -114,30 +124,34 @@ def _stopped(outcome: Outcome, what: str, cpu_s: int) -> Reason | None:
 
 
 # -------------------------------------------------------------------------------------------------- answers
-def _answers(proved: Outcome, file: str, options: GateOptions) -> Iterator[GatedKernel]:
+def _answers(proved: Outcome, file: str, options: GateOptions) -> Iterator[tuple[int, GatedKernel]]:
+    """Each answer with the number of its kernel in what was compiled; what is about no kernel is never accepted."""
     stopped = _stopped(proved, "its proof", options.limits.prove_cpu_s)
     lines = proved.data.split(b"\n")
     try:
         head = json.loads(lines[0]) if len(lines) > 1 else {}
         if "reasons" in head:
             reasons = tuple(Reason(**each) for each in head["reasons"])
-            yield _rejected(file, "", "", reasons)
+            yield -1, _rejected(file, "", "", reasons)
             return
         units, missing = head.get("units", []), head.get("missing", [])
         answers = [json.loads(line) for line in lines[1:-1]]
     except (ValueError, TypeError, AttributeError, RecursionError):
-        yield _rejected(file, "", "", (stopped or Reason("crash", "its proof gave no answer"),))
+        yield -1, _rejected(file, "", "", (stopped or Reason("crash", "its proof gave no answer"),))
         return
     if not units:
-        yield _rejected(file, "", "", (stopped or Reason("no-kernel", "the submission holds no kernel"),))
+        yield -1, _rejected(file, "", "", (stopped or Reason("no-kernel", "the submission holds no kernel"),))
     for launch in missing:
-        yield _rejected(file, "", "", (Reason("missing-launch", f"the launch spec asks for {launch}, which it lacks"),))
+        yield (
+            -1,
+            _rejected(file, "", "", (Reason("missing-launch", f"the launch spec asks for {launch}, which it lacks"),)),
+        )
     for number, (kernel, launch) in enumerate(units):
         if number < len(answers):
-            yield _gated(answers[number], options)
+            yield number, _gated(answers[number], options)
         else:
             reason = stopped or Reason("crash", "its proof gave no answer")
-            yield _rejected(file, kernel, launch, (reason,))
+            yield -1, _rejected(file, kernel, launch, (reason,))
 
 
 def _gated(answer: dict[str, Any], options: GateOptions) -> GatedKernel:
@@ -162,6 +176,20 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
     if result.assumes and options.spec is None:
         facts = ", ".join(result.assumes)
         yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
+
+
+def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, options: GateOptions) -> GatedKernel:
+    """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
+    stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
+    reasons: list[Reason] = [] if stopped is None else [stopped]
+    tried = () if stopped is not None else read_tried(outcome.data)
+    reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]
+    if not reasons and options.complete:
+        reasons += incomplete(tried)
+    if not reasons and reference is not None:
+        reasons += disagreements(tried, reference)
+    bundle = None if reasons else kernel.bundle
+    return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=summary(tried))
 
 
 def _place(finding: Finding) -> tuple[int | None, int | None]:

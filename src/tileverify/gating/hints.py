@@ -54,9 +54,9 @@ class _Budget:
             "prove": (limits.prove_cpu_s, limits.prove_wall_s, limits.prove_memory_mib),
         }[job]
         allowed = {
-            "cpu_s": min(most, left),
+            "cpu_s": min(cpu, left),
             "wall_s": wall,
-            "memory": memory * _MIB,
+            "memory": mib * _MIB,
             "output": limits.output_mib * _MIB,
         }
         outcome = self.box.run(job, request, payload, allowed)

@@ -58,7 +58,9 @@ class GateOptions:
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
     how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
-    turn it off.  ``hints``: look for changes of the source that would be proved."""
+    turn it off.  ``hints``: look for changes of the source that would be proved.
+    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
+    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there."""
 
     spec: str | None = None
     deny_requires: bool = False
@@ -67,6 +69,8 @@ class GateOptions:
     isolation: str = "auto"
     screen: bool = True
     hints: bool = True
+    reference: str | None = None
+    complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ load is imported by name.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import linecache
@@ -21,24 +20,14 @@ from .prove_job import prove_submission
 _PACKAGES: Final = (
     "frontend", "verifier", "backend", "certificates", "bundles", "execution", "gating", "repair", "reports",
 )  # fmt: skip
-    "frontend",
-    "verifier",
-    "backend",
-    "certificates",
-    "bundles",
-    "execution",
-    "gating",
-    "repair",
-    "reports",
-)
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.worker", "__main__")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""
 _LIBRARY: Final = (
     "ast", "bisect", "contextlib", "copy", "dataclasses", "difflib", "encodings.ascii", "encodings.idna",
     "encodings.latin_1", "encodings.unicode_escape", "encodings.utf_8", "enum", "fractions", "functools", "inspect",
     "itertools", "json", "linecache", "math", "numbers", "operator", "string", "textwrap", "tokenize", "tomllib",
-    "traceback", "typing", "unicodedata", "warnings", "numpy", "numpy.random", "numpy.lib.format", "z3", "cuda.tile",
-    "cuda.tile.compilation",
+    "traceback", "typing", "unicodedata", "warnings", "numpy", "numpy.ma", "numpy.random", "numpy.lib.format", "z3",
+    "cuda.tile", "cuda.tile.compilation",
 )  # fmt: skip
 
 _KERNEL: Final = b"""import cuda.tile as ct
@@ -56,22 +45,14 @@ def preload() -> None:
     for module in _LIBRARY:
         importlib.import_module(module)
     root = __name__.split(".")[0]
+    importlib.import_module(f"{root}.api")  # for the decorator
     for package in _PACKAGES:
         found = importlib.import_module(f"{root}.{package}")
         for info in pkgutil.walk_packages(found.__path__, f"{found.__name__}."):
             if not any(part in info.name for part in _LEFT_OUT):
                 importlib.import_module(info.name)
-    _import_all("cuda.tile")
-    _keep_sources("cuda.")
     _rehearse()
-
-
-def _import_all(package: str) -> None:
-    """Every module of a package; those whose own requirements are not installed are not needed either."""
-    found = importlib.import_module(package)
-    for info in pkgutil.walk_packages(found.__path__, f"{package}.", onerror=lambda name: None):
-        with contextlib.suppress(ImportError, OSError):  # a driver's library, say
-            importlib.import_module(info.name)
+    _keep_sources("cuda.")
 
 
 def _keep_sources(prefix: str) -> None:

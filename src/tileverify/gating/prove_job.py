@@ -59,7 +59,7 @@ def prove_submission(request: dict[str, Any], compiled: bytes, send: Send) -> No
         if "reasons" in document:
             _send(send, {"reasons": [_reason(each) for each in document["reasons"][:20]]})
             return
-        claims = [_claimed(item) for item in document["items"]]
+        claims = [claimed(item) for item in document["items"]]
         specs = specs_of(request)
     except (NotPlain, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         problem = str(error) if isinstance(error, NotPlain) else "it has another form"
@@ -94,7 +94,8 @@ def _reason(document: Any) -> dict[str, Any]:
     }
 
 
-def _claimed(item: Any) -> Claimed:
+def claimed(item: Any) -> Claimed:
+    """One item of what the compiler's process sent; raises `NotPlain`."""
     if type(item) is not dict:
         raise NotPlain("a kernel is no table")
     kernel = item.get("kernel")
@@ -103,9 +104,9 @@ def _claimed(item: Any) -> Claimed:
 
 
 def _missing(specs: SourceSpecs, claims: list[Claimed]) -> Iterator[str]:
-    """Launches that the caller asked for, and the submission does not have."""
+    """Launches that a spec speaks of, and the submission does not have."""
     there = {(claim.kernel, claim.launch) for claim in claims}
-    for kernel in dict.fromkeys(raw.kernel for raw in specs.launches if specs.given):
+    for kernel in dict.fromkeys(raw.kernel for raw in specs.launches):
         for launch, _, _ in named_launches([raw for raw in specs.launches if raw.kernel == kernel]):
             if (kernel, launch) not in there:
                 yield f"{kernel} [{launch}]"
@@ -118,7 +119,7 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: dict[str, Any]) -> tup
     try:
         if claim.error is not None:
             return {"result": result_to_json(_failed(claim, file))}, None
-        unit = _unit(claim, specs, file)
+        unit = unit_of(claim, specs, file)
     except (NotPlain, KeyError, TypeError, ValueError, RecursionError):
         result = _error(claim, file, "TV003", "its process sent no kernel")
         return {"result": result_to_json(result), "forged": True}, None
@@ -158,7 +159,8 @@ def _error(
     return KernelResult(file, claim.kernel, claim.launch, Verdict.ERROR, findings=(finding,), line=claim.line)
 
 
-def _unit(claim: Claimed, specs: SourceSpecs, file: str) -> KernelUnit:
+def unit_of(claim: Claimed, specs: SourceSpecs, file: str) -> KernelUnit:
+    """The kernel with its launch; raises `TileVerifyError` where they do not fit, `NotPlain` for nonsense."""
     document = claim.document
     parameters = tuple(parameter_from_json(each) for each in document["parameters"])
     bytecode = base64.b64decode(text(document["bytecode"], 1 << 30), validate=True)

@@ -46,6 +46,11 @@ class Sandbox:
         self.layers: tuple[str, ...] = ()
         self._start()
 
+    @property
+    def process_id(self) -> int:
+        """Of the worker, or of the bubblewrap around it."""
+        return 0 if self._worker is None else self._worker.pid
+
     def run(self, job: str, request: dict[str, Any], payload: bytes, limits: dict[str, Any]) -> Outcome:
         """One job in a confined child; ``limits``: ``cpu_s``, ``wall_s``, ``memory`` and ``output`` (bytes)."""
         if self._worker is None or self._worker.poll() is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 _FORBIDDEN: Final = {
@@ -55,24 +54,22 @@ _SILENT: Final = frozenset({"os.putenv", "os.unsetenv", "os.listdir", "os.scandi
 
 def set_tripwire(tripped: Callable[[str, str], None]) -> None:
     """From now on the first forbidden event calls ``tripped(reason id, sentence)``, which must not return."""
-    roots = tuple(dict.fromkeys(str(Path(each)) for each in (sys.prefix, sys.base_prefix, *sys.path) if each))
+    sources = frozenset(getattr(module, "__file__", None) for module in list(sys.modules.values()))
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        reason = _reason(event, arguments, roots)
+        reason = _reason(event, arguments, sources)
         if reason is not None:
             tripped(*reason)
 
     sys.addaudithook(hook)
 
 
-def _reason(event: str, arguments: tuple[Any, ...], roots: tuple[str, ...]) -> tuple[str, str] | None:
+def _reason(event: str, arguments: tuple[Any, ...], sources: frozenset[object]) -> tuple[str, str] | None:
     family = event.partition(".")[0]
     if event == "open":
-        path = arguments[0]
-        # Python itself looks for the sources of its own modules, to quote a line; it finds none.
-        if isinstance(path, str) and path.startswith(roots):
-            return None
-        return "sandbox-files", f"it tried to open {_quoted(path)}"
+        if isinstance(arguments[0], str) and arguments[0] in sources:
+            return None  # for the lines of a traceback; it hears that the file is not there
+        return "sandbox-files", f"it tried to open {_quoted(arguments[0])}"
     if event in _PROCESSES:
         return "sandbox-process", f"it called {event}"
     if family == "os" and event not in _SILENT:

@@ -30,6 +30,7 @@ def main(kind: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
+    os.chdir("/dev")  # paths are shown relative to the working folder: no submission's is below this one
     jobs = _jobs()
     gc.collect()
     gc.freeze()  # what is loaded is never looked at again, so children share its pages
@@ -50,9 +51,10 @@ def _jobs() -> dict[str, Job]:
     from .preload import preload
     from .propose_job import propose_edits
     from .prove_job import prove_submission
+    from .trial_job import try_kernel
 
     preload()
-    return {"compile": compile_submission, "prove": prove_submission, "propose": propose_edits}
+    return {"compile": compile_submission, "prove": prove_submission, "try": try_kernel, "propose": propose_edits}
 
 
 def _serve(job: Job, request: dict[str, Any], payload: bytes, answers: IO[bytes]) -> None:

@@ -242,7 +242,7 @@ class _Verification(NarrowProof):
         elif not data or (race and self._decidable_with_far_data(opened)):
             search = self._search_for(opened, data, frozenset())
             found = self._run(search, opened)
-            if found is not None or not data or not search.candidate:
+            if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
@@ -271,6 +271,13 @@ class _Verification(NarrowProof):
     def _decidable_with_far_data(self, opened: Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
         return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+
+    def _idle_with_near_data(self, obligation: Obligation) -> bool:
+        """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
+        work = [*reached(obligation, self._by_number, self.contract)]
+        work += data_facts(work, self.contract, self._origins)
+        near = ordinary_data(work, self._origins)
+        return self._decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.

@@ -43,6 +43,10 @@ class LocalWorkers:
         theirs.close()
         self._workers[worker] = _Worker(process, ours)
 
+    def process_id(self, worker: int) -> int:
+        """Of the worker's process."""
+        return self._workers[worker].process.pid or 0
+
     def send(self, worker: int, task: Task) -> None:
         with contextlib.suppress(OSError):  # a dead worker is found by `wait`
             self._workers[worker].pipe.send(task)

@@ -24,6 +24,7 @@ class SqliteTable:
         self._path = path
         try:
             self._database = sqlite3.connect(path)
+            self._refuse_strangers()
             with self._database:
                 self._database.execute("CREATE TABLE IF NOT EXISTS run (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
                 self._database.execute(
@@ -32,6 +33,13 @@ class SqliteTable:
                 self._compare(made_with)
         except sqlite3.Error as error:
             raise UsageError(f"--results: '{path}' is no table of answers ({error})") from None
+
+    def _refuse_strangers(self) -> None:
+        """Another program's database is left as it is."""
+        there = {name for (name,) in self._database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        columns = tuple(name for (name,) in self._database.execute("SELECT name FROM pragma_table_info('kernels')"))
+        if there and (there != {"run", "kernels"} or columns != COLUMNS):
+            raise sqlite3.DatabaseError("it holds other tables")
 
     def _compare(self, made_with: dict[str, str]) -> None:
         before = dict(self._database.execute("SELECT key, value FROM run").fetchall())

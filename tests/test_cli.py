@@ -383,6 +383,22 @@ def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tileverify ch", "plain,check"),
+        ("tileverify check --form", "plain,--format"),
+        ("tileverify check --format sa", "plain,sarif"),
+    ],
+)
+def test_shells_complete_commands_options_and_values(words: str, offered: str) -> None:
+    program = "import sys; sys.argv = ['tileverify']; from tileverify.cli import main; main()"
+    asked = {"_TILEVERIFY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    process = spawn("-c", program, environment=asked)
+    assert process.communicate(timeout=60) == (f"{offered}\n", "")
+    assert process.returncode == 0
+
+
 def test_version_and_module_agree() -> None:
     from tileverify import __version__
 

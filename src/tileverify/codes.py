@@ -66,7 +66,7 @@ _ALL: Final = (
         "the launch spec cannot be used",
         "The launch spec is malformed, names something that the kernel does not have, or leaves a parameter out.",
         "none: without a launch the kernel has no types.",
-        "Mend the field that the message names; the README's section on launch specs lists what each field may hold.",
+        "Mend the field that the message names; the documentation of launch specs lists what each field may hold.",
     ),
     Code(
         "TV003",

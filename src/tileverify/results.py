@@ -1,6 +1,6 @@
 """The result model: what the verifier says and every report renders.
 
-JSON follows ``interface.md`` ("JSON result"); these classes are its Python face.
+JSON has the same (``reports/json_report.py``); these classes are its Python face.
 """
 
 from __future__ import annotations

@@ -12,9 +12,10 @@ from ..configuration import configuration
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
 from ..shell import Working, talk
-from .folders import make_folder, write_playback
+from .changed import changed_targets, nothing_to_check
+from .folders import checked_folders, write_playback
 from .options import EXIT_CODES
-from .outputs import outputs_of, pages, write_reports
+from .outputs import earlier_report, outputs_of, pages, write_reports
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="[FORMAT=]FILE",
     help="Write the report to FILE, whole; with FORMAT=, a further report (sarif=out.sarif), as often as you like.",
+)
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    metavar="REPORT",
+    help="In the page of --format html, show what changed since REPORT, an earlier json or html report.",
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
@@ -69,6 +76,11 @@ if TYPE_CHECKING:
     help="Settings from FILE, or one of them; else from the nearest pyproject.toml with [tool.tileverify].",
 )
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="The PATHs are files that changed: those without kernels are no error, a spec stands for its source.",
+)
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
@@ -79,6 +91,7 @@ def check(
     paths: tuple[str, ...],
     format_: str,
     output: tuple[str, ...],
+    since: Path | None,
     spec: Path | None,
     deny_requires: bool,
     strict: bool,
@@ -92,6 +105,7 @@ def check(
     update_baseline: bool,
     config: tuple[str, ...],
     isolated: bool,
+    changed: bool,
     watch: bool,
     quiet: bool,
     verbose: bool,
@@ -106,22 +120,15 @@ def check(
         raise UsageError("--quiet and --verbose exclude each other")
     settings = Settings(context, configuration(config, isolated=isolated))
     chosen = settings.configuration
-    paths = paths or chosen.paths
+    paths = changed_targets(paths, chosen) if changed else paths or chosen.paths
     if not paths:
-        raise UsageError("no PATH given: name a file, a folder or FILE::KERNEL, or `paths` in [tool.tileverify]")
+        nothing_to_check(context, changed=changed)
     if watch:
         from .watching import watch_forever
 
         watch_forever(context, paths, [each for each in (spec, chosen.file) if each is not None], color)
     outputs = outputs_of(settings.of("format_", format_, chosen.format), output or chosen.output)
-    if playback == "print" and outputs[0].format != TEXT and outputs[0].file is None:
-        raise UsageError(
-            f"--playback print and --format {outputs[0].format} both write to stdout; give --output or a folder"
-        )
-    if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
-        raise UsageError(f"--playback: '{playback}' is not a folder")
-    if certificate is not None:
-        make_folder(certificate, "--certificate")
+    checked_folders(playback, certificate, outputs[0])
     whole = not any("::" in path for path in paths)
     baseline = baseline or chosen.baseline
     from ..suppressions.run import checked_baseline, suppressed
@@ -133,6 +140,7 @@ def check(
     from ..results import Report
 
     page = pages(outputs)
+    earlier = earlier_report(since, page)
     options = CheckOptions(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
@@ -158,7 +166,7 @@ def check(
         if told and not quiet:
             talk(told)
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    write_reports(report, outputs, detail, color)
+    write_reports(report, outputs, detail, color, earlier)
     if playback is not None:
         write_playback(report, playback)
     if certificate is not None:

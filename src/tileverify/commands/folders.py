@@ -6,13 +6,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..reports.formats import TEXT
 from ..shell import emit, talk
 
 if TYPE_CHECKING:
     from ..results import Report
+    from .outputs import Output
 
 
-def make_folder(folder: Path, option: str) -> None:
+def checked_folders(playback: str | None, certificate: Path | None, output: Output) -> None:
+    """What cannot be written is told before minutes of work: raises `UsageError`."""
+    if playback == "print" and output.format != TEXT and output.file is None:
+        raise UsageError(
+            f"--playback print and --format {output.format} both write to stdout; give --output or a folder"
+        )
+    if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
+        raise UsageError(f"--playback: '{playback}' is not a folder")
+    if certificate is not None:
+        _make_folder(certificate, "--certificate")
+
+
+def _make_folder(folder: Path, option: str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..reports.text import Detail
-    from ..results import Report
+    from ..results import KernelResult, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,34 @@ def pages(outputs: Sequence[Output]) -> bool:
     return wanted
 
 
-def write_reports(report: Report, outputs: Sequence[Output], detail: Detail, color: str) -> None:
-    """Every report to its place; says on stderr which files were written, unless ``detail`` is quiet."""
+def earlier_report(since: Path | None, page: bool) -> tuple[KernelResult, ...] | None:
+    """The results that ``--since`` names, for a page.  Raises `UsageError` without one, or for no report."""
+    if since is None:
+        return None
+    if not page:
+        raise UsageError("--since: only --format html shows changes; to list them, run tileverify report diff OLD NEW")
+    from ..reports.history import read_report
+
+    return read_report(since)
+
+
+def write_reports(
+    report: Report,
+    outputs: Sequence[Output],
+    detail: Detail,
+    color: str,
+    earlier: Sequence[KernelResult] | None = None,
+) -> None:
+    """Every report to its place, a page with what changed since ``earlier``; says on stderr which files were written,
+    unless ``detail`` is quiet."""
     from ..reports.text import Detail, summary_line, text_report
 
     for output in outputs:
-        if output.format != TEXT:
+        if output.format == PAGE and earlier is not None:
+            from ..reports.html_report.report import html_report
+
+            emit(html_report(report, earlier), output.file)
+        elif output.format != TEXT:
             emit(renderer(output.format)(report), output.file)
         elif report.results or output.file is not None:
             emit(text_report(report, detail=detail, color=use_color(color, output.file)), output.file)

@@ -125,7 +125,8 @@ class GateResult:
 
     def lines(self) -> str:
         """One line of JSON in plain ASCII for each kernel, each ending with a newline."""
-        return "".join(json.dumps(kernel.to_json(), allow_nan=False) + "\n" for kernel in self.kernels)
+        around = {"isolation": list(self.isolation)}
+        return "".join(json.dumps({**kernel.to_json(), **around}, allow_nan=False) + "\n" for kernel in self.kernels)
 
     def prompt(self) -> str:
         """What to tell the model that wrote the submission: less than `prompt.LONGEST` characters."""

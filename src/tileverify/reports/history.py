@@ -49,6 +49,12 @@ class Change:
         return f"{self.file}::{self.kernel} [{self.launch}]"
 
     @property
+    def verdicts(self) -> str:
+        """``proved -> refuted``, or the one that there is."""
+        known = dict.fromkeys(verdict.value for verdict in (self.old, self.new) if verdict is not None)
+        return " -> ".join(known)
+
+    @property
     def alarming(self) -> bool:
         """Whether a run that compares reports should fail for it."""
         return self.kind is Kind.WORSE or (self.kind is Kind.NEW and self.new is not Verdict.PROVED)
@@ -159,10 +165,7 @@ def history_text(history: History) -> str:
 
 
 def _line(change: Change) -> str:
-    verdicts = " -> ".join(verdict.value for verdict in (change.old, change.new) if verdict is not None)
-    if change.old is change.new and change.new is not None:
-        verdicts = change.new.value
-    return "  ".join((f"{change.kind.value:7}", change.name, verdicts, *change.details))
+    return "  ".join((f"{change.kind.value:7}", change.name, change.verdicts, *change.details))
 
 
 def history_json(history: History) -> str:

@@ -28,7 +28,19 @@ from tileverify.details.model import (
 )
 from tileverify.reports.html_report.report import html_report
 from tileverify.reports.json_report import json_report
-from tileverify.results import Finding, Hint, KernelResult, PlaybackFile, Report, SourceSite, Verdict, Witness
+from tileverify.results import (
+    Edit,
+    Finding,
+    Hint,
+    KernelResult,
+    PlaybackFile,
+    Report,
+    SourceSite,
+    Suppression,
+    SuppressionKind,
+    Verdict,
+    Witness,
+)
 
 from .checked import blocks, page, report
 
@@ -213,6 +225,34 @@ def test_without_its_libraries_there_is_one_sentence(
     ran = command_line(capfd)("check", "--format", "html", str(ROOT / "showcase"))
     sentence = "error: the HTML report needs Jinja2 and Pygments; install them with: pip install 'tileverify[html]'\n"
     assert (ran.code, ran.out, ran.err) == (2, "", sentence)
+
+
+def test_the_page_tells_what_changed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    kernel = str(ROOT / "racy" / "overlapping_store.py")
+    old, new = tmp_path / "old.json", tmp_path / "new.html"
+    (racy,) = (result for result in report().results if result.kernel == "fill_windows")
+    before = replace(racy, verdict=Verdict.PROVED, holds_for="any", findings=())
+    old.write_text(json_report(Report((before, replace(before, kernel="gone")), "1", "z3")))
+    assert run("check", "--no-cache", "--format", "html", "--output", str(new), "--since", str(old), kernel).code == 1
+    assert "1 worse, 1 gone, 0 unchanged" in new.read_text()
+    assert "proved -&gt; refuted" in new.read_text()
+    ran = run("check", "--since", str(old), kernel)
+    assert (ran.code, ran.err[:14]) == (2, "error: --since")
+
+
+def test_suppressed_findings_say_why() -> None:
+    (racy,) = (result for result in report().results if result.kernel == "fill_windows")
+    known = Suppression(SuppressionKind.COMMENT, "<b>benign</b>", "2099-01-01", racy.file, 3)
+    finding = replace(racy.findings[0], suppression=known)
+    hint = Hint("use-atomic", "safe", "use an atomic", (Edit(11, 4, 11, 9, "ct.atomic_add"),))
+    finding = replace(finding, hints=(hint,))
+    about = Finding("TV006", "a suppression is out of date", (SourceSite(racy.file, 3, 0, "", ""),))
+    text = html_report(replace(report(), results=(replace(racy, findings=(finding,)),), findings=(about,)))
+    (fragment,) = fragments(text)
+    assert "&lt;b&gt;benign&lt;/b&gt;" in fragment
+    assert "<code>ct.atomic_add</code>" in fragment
+    assert "a suppression is out of date" in text
 
 
 def test_an_empty_report_is_a_page() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, Final
 
 from ...codes import CODES, Code, Family
@@ -12,6 +13,7 @@ from ...details.model import Drawing, IrLine, ObligationDetail, SideDrawing, Sta
 from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
 from ..findings import side_names, values_text
 from ..plain import printable
+from ..reasons import suppressed_because
 from .highlighting import ir_lines
 from .overview import SYMBOLS
 from .sources import Sources
@@ -61,6 +63,7 @@ class FindingView:
     values: str
     playback: str | None
     drawing: bool
+    suppressed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ class KernelView:
     assumes: tuple[Clause, ...]
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
-    rungs: tuple[tuple[str, int], ...]
+    rungs: tuple[tuple[str, int, float], ...]
+    facts_used: str
+    command: str
 
 
 def kernel_view(result: KernelResult) -> KernelView:
@@ -102,8 +107,28 @@ def kernel_view(result: KernelResult) -> KernelView:
         assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
         findings=tuple(_findings(result, drawings)),
         obligations=tuple(_obligations(obligations)),
-        rungs=tuple(Counter(each.rung for each in obligations if each.rung).most_common()),
+        rungs=tuple(_rungs(obligations)),
+        facts_used=_facts_used(result),
+        command=" ".join(
+            ("tileverify check", quote("::".join(filter(None, (result.file, result.kernel, result.launch)))))
+        ),
     )
+
+
+def _rungs(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
+    """Every rung with the number of obligations that it decided, and their milliseconds; the busiest first."""
+    counts = Counter(each.rung for each in obligations if each.rung)
+    for rung, count in counts.most_common():
+        yield rung, count, sum(each.milliseconds for each in obligations if each.rung == rung)
+
+
+def _facts_used(result: KernelResult) -> str:
+    parts = ["your contract"] if result.contract else []
+    if count := len(result.requires):
+        parts.append(f"{count} added clause{'s' if count > 1 else ''}")
+    if count := len(result.assumes):
+        parts.append(f"{count} fact{'s' if count > 1 else ''} on data")
+    return " and ".join(parts) or "none but those of every launch"
 
 
 def _sentence(result: KernelResult) -> str:
@@ -152,6 +177,7 @@ def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[Findi
             values=values_text(finding),
             playback=None if playback is None else playback.name,
             drawing=number in drawings,
+            suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
         )
 
 

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...codes import CODES
 from ...errors import UsageError
-from ...results import Report, Verdict
+from ...results import KernelResult, Report, Verdict
+from ..history import compare
 from ..json_report import json_report
 from ..plain import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jinja2 import Environment
 
     from .overview import Row
@@ -40,8 +43,11 @@ def available() -> None:
         raise UsageError(MISSING) from None
 
 
-def html_report(report: Report) -> str:
-    """One page.  Raises `UsageError` without the libraries of the extra ``html``."""
+def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -> str:
+    """One page, with what changed since ``earlier`` results.
+
+    Raises `UsageError` without the libraries of the extra ``html``.
+    """
     available()
     from .overview import overview
     from .packing import content_policy, packed
@@ -62,13 +68,20 @@ def html_report(report: Report) -> str:
         shard_of=numbers,
         shards=[packed(shard.document) for shard in shards.values()],
         json=packed(json_report(report)),
-        changes=None,
-        changed={},
+        changes=None if earlier is None else _changes(view.rows, earlier),
         policy=content_policy(scripts=[drawing, page], styles=[style]),
         style=_raw(style),
         drawing_script=_raw(drawing),
         page_script=_raw(page),
     )
+
+
+def _changes(rows: Sequence[Row], earlier: Sequence[KernelResult]) -> dict[str, Any]:
+    """What changed, each with the page of its launch, if that is still there."""
+    history = compare(earlier, [row.result for row in rows])
+    pages = {(row.result.file, row.result.kernel, row.result.launch): row.id for row in rows}
+    shown = [(change, pages.get((change.file, change.kernel, change.launch))) for change in history.changes]
+    return {"sentence": history.sentence, "shown": shown}
 
 
 def _symbols() -> dict[Verdict, str]:

@@ -335,7 +335,7 @@
       tracks.forEach((track, number) => {
         const [x, y] = place(track[0]), mine = this.state.map(each => each.track === number);
         const name = mine[0] && mine[1] ? (this.linked ? "a" : "same") : mine[0] ? "a" : mine[1] ? "b" : "";
-        const cell = svg("rect", { x: x * size + 2, y: y * size + 2, width: size - 2, height: size - 2, rx: 3, class: "block " + name });
+        const cell = svg("rect", { x: x * size + 2, y: y * size + 2, width: size - 2, height: size - 2, rx: Math.min(3, size / 6), class: "block " + name });
         const tip = "block " + block(track[0]) + (this.single || this.linked ? "" : "; with Shift for B");
         const group = svg("g", { role: "presentation" }, svg("title", {}, tip), cell);
         if (size >= 15 && name && !this.single) group.append(svg("text", { x: x * size + 1 + size / 2, y: y * size + size / 2 + 5, "text-anchor": "middle", class: "name" }, this.linked || name === "same" ? "AB" : name.toUpperCase()));

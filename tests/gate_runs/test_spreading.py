@@ -35,12 +35,12 @@ class Played:
     say first."""
 
     def __init__(
-        self, count: int, deaths: dict[int, int], hangs: tuple[int, ...] = (), start: Answer = Ready()
+        self, count: int, deaths: dict[int, int], hangs: tuple[int, ...] = (), start: Answer | None = None
     ) -> None:
         self.count = count
         self.left = Counter(deaths)
         self.hangs = hangs
-        self.first = start
+        self.first = start or Ready()
         self.started: list[int] = []
         self.busy: set[int] = set()
         self.closed = False

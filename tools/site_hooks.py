@@ -36,7 +36,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Pages stand one folder below the repository's root there, and at the root of the site here."""
+    """Pages stand one folder below the repository's root there, and at the root of the site here; tables of results are
+    not searched."""
+    if page.file.src_uri.startswith(_RESULTS):
+        page.meta["search"] = {"exclude": True}
     return markdown.replace(f"](../{_RESULTS}/", f"]({_RESULTS}/").replace(
         "[CONTRIBUTING.md](../CONTRIBUTING.md#tests)", "CONTRIBUTING.md"
     )

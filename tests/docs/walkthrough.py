@@ -24,7 +24,8 @@ from tests.command_line import CommandLine
 _FENCE: Final = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE: Final = re.compile(r'title="([^"]+)"')
 _VARIES: Final = (
-    (re.compile(r"\b\d+(\.\d+)? (ms|s|us|bytes|KB)\b"), r"N \2"),
+    (re.compile(r"\b\d+(\.\d+)? (ms|s|us)\b"), "TIME"),
+    (re.compile(r"\b\d+(\.\d+)? (bytes|KB)\b"), r"N \2"),
     (re.compile(r"\b(tileverify|z3|cvc5|cuda-tile|cuda\.tile) \d+(\.\d+)+"), r"\1 N"),
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "DIGEST"),
 )

@@ -68,6 +68,6 @@ def test_sandbox_alone_holds(program: str, canary: Canary, sandbox: Sandbox) -> 
 
 def test_honest_kernel_is_accepted(canary: Canary, sandbox: Sandbox) -> None:
     for screen in (True, False):
-        result = judge(Submission(HONEST.encode()), GateOptions(limits=LIMITS, screen=screen), sandbox)
+        result = judge(Submission(HONEST.encode()), GateOptions(screen=screen), sandbox)
         holds(result, canary, sandbox)
         assert result.accepted, result.lines()

@@ -26,6 +26,9 @@ def add(x, y):
 def add_by_name(**names):
     return {"out": names["x"] + names["y"]}
 
+def in_place(out):
+    pass
+
 def add_in_place(x, y, out):
     out[...] = x + y
 
@@ -117,3 +120,16 @@ def test_a_reference_that_cannot_be_used_is_the_caller_s_error(name: str, refere
 def test_a_reference_that_is_not_there(sandbox: Sandbox) -> None:
     with pytest.raises(UsageError, match=r"FILE\.py::FUNCTION"):
         judged(ADD + STORE, sandbox, "nowhere.py::add")
+
+
+def test_what_cannot_be_tried_is_not_accepted(references: Path, sandbox: Sandbox) -> None:
+    large = SPEC.replace("N >= 1", "N >= 1000000000")
+    options = GateOptions(spec=large, reference=f"{references}::add")
+    (kernel,) = judge(Submission((HEAD + ADD + STORE).encode()), options, sandbox).kernels
+    assert (kernel.verdict, [reason.id for reason in kernel.reasons]) == ("proved", ["no-trial"])
+    listed = SPEC.replace('x = "f32[N]"', 'x = { list = "f32[N]", length = "L" }').replace("N >= 1", "L >= 1")
+    body = ADD.replace("load(x,", "load(y,") + STORE
+    options = GateOptions(spec=listed, reference=f"{references}::in_place")
+    (kernel,) = judge(Submission((HEAD + body).encode()), options, sandbox).kernels
+    assert not kernel.accepted
+    assert "not-compared" in [reason.id for reason in kernel.reasons], kernel.reasons

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Final
 
@@ -11,13 +13,14 @@ import numpy as np
 
 from ..backend.interpreter import BoundLaunch, InterpreterStop, bind_launch
 from ..backend.interpreter.conflicts import loops_around
-from ..errors import TileVerifyError
-from ..execution.choose import LARGEST_GRID, choose
-from ..execution.conditions import Condition, Contract
+from ..errors import TileVerifyError, UsageError
+from ..execution.choose import choose
+from ..execution.conditions import Condition, Contract, lists
 from ..execution.inputs import Given, Inputs, make_inputs
 from ..frontend.bytecode.model import Entry, Module, Op
 from ..frontend.sources.expressions import evaluate, free_names
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
+from ..frontend.sources.layout import strides_of
 from ..verifier.claim import ConcreteArray
 from .drawings import LARGEST_RANK, loop_name, tile_of
 from .model import Drawing, SideDrawing
@@ -26,10 +29,12 @@ from .tracks import Run, Tracer, runs
 FEWEST_BLOCKS: Final = (6, 2)
 """As many blocks as an example should have at least; the first number for which a small launch is found."""
 MOST_BLOCKS: Final = 64
-ALIKE: Final = (256, 512, 1024, 4096)
-"""Tried for all sizes at once before others are, so that tiles show along every dimension."""
+ALIKE: Final = (256, 512, 1024, 4096, 128, 64, 16)
+"""Tried for all sizes at once, so that tiles show along every dimension, and no search takes long."""
 
 MOST_DRAWINGS: Final = 2
+MOST_ELEMENTS: Final = 1 << 22
+"""Elements from the first to the last of an array."""
 
 
 def example_drawings(
@@ -46,26 +51,34 @@ def example_drawings(
 
 
 def _inputs(contract: Contract) -> Inputs:
-    """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found."""
-    for least in FEWEST_BLOCKS:
-        attempts = [dict.fromkeys(contract.sizes, size) for size in ALIKE] if contract.sizes else []
-        for given in (*attempts, {}):
-            try:
-                numbers = choose(contract, given, [_blocks(contract, least, MOST_BLOCKS if given else LARGEST_GRID)])
-            except TileVerifyError:
-                continue
-            return make_inputs(contract, Given(numbers, {}, {}))
-    return make_inputs(contract, Given({}, {}, {}))
+    """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found, or none is small."""
+    if any(lists(contract.spec)):
+        raise UsageError("the sizes of arrays in lists are not known in advance")
+    for least, size in product(FEWEST_BLOCKS, ALIKE if contract.sizes else ()):
+        with suppress(UsageError):
+            return _small(contract, choose(contract, dict.fromkeys(contract.sizes, size), [_blocks(contract, least)]))
+    return _small(contract, choose(contract, {}))
 
 
-def _blocks(contract: Contract, least: int, most: int) -> Condition:
-    """The grid has between ``least`` and ``most`` blocks."""
+def _small(contract: Contract, numbers: dict[str, int]) -> Inputs:
+    """The launch with these numbers.  Raises `UsageError` if its arrays are too large for an example."""
+    for array in contract.spec.arrays():
+        shape, strides = (
+            [contract.value(each, numbers) for each in expressions] for expressions in (array.shape, strides_of(array))
+        )
+        if sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) >= MOST_ELEMENTS:
+            raise UsageError(f"{array.name} is too large for an example")
+    return make_inputs(contract, Given(numbers, {}, {}))
+
+
+def _blocks(contract: Contract, least: int) -> Condition:
+    """The grid has ``least`` blocks or more, but not many."""
     names = frozenset[str]().union(*map(free_names, contract.grid))
 
     def holds(values: Mapping[str, int]) -> bool:
-        return least <= prod(evaluate(axis, values) for axis in contract.grid) <= most
+        return least <= prod(evaluate(axis, values) for axis in contract.grid) <= MOST_BLOCKS
 
-    return Condition(f"{least} to {most} blocks", names, holds)
+    return Condition(f"{least} to {MOST_BLOCKS} blocks", names, holds)
 
 
 @dataclass

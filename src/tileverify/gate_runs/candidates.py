@@ -27,7 +27,9 @@ class Candidate:
 
     def submission(self) -> Submission:
         """Raises `UsageError` where a file cannot be read."""
-        return Submission(_read(self.path), self.name, None if self.spec is None else read_text(self.spec))
+        # What is no text in an untrusted spec shall stop its own submission alone.
+        spec = None if self.spec is None else _read(self.spec).decode("utf-8", errors="replace")
+        return Submission(_read(self.path), self.name, spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,8 @@ def with_trust(options: GateOptions, submission: Submission) -> GateOptions:
     return options if submission.own_spec is None else replace(options, spec=submission.own_spec)
 
 
-def read_text(path: Path, what: str = "its launch spec") -> str:
-    """Raises `UsageError` where it cannot be read."""
+def read_text(path: Path, what: str) -> str:
+    """The caller's own text; raises `UsageError` where it cannot be read."""
     try:
         return _read(path).decode("utf-8")
     except UnicodeDecodeError as error:

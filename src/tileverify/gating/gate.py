@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ..errors import UsageError
 from ..reports.json_report import result_from_json
 from ..reports.plain import printable
 from ..results import Finding, KernelResult, Verdict
@@ -25,6 +26,10 @@ from .trial import Reference, disagreements, incomplete, load_reference, read_tr
 from .worker import EXIT_MEMORY
 
 _MIB: Final = 1 << 20
+MOST_SPEC: Final = 1 << 18
+"""Characters of a launch spec."""
+MOST_SOURCE: Final = 1 << 24
+"""Bytes that are sent to the sandbox, where the screen has a limit of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     Raises `UsageError` where the reference cannot be used, `IsolationUnavailable` where nothing can be isolated, and
     `SandboxFailure` where the sandbox itself fails.
     """
+    if options.spec is not None and len(options.spec) > MOST_SPEC:
+        raise UsageError(f"the launch spec has more than {MOST_SPEC} characters")
     reference = None if options.reference is None else load_reference(options.reference)
     box = sandbox or own_sandbox(options.isolation)
     file = printable(submission.file)
@@ -59,6 +66,12 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
         "deny_requires": options.deny_requires,
         "bundles": options.bundles,
     }
+    if submission.own_spec is not None and len(submission.own_spec) > MOST_SPEC:
+        reason = Reason("spec-size", f"its launch spec has more than {MOST_SPEC} characters")
+        return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
+    if len(submission.source) > MOST_SOURCE:
+        reason = Reason("source-size", f"the source has {len(submission.source)} bytes, more than {MOST_SOURCE}")
+        return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
     compiled = box.run("compile", request, submission.source, _compile_limits(options.limits))
     stopped = _stopped(compiled, "importing and compiling it", options.limits.compile_cpu_s)
     if stopped is not None:
@@ -181,6 +194,8 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
 def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, options: GateOptions) -> GatedKernel:
     """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
     stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
+    if not (outcome.data or outcome.stopped or outcome.signal or outcome.exit):
+        stopped = Reason("no-trial", "no small launch of its contract was found to try it with")
     reasons: list[Reason] = [] if stopped is None else [stopped]
     tried = () if stopped is not None else read_tried(outcome.data)
     reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]

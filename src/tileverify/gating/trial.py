@@ -44,12 +44,14 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One launch.  ``values``: sizes and integer scalars; ``others``: float scalars, and constants that are numbers.
-    ``stopped``: why a block could not go on, where that is."""
+    ``lists``: arguments that are lists of arrays, which are not compared.  ``stopped``: why a block could not go on,
+    where that is."""
 
     values: Mapping[str, int]
     others: Mapping[str, float]
     filling: str
     arguments: Mapping[str, Argument]
+    lists: tuple[str, ...]
     stopped: str | None
 
     @property
@@ -85,7 +87,9 @@ def _tried(document: dict[str, Any]) -> Tried:
         )
         arguments[name] = Argument(array["dtype"], before, after, written)
     others = {**document["constants"], **document["floats"]}
-    return Tried(document["values"], others, document["filling"], arguments, document["stopped"])
+    return Tried(
+        document["values"], others, document["filling"], arguments, tuple(document["lists"]), document["stopped"]
+    )
 
 
 def summary(tried: Sequence[Tried]) -> dict[str, Any]:
@@ -118,6 +122,8 @@ def disagreements(tried: Sequence[Tried], reference: Reference) -> Iterator[Reas
     Raises `UsageError` where the reference itself fails.
     """
     told: set[str] = set()
+    if tried[0].lists:
+        yield Reason("not-compared", f"lists of arrays are not compared with a reference ({', '.join(tried[0].lists)})")
     expected = [_expected(each, reference) for each in tried]
     wrong = [reason for each, wanted in zip(tried, expected, strict=True) for reason in _differences(each, wanted)]
     if wrong and _is_constant(tried, expected):

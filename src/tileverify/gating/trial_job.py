@@ -144,6 +144,7 @@ def _tried(unit: KernelUnit, module: Module, entry: Entry, contract: Contract, i
         "floats": dict(inputs.launch.floats),
         "constants": {each.name: each.value for each in flat(unit.launch.arguments) if _is_number(each)},
         "grid": list(inputs.launch.grid),
+        "lists": list(inputs.launch.lists),
         "stopped": None if run.stopped is None else harmless(str(run.stopped)),
         "arrays": {name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
     }

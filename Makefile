@@ -11,7 +11,7 @@ JOBS ?= 2
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format bench fuzz mutants seeds soak dist clean
+.PHONY: help check test lint format docs bench fuzz mutants seeds soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ format: ## format and apply safe lint fixes
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+docs: ## build the documentation into site/, strictly
+	@tools/environment.sh $(VENV) docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 bench: ## what the checker makes of the launches recorded in RECORDED
 	@tools/environment.sh $(VENV) test
 	@[ -d "$(RECORDED)" ] || { echo "make bench: nothing recorded in '$(RECORDED)'; record launches as" \
@@ -69,5 +73,5 @@ dist: ## build sdist and wheel into dist/
 	@$(BIN)/python -m build --outdir dist
 
 clean: ## remove the environment, caches and built files
-	@rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -133,7 +133,7 @@ P, U, R, E = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR
         ([], ["--allow-undecided"], 4),
     ],
 )
-@pytest.mark.parametrize("format_", ["text", "json"])
+@pytest.mark.parametrize("format_", ["text", "json", "sarif", "github", "junit"])
 def test_exit_code_of_check(
     tileverify: Callable[..., Ran],
     verdicts: Callable[..., None],
@@ -161,7 +161,7 @@ def one_sentence(ran: Ran) -> str:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["check"], "Missing argument 'PATH...'"),
+        (["check"], "no PATH given"),
         (["check", "k.py", "--colour"], "--colour"),
         (["check", "k.py", "--format", "yaml"], "'yaml' is not one of 'text', 'json'"),
         (["check", "k.py", "-j", "-1"], "-1"),
@@ -248,6 +248,39 @@ def test_output_file_holds_the_report_and_stdout_nothing(
     assert "1 refuted" in ran.err
     assert len(json.loads(Path("report.json").read_text())["results"]) == 2
     assert [path.name for path in Path().iterdir()] == ["report.json"]
+
+
+def test_several_reports_of_one_run(tileverify: Callable[..., Ran], verdicts: Callable[..., None]) -> None:
+    verdicts(P, R)
+    outputs = ["--output", "sarif=out.sarif", "--output", "junit=out.xml", "--output", "json=out.json"]
+    ran = tileverify("check", "k.py", *outputs)
+    assert ran.code == 1
+    assert ran.out.startswith("proved ")
+    assert ran.err.rstrip().endswith("written to out.sarif, out.xml, out.json")
+    assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
+    assert "<testsuites" in Path("out.xml").read_text()
+    assert len(json.loads(Path("out.json").read_text())["results"]) == 2
+    assert tileverify("check", "k.py", *outputs, "--format", "github").out.startswith("::error ")
+    assert tileverify("check", "k.py", "--output", "./sarif=x").code == 1
+    assert Path("sarif=x").read_text().startswith("proved ")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "told"),
+    [
+        (["a", "b"], "one FILE takes the report"),
+        (["a", "json=a"], "two reports would be written to 'a'"),
+        (["sarif="], "the file is missing"),
+        (["."], "is a folder"),
+        (["sarif=no/such"], "there is no folder 'no'"),
+    ],
+)
+def test_bad_outputs_are_told_before_the_work(
+    tileverify: Callable[..., Ran], outputs: Sequence[str], told: str
+) -> None:
+    ran = tileverify("check", "missing.py", *(word for output in outputs for word in ("--output", output)))
+    assert ran.code == 2
+    assert told in one_sentence(ran)
 
 
 def test_an_output_that_cannot_be_written_is_exit_code_2(
@@ -350,6 +383,22 @@ def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("tileverify ch", "plain,check"),
+        ("tileverify check --form", "plain,--format"),
+        ("tileverify check --format sa", "plain,sarif"),
+    ],
+)
+def test_shells_complete_commands_options_and_values(words: str, offered: str) -> None:
+    program = "import sys; sys.argv = ['tileverify']; from tileverify.cli import main; main()"
+    asked = {"_TILEVERIFY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    process = spawn("-c", program, environment=asked)
+    assert process.communicate(timeout=60) == (f"{offered}\n", "")
+    assert process.returncode == 0
+
+
 def test_version_and_module_agree() -> None:
     from tileverify import __version__
 
@@ -375,6 +424,16 @@ def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
     (code,) = json.loads(tileverify("explain", "TV101", "--format", "json").out)
     assert code["name"] == "race-write-write"
     assert code["family"] == "race between tile blocks"
+    assert code["examples"]["wrong"]["verdict"] == "refuted"
+    assert "examples" not in json.loads(tileverify("explain", "TV901", "--format", "json").out)[0]
+
+
+def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: Callable[..., Ran]) -> None:
+    wrong, right = (
+        line.split()[-1] for line in tileverify("explain", "TV103").out.splitlines() if line.startswith("  Try: ")
+    )
+    assert tileverify("check", wrong).code == 1
+    assert tileverify("check", right).code == 0
 
 
 def test_schema_is_printed(tileverify: Callable[..., Ran]) -> None:

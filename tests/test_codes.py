@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tileverify.codes import CODES, Code, Family
+from tileverify.corpus import corpus_launches
+from tileverify.corpus.examples import FOLDER, examples_of
+from tileverify.results import Verdict
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,3 +41,29 @@ def test_every_code_in_the_source_is_registered() -> None:
 
 def test_every_code_in_the_readme_is_registered() -> None:
     assert set(re.findall(r"\bTV\d{3}\b", (ROOT / "README.md").read_text(encoding="utf-8"))) <= set(CODES)
+
+
+REFUTABLE = (Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE)
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
+def test_codes_that_can_be_refuted_have_a_wrong_and_a_right_kernel_in_the_corpus(code: Code) -> None:
+    """What the verdicts on them are, `tests/corpus` asks the tool and the interpreter."""
+    shown = examples_of(code.code)
+    assert (shown is not None) == (code.family in REFUTABLE)
+    if shown is None:
+        return
+    assert (shown.wrong.verdict, shown.right.verdict) == (Verdict.REFUTED, Verdict.PROVED)
+    labels = {f"{label.file}::{label.kernel}::{label.launch}": label for label in corpus_launches(FOLDER)}
+    assert labels[shown.wrong.target].code == code.code
+    assert labels[shown.right.target].verdict is Verdict.PROVED
+    assert (shown.wrong.source, shown.wrong.spec) != (shown.right.source, shown.right.spec)
+    for example in (shown.wrong, shown.right):
+        assert example.source.startswith("@ct.kernel\ndef ")
+        assert example.spec.count("[[launch]]") == 1
+        assert example.spec.count("args = ") == 1
+
+
+def test_the_folder_of_examples_holds_nothing_else() -> None:
+    assert {label.file.stem.upper() for label in corpus_launches(FOLDER)} <= set(CODES)
+    assert len(corpus_launches(FOLDER)) == 2 * sum(code.family in REFUTABLE for code in CODES.values())

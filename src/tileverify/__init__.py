@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api import gate as gate
     from .api import graph as graph
     from .api import in_flight as in_flight
     from .api import kernel as kernel
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PLACES = {
-    **dict.fromkeys(("graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
+    **dict.fromkeys(("gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
     "LaunchRefused": "tileverify.backend.launch",
 }

@@ -10,6 +10,7 @@ from .errors import UsageError
 from .frontend.sources.decorator import written_at
 
 if TYPE_CHECKING:
+    from .gating import GateResult
     from .launching.in_flight import InFlight
     from .launching.launcher import Launcher
 
@@ -96,3 +97,15 @@ def tune(*call: Any, **options: Any) -> Any:
     from .launching.tuning import Tuner
 
     return Tuner(launcher().planned, CudaTimer()).tune(*call, **options)
+
+
+def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = None, **options: Any) -> GateResult:
+    """Judge an untrusted source (str or bytes) in a sandbox; see `gating`.
+
+    ``file`` is its name in answers, ``own_spec`` the text of a launch spec that came with it; ``options`` are fields
+    of `gating.GateOptions`, of which ``spec`` is the text of a launch spec that the caller vouches for.
+    """
+    from .gating import GateOptions, Submission, judge
+
+    text = source.encode("utf-8", errors="surrogatepass") if isinstance(source, str) else source
+    return judge(Submission(text, file, own_spec), GateOptions(**options))

@@ -18,7 +18,7 @@ from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import __version__
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
@@ -26,8 +26,9 @@ from .failures import TRACEBACK, failure_sentence
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 
 if TYPE_CHECKING:
+    from .configuration import FileSettings
     from .frontend.bytecode.model import Entry, Module
-    from .frontend.sources.discover import SourceFailure
+    from .frontend.sources.discover import Skip, SourceFailure
     from .frontend.sources.launch import KernelUnit
     from .frontend.symbolic.summary import AccessSummary
     from .known_files import KnownFiles
@@ -43,7 +44,10 @@ class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
     ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
-    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved."""
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
+    try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
+    ``details``: collect what pages show of every kernel.  ``per_file``: other limits for some files.  ``skip``: which
+    files in folders are none of our business."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -51,6 +55,20 @@ class CheckOptions:
     cache: Path | None = None
     playback: bool = False
     certificate: bool = False
+    repair: bool = False
+    details: bool = False
+    per_file: tuple[FileSettings, ...] = ()
+    skip: Skip | None = None
+
+    def of(self, file: Path) -> CheckOptions:
+        """The options for one file."""
+        timeout_s, deny_requires = self.timeout_s, self.deny_requires
+        resolved = file.resolve() if self.per_file else file
+        for settings in self.per_file:
+            if settings.matches(resolved):
+                timeout_s = timeout_s if settings.timeout is None else settings.timeout
+                deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
+        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
 
 
 class KernelTimeout(BaseException):
@@ -69,29 +87,38 @@ def check_paths(
     ``progress`` is told each result as it comes, in the order of the report.  Raises `UsageError` for a path that
     does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
     """
-    from .frontend.sources.discover import discover
+    from .frontend.sources.discover import discover, nothing
+    from .reports.fingerprints import with_fingerprints
+    from .reports.snippets import Snippets
 
     known = None if spec is not None else _known_files(targets, options)
-    found = discover(targets, spec_file=spec) if known is None else known.unknown(targets)
+    skip = options.skip or nothing
+    found = discover(targets, spec_file=spec, skip=skip) if known is None else known.unknown(targets, skip)
     results = []
     for result in _check_all(found, options):
         progress(result)
         results.append(result)
     if known is not None:
         known.learn(results)
-    return Report(results=tuple(results), tool_version=__version__, solver=solver_version())
+    snippets = Snippets()
+    finished = tuple(with_fingerprints(result, snippets) for result in results)
+    return Report(results=finished, tool_version=__version__, solver=solver_version())
 
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    if options.cache is None or options.playback or options.certificate:
+    beyond = options.playback or options.certificate or options.repair or options.details
+    if options.cache is None or beyond:
         return None
     from .known_files import KnownFiles, target_of
 
     target = target_of(targets)
     if target is None:
         return None
-    return KnownFiles(options.cache, solver_version(), {"deny_requires": options.deny_requires}, target)
+    key: dict[str, Any] = {"deny_requires": options.deny_requires}
+    if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
+        key["per_file"] = denied
+    return KnownFiles(options.cache, solver_version(), key, target)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
@@ -100,6 +127,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
     try:
         with _collector_paused(), _deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
+            result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
@@ -137,7 +165,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = cache.load(unit, key) if cache and not options.certificate else None
+    known = cache.load(unit, key) if cache and not (options.certificate or options.details) else None
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -179,7 +207,13 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         cache.store(unit, key, result)
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
-    return replace(result, findings=_displayed(result.findings, unit))
+    result = replace(result, findings=_displayed(result.findings, unit))
+    if options.details:
+        from .details.collect import collect
+
+        details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        result = replace(result, details=details)
+    return result
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -202,6 +236,14 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
     return replace(result, playback=playback_files(unit, result))
 
 
+def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
+    from .repair.repairing import with_repairs
+
+    trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
+    exact = replace(trial, deny_requires=True)
+    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial))
+
+
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     """The access summary of the unit's entry.  Raises `UnsupportedOperation` for an op without a rule."""
     from .frontend.symbolic.execute import summarize
@@ -216,7 +258,8 @@ def _check_all(
     from .frontend.sources.discover import SourceFailure
 
     work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
-    check = partial(_check, options=options)
+    # What is skipped was skipped already, and need not be sent to other processes.
+    check = partial(_check, options=replace(options, skip=None))
     if options.jobs == 1:
         yield from map(check, work)
         return
@@ -233,7 +276,7 @@ def _check_all(
 
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
-    return item if isinstance(item, KernelResult) else check_unit(item, options)
+    return item if isinstance(item, KernelResult) else check_unit(item, options.of(item.file))
 
 
 def _failure(failure: SourceFailure) -> KernelResult:
@@ -304,21 +347,23 @@ def display_path(path: str | Path) -> str:
 
 
 def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
-    """Findings with short paths; the unit's own file is spelled as the user spelled it, links and all."""
-    folder, own = unit.file.parent, unit.file.resolve()
-
-    def name(file: str) -> str:
-        if Path(file) == own:
-            return display_path(unit.file)
-        beside = folder / file
-        # A producer may have noted its sources relative to where the bytecode lies.
-        return display_path(beside if not Path(file).exists() and beside.exists() else file)
+    """Findings with short paths."""
+    name = partial(_name, unit)
 
     def short(site: SourceSite) -> SourceSite:
         chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
         return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
 
     return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
+
+
+def _name(unit: KernelUnit, file: str) -> str:
+    """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+    if Path(file) == unit.file.resolve():
+        return display_path(unit.file)
+    beside = unit.file.parent / file
+    # A producer may have noted its sources relative to where the bytecode lies.
+    return display_path(beside if not Path(file).exists() and beside.exists() else file)
 
 
 class _Clock:

@@ -18,12 +18,13 @@ class Family(enum.Enum):
     BOUNDS = "bounds"  # TV3xx
     PROMISE = "broken promise"  # TV4xx
     LAUNCH = "launch time"  # TV5xx
+    SUPPRESSION = "suppression"  # TV6xx: what shall not fail a run is not said well
     UNDECIDED = "undecided"  # TV9xx: neither proved nor refuted
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (TV0xx, TV9xx); ``name`` is for machines."""
+    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others); ``name`` is for machines."""
 
     code: str
     name: str
@@ -44,6 +45,7 @@ _FAMILIES: Final = {
     "3": Family.BOUNDS,
     "4": Family.PROMISE,
     "5": Family.LAUNCH,
+    "6": Family.SUPPRESSION,
     "9": Family.UNDECIDED,
 }
 
@@ -64,7 +66,7 @@ _ALL: Final = (
         "the launch spec cannot be used",
         "The launch spec is malformed, names something that the kernel does not have, or leaves a parameter out.",
         "none: without a launch the kernel has no types.",
-        "Mend the field that the message names; the README's section on launch specs lists what each field may hold.",
+        "Mend the field that the message names; the documentation of launch specs lists what each field may hold.",
     ),
     Code(
         "TV003",
@@ -226,6 +228,34 @@ _ALL: Final = (
         "stands between them.",
         "footprints of concurrent launches do not conflict.",
         "Use one stream, or wait for an event of the other launch.",
+    ),
+    Code(
+        "TV601",
+        "suppression-unused",
+        "a suppression that hides nothing",
+        "The finding that a suppression names is not there (any more). Left where it is, it would hide the next fault "
+        "of that kind.",
+        "none: it says nothing about a kernel.",
+        "Remove the suppression, or the code that is not found; it may also stand beside another line than the one "
+        "that the finding names.",
+    ),
+    Code(
+        "TV602",
+        "suppression-expired",
+        "a suppression that has expired",
+        "The day named with `until` is over. The suppression has no effect any more, and what it hid fails again.",
+        "none: it says nothing about a kernel.",
+        "Mend the fault, or look at it again and give another day, with the reason why it may still wait.",
+    ),
+    Code(
+        "TV603",
+        "suppression-malformed",
+        "a suppression that has no effect",
+        "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason, names "
+        "a code that does not exist or cannot be suppressed, or cannot be read. It hides nothing.",
+        "none: it says nothing about a kernel.",
+        "Write `# tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)`. Kernels that could not be checked "
+        "(TV0xx) cannot be suppressed.",
     ),
     Code(
         "TV901",

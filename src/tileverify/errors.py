@@ -32,6 +32,10 @@ class UsageError(TileVerifyError):
     """A wrong command line, path or option."""
 
 
+class ConfigError(TileVerifyError):
+    """Settings that cannot be used; names the file and the key."""
+
+
 class SpecError(TileVerifyError):
     """A launch spec that cannot be used; names file, launch and field."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from .atomic_file import write_whole
 from .cache import KEPT, digest_of, generation
-from .frontend.sources.discover import Answered, SourceFailure, discover_unless
+from .frontend.sources.discover import Answered, Skip, SourceFailure, discover_unless
 from .frontend.sources.fixed_inputs import fixed_inputs
 from .frontend.sources.launch import KernelUnit
 from .reports.json_report import result_from_json, result_to_json
@@ -41,9 +41,9 @@ class KnownFiles:
     def __post_init__(self) -> None:
         self._versions = [_version(package) for package in _PACKAGES]
 
-    def unknown(self, targets: Sequence[str]) -> Iterator[KernelUnit | SourceFailure | KernelResult]:
+    def unknown(self, targets: Sequence[str], skip: Skip) -> Iterator[KernelUnit | SourceFailure | KernelResult]:
         """What has to be verified under ``targets``, and in its place the results of what is known."""
-        for found in discover_unless(self.load, targets):
+        for found in discover_unless(self.load, targets, skip=skip):
             if isinstance(found, Answered):
                 self._asked += [None] * len(found.answers)
                 yield from found.answers

@@ -1,6 +1,6 @@
 """The result model: what the verifier says and every report renders.
 
-JSON follows ``interface.md`` ("JSON result"); these classes are its Python face.
+JSON has the same (``reports/json_report.py``); these classes are its Python face.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .details.model import KernelDetails
     from .frontend.sources.launch import LaunchSpec
 
 
@@ -110,17 +111,55 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put in place of a part of the source; lines count from 1, columns (in characters) from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
-    id: str
+    """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
+    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
+
+    id: str  # of the closed list in `repair.catalogue`
     applicability: str  # "safe", "maybe", "display"
     text: str
+    edits: tuple[Edit, ...] = ()
+
+
+class SuppressionKind(enum.Enum):
+    """Who says that a finding shall not fail a run."""
+
+    COMMENT = "comment"  # beside the kernel or the access
+    TABLE = "table"  # in the configuration, for sources without comments
+    BASELINE = "baseline"  # it was there when the baseline was written
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why a finding does not fail a run.  It changes the exit code and nothing else, least of all a verdict.
+
+    ``until``: the last day on which it holds (ISO 8601); ``file`` and ``line``: where it is written down.
+    """
+
+    kind: SuppressionKind
+    reason: str
+    until: str | None = None
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided.
 
-    ``obligation`` is the code of the obligation that a TV9xx finding could not decide.
+    ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
+    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
     """
 
     code: str
@@ -129,6 +168,17 @@ class Finding:
     witness: Witness | None = None
     hints: tuple[Hint, ...] = ()
     obligation: str | None = None
+    fingerprint: str = ""
+    suppression: Suppression | None = None
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it says that something is wrong, and not only undecided."""
+        return not self.code.startswith("TV9")
+
+
+MOST_REFUTATIONS = 4
+"""So many broken obligations of one kernel are looked for; what else is broken is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +237,21 @@ class KernelResult:
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
+
+    @property
+    def counts_as(self) -> Verdict | None:
+        """The verdict that the exit code goes by: without what is suppressed; ``None`` if nothing else is left.
+
+        Errors cannot be suppressed, nor can a kernel with so many refutations that there may be others.
+        """
+        if self.verdict in (Verdict.PROVED, Verdict.ERROR):
+            return self.verdict
+        left = [finding for finding in self.findings if finding.suppression is None]
+        refutations = sum(finding.refutes for finding in self.findings)
+        if refutations >= MOST_REFUTATIONS or any(finding.refutes for finding in left):
+            return self.verdict
+        return Verdict.UNDECIDED if left or not self.findings else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,15 +267,21 @@ class Report:
         "solver",
         "reading of the Tile IR specification",
     )
+    findings: tuple[Finding, ...] = ()  # about suppressions and the baseline, not about a kernel
 
     @property
     def exit_code(self) -> int:
-        """0 all proved; 1 something refuted; 2 an error; 3 something undecided; 4 nothing found."""
-        verdicts = {result.verdict for result in self.results}
+        """0 all proved; 1 something refuted; 2 an error; 3 something undecided; 4 nothing found.
+
+        What is suppressed does not count; a suppression that is no good is an error, but none that hides a refutation.
+        """
+        verdicts = {result.counts_as for result in self.results}
         if Verdict.ERROR in verdicts:
             return 2
         if Verdict.REFUTED in verdicts:
             return 1
+        if self.findings:
+            return 2
         if Verdict.UNDECIDED in verdicts:
             return 3
         return 0 if verdicts else 4

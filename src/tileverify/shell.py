@@ -43,8 +43,8 @@ class Shell(click.Group):
             code = 2
         except click.Abort:
             code = INTERRUPTED
-        except SystemExit:  # click's answer to a closed pipe, for --help and --version
-            code = BROKEN_PIPE
+        except SystemExit as ended:  # click's way to end completion (0), and to answer a closed pipe (1)
+            code = BROKEN_PIPE if ended.code else 0
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:

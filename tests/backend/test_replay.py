@@ -44,6 +44,14 @@ def test_disjoint_tiles_do_not_race() -> None:
     assert codes_shown("own_tile", launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64))) == []
 
 
+def test_a_race_of_blocks_that_do_not_come_to_their_ends() -> None:
+    concrete = launch((2, 1, 1), out=array("f32", 1 << 16))
+    check = replayer("racy", "everyone_writes_all", total=1 << 22)
+    assert check(concrete, claim("TV101")) is not None
+    check = replayer("racy", "everyone_writes_all", total=1 << 22)
+    assert check.anywhere(concrete, claim("TV101")).confirmation is not None
+
+
 def test_read_write_race_and_its_direction() -> None:
     concrete = launch((3, 1, 1), x=array("f32", 64))
     found = confirmed("neighbour", concrete, claim("TV102"))

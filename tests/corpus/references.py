@@ -505,7 +505,27 @@ def _pack_two(a: Arrays, _: Values) -> Arrays:
     return {"packed": np.concatenate([a["q"], a["k"]], axis=1)}
 
 
+def _add_next(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"] + np.append(a["x"][1:], 0)}
+
+
+def _fill_rows_of_32(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out.reshape(-1, 32)[:, :8] = 1
+    return {"out": out}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
+    "add_next": _add_next,
+    "add_to_sum": lambda a, v: {"total": np.append(a["total"][:1] + a["x"].sum(dtype=np.int32), a["total"][1:])},
+    "clamp": _relu_into,
+    "copy_lanes_inside": _copy,
+    "double_tiles_there_are": lambda a, v: {"out": 2 * a["x"]},
+    "fill_rows_of_32": _fill_rows_of_32,
+    "fill_singly": lambda a, v: {"out": np.arange(len(a["out"])) % 64},
+    "keep_all": _copy,
+    "share_with_those_before": lambda a, v: {"out": v["work"] // (np.arange(len(a["out"])) + 1)},
+    "square": lambda a, v: {"out": a["x"] ** 2},
     "add_bias": lambda a, v: {"out": a["x"] + a["bias"]},
     "add_gradient": _add_gradient,
     "add_gradient_plainly": _add_gradient,
@@ -689,6 +709,7 @@ REFERENCES: Final[dict[str, Reference]] = {
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
     "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
+    "protocols/atomic_waits.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
@@ -700,6 +721,16 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    "explained/tv101.py::keep_all[any-size]": Numbers({"N": 700}),
+    "explained/tv102.py::add_next[any-size]": Numbers({"N": 700}),
+    "explained/tv103.py::add_to_sum[any-size]": Numbers({"N": 700, "R": 3}),
+    "explained/tv201.py::clamp[told]": Numbers({"N": 700}),
+    "explained/tv202.py::fill_singly[any-size]": Numbers({"N": 200}),
+    "explained/tv301.py::double_tiles_there_are[one-block-more]": Numbers({"N": 700}),
+    "explained/tv302.py::copy_lanes_inside[ragged]": Numbers({"N": 641}),
+    "explained/tv303.py::square[whole-tiles]": Numbers({"N": 640}),
+    "explained/tv401.py::fill_rows_of_32[any-size]": Numbers({"M": 5}),
+    "explained/tv402.py::share_with_those_before[any-size]": Numbers({"M": 7, "work": 100}),
     "contract/access_behind_flag.py::add_optional_bias[bias-if-used]": Numbers({"N": 700, "B": 700, "use_bias": 1}),
     "contract/access_behind_flag.py::add_optional_bias[no-bias]": Numbers({"N": 700, "use_bias": 0}),
     "contract/any_grid.py::add_one[any-grid]": Numbers({"N": 300}, grid=(3, 1, 1)),
@@ -776,6 +807,9 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "out_of_bounds/unsigned_positions.py::look_up_bytes[whole-table]": Numbers({"N": 384}),
     "out_of_bounds/upper_bound_only.py::copy_previous_if_any[any-size]": Numbers({"N": 700}),
     "out_of_bounds/wrong_axis_bound.py::sum_rows_by_wrong_axis[square]": Numbers({"N": 100}),
+    "protocols/atomic_waits.py::add_in_turn[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/atomic_waits.py::add_served[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/atomic_waits.py::look_back[two-to-eight-blocks]": Numbers({"N": 160}),
     "protocols/hand_over.py::hand_over[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/last_block.py::sum_by_last[up-to-16-blocks]": Numbers({"N": 640}),

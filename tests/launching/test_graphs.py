@@ -14,7 +14,7 @@ import pytest
 from tileverify.backend.inflight import Access, InFlightConflict, StreamId
 from tileverify.backend.launch import LaunchRefused
 from tileverify.errors import UsageError
-from tileverify.launching.graphs import Graph, Node
+from tileverify.launching.graphs import BRANCHES, Graph, Node
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
@@ -129,6 +129,14 @@ def test_branches_that_touch_nothing_of_each_other(graph: Graph, driver: Driver)
         second = graph.launch((1,), KERNEL, (X, Z), after=[])
         graph.launch((1,), KERNEL, (Y, X), after=[first, second])
     assert [after for _, after in driver.added] == [[], [], ["node 1", "node 2"]]
+
+
+def test_many_free_launches_become_a_few_chains(graph: Graph, driver: Driver) -> None:
+    with graph:
+        for number in range(BRANCHES + 2):
+            graph.launch((1,), KERNEL, (X, Tensor(10_000 * number + 10_000)), after=[])
+    waits = [after for _, after in driver.added]
+    assert waits == [[]] * BRANCHES + [["node 1"], ["node 2"]]
 
 
 def test_unordered_conflicts_are_refused(graph: Graph, driver: Driver) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tileverify.results import (
     SeenValues,
     SideValue,
     SourceSite,
+    Suppression,
+    SuppressionKind,
     Times,
     Verdict,
     Witness,
@@ -241,6 +244,28 @@ def hostile() -> KernelResult:
     )
 
 
+def suppressed() -> tuple[KernelResult, ...]:
+    """One kernel of which nothing is left that fails, one of which something is."""
+    kinds = (
+        Suppression(SuppressionKind.COMMENT, "blocks write equal values", "2027-12-31", "halves.py", 8),
+        Suppression(SuppressionKind.TABLE, "bytecode of a vendor", None, "pyproject.toml", None),
+        Suppression(SuppressionKind.BASELINE, "known in baseline.json"),
+    )
+    excused, partly = refuted_one_place(), refuted_two_places()
+    excused = replace(excused, findings=(replace(excused.findings[0], suppression=kinds[0], fingerprint="0" * 32),))
+    findings = (
+        replace(partly.findings[0], suppression=kinds[1], fingerprint="1" * 32),
+        replace(partly.findings[0], suppression=kinds[2], fingerprint="2" * 32),
+        replace(partly.findings[0], fingerprint="3" * 32),
+    )
+    return excused, replace(partly, findings=findings)
+
+
+ABOUT_SUPPRESSIONS = (
+    Finding("TV601", "the suppression of TV102 hides nothing", (SourceSite("halves.py", 5, None, "", ""),)),
+    Finding("TV603", "the suppression has no reason\x1b[2J", (SourceSite("stencil.py", 5, None, "", ""),)),
+)
+
 REPORTS = {
     "proved": (proved(), inferred()),
     "refuted-one-place": (refuted_one_place(),),
@@ -250,6 +275,7 @@ REPORTS = {
     "hostile": (hostile(),),
     "mixed": (proved(), refuted_one_place(), undecided(), failed()),
     "nothing": (),
+    "suppressed": suppressed(),
 }
 
 
@@ -259,4 +285,6 @@ def report(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     for name, text in SOURCES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    return Report(REPORTS[request.param], tool_version="0.0.test", solver="z3 test")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    about = ABOUT_SUPPRESSIONS if request.param == "suppressed" else ()
+    return Report(REPORTS[request.param], tool_version="0.0.test", solver="z3 test", findings=about)

@@ -10,7 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tileverify.reports.json_report import json_report, result_from_json, result_to_json, schema_text
+from tileverify.reports.json_report import (
+    json_report,
+    report_from_json,
+    result_from_json,
+    result_to_json,
+    schema_text,
+)
 from tileverify.results import Report
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema_text()))
@@ -30,6 +36,10 @@ def test_schema_is_a_schema() -> None:
 def test_results_survive_the_way_to_json_and_back(report: Report) -> None:
     for result in report.results:
         assert result_from_json(json.loads(json.dumps(result_to_json(result)))) == result
+
+
+def test_reports_survive_the_way_to_json_and_back(report: Report) -> None:
+    assert report_from_json(json.loads(json_report(report))) == report
 
 
 def test_json_is_ascii_whatever_names_hold(report: Report) -> None:

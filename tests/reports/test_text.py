@@ -45,7 +45,7 @@ def test_carets_stand_below_the_expression(report: Report) -> None:
             start = len(gutter) + len(indent)
             marked = _cells_between(above, start, start + len(carets))
             assert marked.strip() == marked
-            assert marked.startswith(("ct.", "ct::"))
+            assert marked.startswith(("ct.", "ct::", "def "))
 
 
 def _cells_between(text: str, start: int, end: int) -> str:

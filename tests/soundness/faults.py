@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from random import Random
 from typing import Any
@@ -38,10 +39,12 @@ from tileverify.backend.interpreter.conflicts import (
 from tileverify.backend.interpreter.faults import BudgetSpent
 from tileverify.check import entry_of
 from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import Module
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.verifier.claim import Block, ConcreteLaunch
 
 from ..corpus.launches import SCHEDULES, some_blocks
+from .sharing import share_bytes
 
 STEPS = 1 << 24
 """The work of one launch, its blocks get equal shares: about a tenth of a second; more where there are few."""
@@ -67,6 +70,20 @@ class Fault:
     ops: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """How far a run came: ``open`` as in `Watched`, ``accesses`` of the kernel, and those that each block ``made``."""
+
+    open: str | None
+    accesses: frozenset[int]
+    made: tuple[frozenset[int], ...]
+
+    def at_stake(self, fault: Fault) -> bool:
+        """Whether as many blocks as it takes got to the accesses at fault; also true of what is no access."""
+        known = fault.ops and fault.ops <= self.accesses
+        return not known or sum(bool(ops & fault.ops) for ops in self.made) >= len(fault.blocks)
+
+
 class Watched:
     """Blocks of one launch, each run from the initial memory and unseen by the others.
 
@@ -79,7 +96,7 @@ class Watched:
         blocks: Sequence[Block] | None = None,
     ) -> None:  # fmt: skip
         self.unit, self.launch, self.contents = unit, launch, contents or {}
-        self.module = decode(unit.bytecode, file=str(unit.file))
+        self.module = _decoded(unit.bytecode, str(unit.file))
         self.entry = entry_of(self.module, unit)
         self.loops = loops_around(self.entry.body)
         self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self.loops)
@@ -108,12 +125,24 @@ class Watched:
         budget = Budget(COMPARING)
         try:
             yield from self._alone(budget)
-            for first, second in combinations(self.logs, 2):
-                yield from self._between(first, second, _unordered, budget)
-            if self.scoped:
+            if self._meet:
+                for first, second in combinations(self.logs, 2):
+                    yield from self._between(first, second, _unordered, budget)
+            if self.scoped and not self._alike:
                 yield from self._in_sequence(budget)
         except BudgetSpent as stop:
             self.open = self.open or str(stop)
+
+    @cached_property
+    def _meet(self) -> bool:
+        return share_bytes(self.logs, self.bound.image)
+
+    @property
+    def _alike(self) -> bool:
+        """One after the other, blocks do what they do alone: those that stopped before their end ran out of steps."""
+        stopped = (log.stopped for log in self.logs if log.stopped is not None)
+        followed = all(isinstance(stop, BudgetSpent) for stop in stopped) and not any(log.left_out for log in self.logs)
+        return followed and not self._meet
 
     def _alone(self, budget: Budget) -> Iterator[Fault]:
         for log in self.logs:
@@ -138,14 +167,12 @@ class Watched:
             first, second = (self._run(memory, block) for block in pair)
             yield from self._between(first, second, _observed_order(first, second), budget)
 
-    def at_stake(self, fault: Fault) -> bool:
-        """Whether as many blocks as it takes got to the accesses at fault; also true of what is no access."""
-        accesses = {op.offset for op in self.loops if "ord" in op.attributes}
-        touched = [{a.op.offset for a in log.accesses if a.footprints} for log in self.logs]
-        return (
-            not fault.ops <= accesses
-            or not fault.ops
-            or sum(bool(ops & fault.ops) for ops in touched) >= len(fault.blocks)
+    @property
+    def reached(self) -> Reached:
+        return Reached(
+            self.open,
+            frozenset(op.offset for op in self.loops if "ord" in op.attributes),
+            tuple(frozenset(a.op.offset for a in log.accesses if a.footprints) for log in self.logs),
         )
 
     def at_fault(self, code: str) -> set[tuple[Block, ...]] | None:
@@ -162,7 +189,9 @@ class Watched:
             return None
 
     def explored(self) -> Iterator[Fault]:
-        """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`."""
+        """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`, beside `faults`."""
+        if self.logs and self.open is None and not self._meet:
+            return
         try:
             found = explore(
                 self.module, self.entry, self.unit.parameters, self.launch, self.contents,
@@ -180,6 +209,12 @@ class Watched:
             text = f"{event.op.name} at {event.op.offset:#x}: {event.message}, {event.schedule}"
             yield Fault(event.code, self.launch, (event.block,), text)
         self.open = _unexplored(found) if self.scoped else self.open or _unexplored(found)
+
+
+@lru_cache(maxsize=4)
+def _decoded(bytecode: bytes, file: str) -> Module:
+    """The module; runs leave it as it is, so that one serves all launches."""
+    return decode(bytecode, file=file)
 
 
 def _unfollowed(log: BlockLog) -> str | None:
@@ -217,4 +252,4 @@ def _described(bound: BoundLaunch, conflict: Conflict) -> str:
     return f"{' and '.join(ops)} on {bound.image.origins[conflict.first.origin].element(conflict.address)}"
 
 
-__all__ = ["STEPS", "Fault", "Watched", "faults"]
+__all__ = ["STEPS", "Fault", "Reached", "Watched", "faults"]

@@ -251,3 +251,31 @@ def test_faults_behind_a_wait_are_refuted(name: str, change: str) -> None:
     assert judged.truth.kind == "broken"
     assert judged.result.verdict is Verdict.REFUTED
     assert judged.wrong is None
+
+
+KEPT_FROM_COUNTING = (
+    ("data/segments.py::fill_segments_by_whole_tiles[whole-tiles]", "store_ptr_tko twice, in no order", "TV201"),
+    ("data/expert_shares.py::fill_shares[shares]", "get_tile_block_id gives %16, %15, %17", "TV101"),
+)
+"""Faults of index arrays that cannot count up, or that get the kernel nowhere if they do."""
+
+
+@pytest.mark.parametrize(("name", "change", "code"), KEPT_FROM_COUNTING)
+def test_faults_where_no_array_counts_up_are_refuted(name: str, change: str, code: str) -> None:
+    subject, unit = mutant(name, change)
+    judged = Judge(subject, check_unit(subject.unit).requires).judge(unit)
+    assert judged.truth.kind == "broken"
+    assert [finding.code for finding in judged.result.findings] == [code]
+    assert judged.result.verdict is Verdict.REFUTED
+    assert judged.wrong is None
+
+
+def test_rows_that_only_some_contents_make_meet_are_not_refuted() -> None:
+    """Offsets that count up from 1 leave every segment its own row."""
+    subject, unit = mutant("data/segments.py::fill_row_segments[nondecreasing-and-range]", ROWS_FROM_THE_NUMBER)
+    judged = Judge(subject, check_unit(subject.unit).requires).judge(unit)
+    assert judged.truth.kind == "data"
+    assert judged.result.verdict is Verdict.UNDECIDED
+
+
+ROWS_FROM_THE_NUMBER = "for: ('lower', None) rewired from %27 to %29"

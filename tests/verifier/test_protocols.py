@@ -294,12 +294,14 @@ def test_without_a_premise_a_flag_is_not_proved(tmp_path: Path, changes: dict[st
 TURN = """def kernel(x, turn, total, TILE: C):
     i = ct.bid(0)
     part = ct.sum(ct.load(x, index=(i,), shape=(TILE,)))
-    while ct.load(turn, index=(0,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() {wait}:
+    while {read}.item() {wait}:
         pass
     before = ct.load(total, index=(0,), shape=()).item()
     ct.store(total, index=(0,), tile=before + part)
     {passed}
 {more}"""
+READ = "ct.load(turn, index=(0,), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE)"
+READ_BY_ATOMIC = "ct.atomic_{mode}(turn, (0,), {operand}, memory_order={order}, memory_scope={scope})"
 PASSED = "ct.store(turn, index=(0,), tile={value}, memory_order=RELEASE, memory_scope=DEVICE)"
 TURN_SPEC = """grid = ["N // 32"]
 requires = ["N % 32 == 0", "N >= 128", "N <= 256"]
@@ -310,9 +312,9 @@ args = {{ x = "i32[N]", turn = "i32[2]", total = "i32[1]", TILE = 32 }}
 
 def in_turn(
     folder: Path, *, wait: str = "!= i", value: str = "i + 1", passed: str = PASSED, more: str = "",
-    data: str = "range(turn, 0, 1)",
+    data: str = "range(turn, 0, 1)", read: str = READ,
 ) -> KernelResult:  # fmt: skip
-    source = TURN.format(wait=wait, passed=passed.format(value=value), more=more)
+    source = TURN.format(read=read, wait=wait, passed=passed.format(value=value), more=more)
     return checked(folder, source, TURN_SPEC.format(data=data))
 
 
@@ -320,6 +322,20 @@ def test_turns_pass_from_block_to_block(tmp_path: Path) -> None:
     assert proved(in_turn(tmp_path))
     assert proved(in_turn(tmp_path, passed="ct.atomic_xchg(turn, (0,), i + 1, memory_order=RELEASE)"))
     assert proved(in_turn(tmp_path, wait="!= ct.num_blocks(0) - 1 - i", value="ct.num_blocks(0) - i"))
+    assert proved(in_turn(tmp_path, more="    ct.atomic_add(turn, (0,), 0, memory_order=RELAXED)\n"))
+
+
+@pytest.mark.parametrize(("mode", "operand"), [("add", "0"), ("or", "0"), ("xor", "0"), ("and", "-1")])
+def test_a_turn_is_waited_for_by_an_atomic_that_changes_nothing(tmp_path: Path, mode: str, operand: str) -> None:
+    def waited(order: str = "ACQUIRE", scope: str = "DEVICE", operand: str = operand) -> bool:
+        read = READ_BY_ATOMIC.format(mode=mode, operand=operand, order=order, scope=scope)
+        return proved(in_turn(tmp_path, read=read))
+
+    assert waited()
+    assert waited(order="ct.MemoryOrder.ACQ_REL")
+    assert not waited(order="RELAXED")
+    assert not waited(scope="ct.MemoryScope.BLOCK")
+    assert not waited(operand="1")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +347,7 @@ def test_turns_pass_from_block_to_block(tmp_path: Path) -> None:
         pytest.param({"value": "i + 2"}, id="one block left out"),
         pytest.param({"wait": "< i - 1"}, id="one turn too early"),
         pytest.param({"more": "    " + PASSED.format(value="1") + "\n"}, id="another value of its own"),
-        pytest.param({"more": "    ct.atomic_add(turn, (0,), 0, memory_order=RELAXED)\n"}, id="touched by an addition"),
+        pytest.param({"more": "    ct.atomic_add(turn, (0,), 1, memory_order=RELAXED)\n"}, id="touched by an addition"),
         pytest.param({"passed": PASSED.replace("(0,)", "(i % 2,)")}, id="another turn is passed on"),
     ],
 )
@@ -385,7 +401,7 @@ def test_a_lock_keeps_blocks_apart(tmp_path: Path) -> None:
         pytest.param({"take": "    ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE)\n"}, id="not waited for"),
         pytest.param({"take": TAKE.replace("!= {free}", "== 7")}, id="waited for something else"),
         pytest.param({"take": "    " + GIVE + "\n" + TAKE}, id="given back before it is taken"),
-        pytest.param({"more": "    ct.atomic_add(lock, (0,), 0, memory_order=RELAXED)\n"}, id="touched by an addition"),
+        pytest.param({"more": "    ct.atomic_add(lock, (0,), 1, memory_order=RELAXED)\n"}, id="touched by an addition"),
     ],
 )
 def test_without_a_premise_a_lock_is_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:

@@ -55,6 +55,10 @@ WHOLE_BUDGET: Final = 1 << 27
 KERNEL_BUDGET: Final = 1 << 26
 """Steps for all claims that a check makes about one kernel; what shows a fault takes a twentieth of it."""
 
+CLAIMED_SHARE: Final = 3
+"""Of the steps, one part goes to each block of a claim that runs apart and one to the comparison of what they did: the
+accesses of a block that did not come to its end happened all the same."""
+
 NAME: Final = "reference interpreter"
 
 MOST_OTHERS: Final = 256
@@ -125,7 +129,11 @@ class Replayer:
 
     def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
         steps, blocks = budget.left, chosen_blocks(launch.grid, claim)
-        logs = [_run(bound, launch, Memory(bound.image), block, budget, apart=True) for block in blocks]
+        named = {claim.block_a, claim.block_b}
+        logs = []
+        for number, block in enumerate(blocks):
+            part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
+            logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
         for found in at_fault(logs, claim, self._loops, budget):
             try:
                 confirmation = self._seen(bound, launch, found, budget)
@@ -232,7 +240,10 @@ class Replayer:
     def _schedules(
         self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget
     ) -> Iterator[Schedule]:
-        first, second = (_run(bound, launch, Memory(bound.image), block, budget, apart=True) for block in (a, b))
+        share = budget.left // CLAIMED_SHARE
+        first, second = (
+            _run(bound, launch, Memory(bound.image), block, budget.part(share), apart=True) for block in (a, b)
+        )
         yield Schedule(first, second, False, f"{NAME}, each block from the initial memory")
         if not self._synchronises:
             return

@@ -73,7 +73,7 @@ def name_elements(origin: Origin, runs: Sequence[Runs]) -> Named:
     if int(counts.sum()) > MOST_ELEMENTS:
         return _without_box(origin, first, int(counts.sum()))
     storage = np.unique(_counted(firsts, counts))
-    coordinates = _coordinates(origin, storage)
+    coordinates = coordinates_of(origin, storage)
     if coordinates is None:
         return _and_more(first, len(storage), None)
     ranges = tuple((int(axis.min()), int(axis.max()) + 1) for axis in coordinates)
@@ -97,7 +97,7 @@ def box(array: str, ranges: Sequence[tuple[int, int]]) -> Named:
     return Named(f"{array}[{', '.join(axes)}]", Elements(array, tuple(ranges), count))
 
 
-def _coordinates(origin: Origin, storage: Array) -> list[Array] | None:
+def coordinates_of(origin: Origin, storage: Array) -> list[Array] | None:
     """The index of every element, by dimension, as `Origin.element` reads it; ``None`` where the layout has none."""
     if origin.shape is None or origin.strides is None:
         return None

@@ -25,7 +25,7 @@ _WHY = (
     "tileiras makes this {ordering} load once in each warp, and the warps may see different values (seen with 13.4 and "
     "13.5), so that its machine code does not do what the bytecode says"
 )
-_ADVICE = "wait with an atomic operation, as atomic_cas on a lock"
+_ADVICE = "wait with an atomic operation, as `atomic_add(flag, 0)`"
 
 
 def split_loads(entry: Entry) -> Iterator[Op]:

@@ -13,6 +13,7 @@ from rich.text import Text
 from ..codes import CODES, Family
 from ..results import Finding, SideValue, SourceSite, Witness
 from .plain import printable
+from .reasons import suppressed_because
 from .snippets import Snippet, Snippets
 
 _LABEL_COLUMN: Final = 100
@@ -36,11 +37,19 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     undecided = code is not None and code.family is Family.UNDECIDED
     style = "yellow" if undecided else style
     word = "undecided" if undecided else "error"
+    if finding.suppression is not None:
+        style, word = "dim", f"suppressed {word}"
     yield Text.assemble(
         (f"{word}[{printable(finding.code)}]", f"bold {style}"), (f": {printable(finding.message)}", "bold")
     )
     if finding.obligation and (asked := CODES.get(finding.obligation)):
         yield Text.assemble("  about ", (asked.code, "bold"), f": {asked.title}")
+    if finding.suppression is not None:
+        yield Text.assemble("  reason: ", printable(suppressed_because(finding.suppression)))
+        yield from (
+            Text.assemble(("  --> ", "blue"), _position(*key)) for key in dict.fromkeys(map(_key, finding.sites))
+        )
+        return
     places = _places(finding, snippets)
     gutter = 1 + max((len(str(place.snippet.lines[-1][0])) for place in places if place.snippet), default=1)
     for group in _by_file(places):
@@ -187,7 +196,7 @@ def values_text(finding: Finding) -> str:
     values = None if finding.witness is None else finding.witness.values
     if values is None:
         return ""
-    names = _sides(finding)
+    names = side_names(finding)
     fault = "race" if names == _BLOCKS else "fault"
     ending = f" (equal here, and a {fault} all the same)" if values.equal else ""
     contents = "; float arrays count up" if values.counting else ""
@@ -210,7 +219,8 @@ _ACCESSES_OF_ONE_BLOCK: Final = {"a": "the first access", "b": "the second acces
 _LANES: Final = {"a": "one lane", "b": "another"}
 
 
-def _sides(finding: Finding) -> Mapping[str, str]:
+def side_names(finding: Finding) -> Mapping[str, str]:
+    """What to call the sides ``a`` and ``b`` of a fault."""
     if finding.code == "TV202":
         return _LANES
     witness = finding.witness

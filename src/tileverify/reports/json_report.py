@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import resources
 from typing import Any, Final, TypeAlias
 
 from ..results import (
+    Edit,
     Elements,
     Finding,
     Hint,
@@ -17,6 +19,8 @@ from ..results import (
     SeenValues,
     SideValue,
     SourceSite,
+    Suppression,
+    SuppressionKind,
     Times,
     Verdict,
     Witness,
@@ -29,11 +33,13 @@ Json: TypeAlias = dict[str, Any]
 
 def json_report(report: Report) -> str:
     """The report as one JSON document in plain ASCII, ending with a newline."""
-    document = {
+    document: Json = {
         "schema": SCHEMA,
         "tool": {"version": report.tool_version, "solver": report.solver, "trusted": list(report.trusted)},
         "results": [result_to_json(result) for result in report.results],
     }
+    if report.findings:
+        document["findings"] = [_finding(finding) for finding in report.findings]
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -78,12 +84,22 @@ def _finding(finding: Finding) -> Json:
         "code": finding.code,
         "message": finding.message,
         "sites": [_site(site) for site in finding.sites],
-        "hints": [{"id": hint.id, "applicability": hint.applicability, "text": hint.text} for hint in finding.hints],
+        "hints": [_hint(hint) for hint in finding.hints],
     }
     if finding.witness is not None:
         document["witness"] = _witness(finding.witness)
     if finding.obligation is not None:
         document["obligation"] = finding.obligation
+    if finding.fingerprint:
+        document["fingerprint"] = finding.fingerprint
+    if (known := finding.suppression) is not None:
+        document["suppression"] = {
+            "kind": known.kind.value,
+            "reason": known.reason,
+            "until": known.until,
+            "file": known.file,
+            "line": known.line,
+        }
     return document
 
 
@@ -139,6 +155,18 @@ def _values(values: SeenValues) -> Json:
 
 
 # --------------------------------------------------------------------------------------------- reading
+def report_from_json(document: Mapping[str, Any]) -> Report:
+    """The inverse of `json_report`, but for the rounding of times.  Raises KeyError, TypeError or ValueError."""
+    tool = document["tool"]
+    return Report(
+        results=tuple(result_from_json(result) for result in document["results"]),
+        tool_version=tool["version"],
+        solver=tool["solver"],
+        trusted=tuple(tool["trusted"]),
+        findings=tuple(_read_finding(finding) for finding in document.get("findings", ())),
+    )
+
+
 def result_from_json(document: Mapping[str, Any]) -> KernelResult:
     """The inverse of `result_to_json`, but for the rounding of times.  Raises KeyError, TypeError or ValueError."""
     return KernelResult(
@@ -170,9 +198,24 @@ def _read_finding(document: Mapping[str, Any]) -> Finding:
         message=document["message"],
         sites=tuple(_read_site(site) for site in document["sites"]),
         witness=None if witness is None else _read_witness(witness),
-        hints=tuple(Hint(**hint) for hint in document["hints"]),
+        hints=tuple(map(_read_hint, document["hints"])),
         obligation=document.get("obligation"),
+        fingerprint=document.get("fingerprint", ""),
+        suppression=_read_suppression(document.get("suppression")),
     )
+
+
+def _hint(hint: Hint) -> Json:
+    told = {"id": hint.id, "applicability": hint.applicability, "text": hint.text}
+    return {**told, "edits": [asdict(edit) for edit in hint.edits]} if hint.edits else told
+
+
+def _read_hint(document: Mapping[str, Any]) -> Hint:
+    return Hint(**{**document, "edits": tuple(Edit(**edit) for edit in document.get("edits", ()))})
+
+
+def _read_suppression(document: Mapping[str, Any] | None) -> Suppression | None:
+    return None if document is None else Suppression(**{**document, "kind": SuppressionKind(document["kind"])})
 
 
 def _read_site(document: Mapping[str, Any]) -> SourceSite:

@@ -40,6 +40,19 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """What a site points at: lines from 1, columns from 1 in UTF-16 code units, the end exclusive.
+
+    ``end_column`` is ``None`` where the region goes to the end of its last line.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Source:
     lines: tuple[str, ...]
     expressions: dict[tuple[int, int], list[ast.expr]]  # (line, column in UTF-8 bytes) -> expressions starting there
@@ -53,12 +66,8 @@ class Snippets:
 
     def at(self, site: SourceSite) -> Snippet | None:
         """The lines around ``site`` with its expression marked, ``None`` without a readable source."""
-        if site.file is None or site.line is None:
-            return None
-        if site.file not in self._sources:
-            self._sources[site.file] = _read(site.file)
-        source = self._sources[site.file]
-        if source is None or not 1 <= site.line <= len(source.lines):
+        source = self._source(site)
+        if source is None or site.line is None:
             return None
         line = source.lines[site.line - 1]
         start, last_line, end = _span(source, site)
@@ -71,6 +80,42 @@ class Snippets:
             width=max(1, _cells(line[:end]) - before),
         )
 
+    def region(self, site: SourceSite) -> Region | None:
+        """Where the expression of ``site`` stands, as editors count; ``None`` without a readable source."""
+        source = self._source(site)
+        if source is None or site.line is None:
+            return None
+        line = source.lines[site.line - 1]
+        start, last, end = _span(source, site)
+        column, end_column = _utf16(line[:start]) + 1, _utf16(line[:end]) + 1
+        if last != site.line:
+            return Region(site.line, column, last, None)
+        return Region(site.line, column, last, max(end_column, column + 1) if line[start:] else None)
+
+    def expression(self, site: SourceSite) -> str | None:
+        """The source of the access at ``site``, spelled the same however it is laid out."""
+        source = self._source(site)
+        if source is None or site.line is None or site.column is None:
+            return None
+        node = _expression(source.expressions.get((site.line, site.column), []), site.access)
+        if node is not None:
+            return ast.unparse(node)
+        start, _, end = _span(source, site)
+        return " ".join(source.lines[site.line - 1][start:end].split()) or None
+
+    def _source(self, site: SourceSite) -> _Source | None:
+        """The file of ``site`` if it can be read and has that line."""
+        if site.file is None or site.line is None:
+            return None
+        if site.file not in self._sources:
+            self._sources[site.file] = _read(site.file)
+        source = self._sources[site.file]
+        return source if source is not None and 1 <= site.line <= len(source.lines) else None
+
+
+def _utf16(text: str) -> int:
+    return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
+
 
 def _shown(text: str) -> str:
     return printable(text.replace("\t", TAB).rstrip())
@@ -80,7 +125,8 @@ def _cells(text: str) -> int:
     return cell_len(printable(text.replace("\t", TAB)))
 
 
-def _read(file: str) -> _Source | None:
+def source_text(file: str) -> tuple[str, ...] | None:
+    """The lines of a source file; ``None`` if there is none, or the name is not that of a source."""
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES:
         return None
@@ -91,8 +137,14 @@ def _read(file: str) -> _Source | None:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
         return None
-    lines = tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
-    return _Source(lines, _expressions(text) if path.suffix.lower() == ".py" else {})
+    return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
+
+
+def _read(file: str) -> _Source | None:
+    lines = source_text(file)
+    if lines is None:
+        return None
+    return _Source(lines, _expressions("\n".join(lines)) if Path(file).suffix.lower() == ".py" else {})
 
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:

@@ -64,6 +64,10 @@ def summary_line(report: Report) -> str:
     ]
     if counts[Verdict.ERROR]:
         verdicts.append(_plural(counts[Verdict.ERROR], "error"))
+    if hidden := sum(finding.suppression is not None for result in report.results for finding in result.findings):
+        verdicts.append(f"{_plural(hidden, 'finding')} suppressed")
+    if report.findings:
+        verdicts.append(f"{_plural(len(report.findings), 'suppression')} to mend")
     return f"{subject}: {', '.join(verdicts)}"
 
 
@@ -72,10 +76,13 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     shown = [result for result in report.results if detail is not Detail.QUIET or result.verdict is not Verdict.PROVED]
     for result in shown:
         yield from _kernel(result, detail, snippets)
+    if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
+        yield Text()
+    for finding in report.findings:
+        yield from finding_lines(finding, "magenta", snippets)
+        yield Text()
     if detail is Detail.QUIET:
         return
-    if shown and not shown[-1].findings:
-        yield Text()
     yield Text(summary_line(report), "bold")
     yield Text(f"checked with tileverify {printable(report.tool_version)} and {printable(report.solver)}", "dim")
     yield Text(f"trusted: {printable(', '.join(report.trusted))}", "dim")

@@ -2,7 +2,7 @@
 
 A `LaunchSpec` speaks of sizes by name (``M``); a summary speaks of entry parameters (``a.shape[0]``).  The
 contract joins them: ``values`` replaces parameters by contract terms, ``facts`` are what remains to be assumed.
-Standing facts (``interface.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
+Standing facts (``docs/specs.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
 [1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated to their full extent.
 """
 

@@ -167,8 +167,8 @@ def _ordinary(described: Described) -> Iterator[Sequence[int]]:
     low = -(-low // step) * step
     top = (high - 1) // step * step
     spacing = max(1, (high - low) // max(count, 1) // step) * step
-    yield [step * i for i in range(count)]
-    yield [low + step * i for i in range(count)]
+    for first in (0, low, step):
+        yield [first + step * i for i in range(count)]
     yield [WIDE * step * i for i in range(count)]
     yield [low + spacing * i for i in range(count)]
     yield [top - step * (count - 1 - i) for i in range(count)]

@@ -24,7 +24,7 @@ from .plain import plain
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import simplify
-from .smt import Answer, Decider, Limits, Session
+from .smt import Answer, Decider, Limits, Result, Session
 from .widening import free_text
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
@@ -64,6 +64,21 @@ class Outcome:
     contract: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     launch: LaunchSpec | None = None  # the contract that `requires` adds to
+    decided: tuple[Decided, ...] = ()  # what was proved on the way to the verdict, in the order of obligations
+
+
+STRUCTURAL = "structural"
+"""The rung of obligations whose conditions contradict each other without a solver."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A proved obligation: by which rung, in how many ``seconds``, with how many ``lemmas`` made for it."""
+
+    obligation: Obligation
+    rung: str
+    seconds: float
+    lemmas: int = 0
 
 
 @dataclass
@@ -92,7 +107,8 @@ class Proving:
     by_solver: int = 0
     proved: set[str] = field(default_factory=set)
     offered: Groups = ()  # facts on data that may be taken up
-    _cache: dict[frozenset[Term], Answer] = field(default_factory=dict)
+    decided: dict[int, Decided] = field(default_factory=dict)  # by the obligation's id, which its entry keeps alive
+    _cache: dict[frozenset[Term], Result] = field(default_factory=dict)
     _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     _started: float = field(default_factory=time.monotonic)
 
@@ -130,9 +146,11 @@ class Proving:
         """What is left open of the obligation; ``limits`` other than usual count for the solver alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
+        started = time.perf_counter()
         simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
         if simple is None:
             self.structural += 1
+            self.decided[id(obligation)] = Decided(obligation, STRUCTURAL, time.perf_counter() - started)
             return None
         conditions = simple.conditions
         conditions = (*conditions, *self._use.known(conditions, self._origins))
@@ -140,16 +158,18 @@ class Proving:
             late = ("TV903", "the time limit for this kernel was reached")
             return Open(_blocked(obligation, late), conditions, unknown=True)
         key = frozenset(conditions)
-        answer = self._cache.get(key)
-        if answer is None:
+        result = self._cache.get(key)
+        if result is None:
             twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
-            answer = self._decider.decide(conditions, twins=twins, limits=limits).answer
-            if limits is None or answer is not Answer.UNKNOWN:
-                self._cache[key] = answer
-        if answer is Answer.UNSATISFIABLE:
+            result = self._decider.decide(conditions, twins=twins, limits=limits)
+            if limits is None or result.answer is not Answer.UNKNOWN:
+                self._cache[key] = result
+        if result.answer is Answer.UNSATISFIABLE:
             self.by_solver += 1
+            seconds = time.perf_counter() - started
+            self.decided[id(obligation)] = Decided(obligation, result.rung, seconds, result.lemmas)
             return None
-        return Open(obligation, conditions, answer is Answer.UNKNOWN, simple.eliminated)
+        return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
 
     def _out_of_time(self) -> bool:
         limit = self.options.timeout_s
@@ -163,7 +183,7 @@ class Proving:
             decider.assume([clause.condition for clause in new])
         self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self._facts |= {clause.condition for clause in new}
-        self._cache = {key: answer for key, answer in self._cache.items() if answer is Answer.UNSATISFIABLE}
+        self._cache = {key: known for key, known in self._cache.items() if known.answer is Answer.UNSATISFIABLE}
 
     @contextmanager
     def _question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
@@ -218,6 +238,7 @@ class Proving:
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes),
             launch=self.launch,
+            decided=tuple(self.decided.values()),
         )
 
     def _holds_for(self) -> str:

@@ -15,7 +15,7 @@ from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary
 from ..frontend.symbolic.terms import Term
-from ..results import Finding, Verdict
+from ..results import MOST_REFUTATIONS, Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .contract import build_contract
@@ -42,9 +42,6 @@ __all__ = ["Outcome", "VerifyOptions", "verify"]
 
 FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
-
-MAX_FINDINGS = 4
-"""After so many confirmed faults the rest of a kernel is not searched for more witnesses."""
 
 
 def verify(
@@ -153,7 +150,7 @@ class _Verification(NarrowProof):
         for opened in left:
             obligation = opened.obligation
             key = key_of(obligation)
-            if key not in confirmed and len(confirmed) >= MAX_FINDINGS:
+            if key not in confirmed and len(confirmed) >= MOST_REFUTATIONS:
                 continue
             found = None if obligation.blocked or self._out_of_time() else self._search(opened)
             if found is None and key not in confirmed:
@@ -245,7 +242,7 @@ class _Verification(NarrowProof):
         elif not data or (race and self._decidable_with_far_data(opened)):
             search = self._search_for(opened, data, frozenset())
             found = self._run(search, opened)
-            if found is not None or not data or not search.candidate:
+            if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
@@ -274,6 +271,13 @@ class _Verification(NarrowProof):
     def _decidable_with_far_data(self, opened: Open) -> bool:
         far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
         return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+
+    def _idle_with_near_data(self, obligation: Obligation) -> bool:
+        """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
+        work = [*reached(obligation, self._by_number, self.contract)]
+        work += data_facts(work, self.contract, self._origins)
+        near = ordinary_data(work, self._origins)
+        return self._decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.

@@ -1,4 +1,4 @@
-"""Launch-only conditions in the language of launch specs (``interface.md``): ``grid.x <= cdiv(N, 128)``."""
+"""Launch-only conditions in the language of launch specs (``docs/specs.md``): ``grid.x <= cdiv(N, 128)``."""
 
 from __future__ import annotations
 

@@ -12,6 +12,13 @@ def everyone_writes(x, out, t: ConstInt):
 
 
 @ct.kernel
+def everyone_writes_all(out, t: ConstInt):
+    """Every block stores to every tile, one after the other."""
+    for tile in range(ct.num_tiles(out, axis=0, shape=(t,))):
+        ct.store(out, (tile,), ct.full((t,), 1.0, ct.float32))
+
+
+@ct.kernel
 def own_tile(x, out, t: ConstInt):
     ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (t,)))
 

@@ -1,7 +1,7 @@
 """Launch contracts with finitely many launches, and all of them.
 
 The names of a contract have a handful of values, index arrays a few contents; the grid follows from them or has a
-few values of its own.  What is enumerated is what ``interface.md`` says a spec means, not what the verifier makes
+few values of its own.  What is enumerated is what ``docs/specs.md`` says a spec means, not what the verifier makes
 of it.
 """
 

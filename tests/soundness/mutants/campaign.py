@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -163,9 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _all(tasks: Sequence[Task], jobs: int) -> Iterator[list[Line]]:
-    if jobs == 1:
-        yield from map(run, tasks)
-        return
+    for library in ("OPENBLAS", "MKL", "OMP"):  # threads of a product of tiles wait for each other longer than it takes
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         yield from pool.imap(run, tasks)
 

@@ -22,12 +22,14 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tileverify.frontend.sources.data_facts import arrays_of, parse_data_fact
 from tileverify.frontend.sources.launch import DataFact, KernelUnit, Number
-from tileverify.verifier.claim import Block, ConcreteLaunch
+from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
 from ...corpus.launches import VARIANTS, Drawn
-from ..faults import STEPS, Fault, Watched
+from ..faults import STEPS, Fault, Reached, Watched
 from ..hunt import Hunter
 from .launches import counted_contents, float_contents, kept_by, makes_indices_of_floats, recorded_launch
 from .subjects import Subject
@@ -83,6 +85,8 @@ class Truths:
         self.hunter = Hunter(self.unit, variants=VARIANTS if self._facts else 1)
         self.own = self._own_launches()
         self._more: dict[object, tuple[ConcreteLaunch, ...]] = {}
+        self._judged = b""
+        self._known: dict[tuple[object, bool], tuple[Fault | None, Reached]] = {}
 
     @property
     def _facts(self) -> Sequence[Any]:
@@ -244,15 +248,15 @@ class Truths:
     def _look(self, unit: KernelUnit, drawn: Drawn) -> Truth:
         """What one launch shows with various contents; those with further facts only where all others are at fault."""
         seen: list[Fault] = []
-        harmless: list[Watched] = []
+        harmless: list[Reached] = []
         why = ""
         for launch, contents in self._usual(drawn):
-            fault, watched = self.fault(unit, launch, contents, own=True)
-            why = why or watched.open or ""
+            fault, reached = self.fault(unit, launch, contents, own=True)
+            why = why or reached.open or ""
             if fault is not None:
                 seen.append(fault)
             else:
-                harmless.append(watched)
+                harmless.append(reached)
             if seen and any(each.at_stake(seen[0]) for each in harmless):
                 break
         if not seen or any(each.at_stake(seen[0]) for each in harmless):
@@ -267,15 +271,33 @@ class Truths:
     def _shows_nothing(self, unit: KernelUnit, tried: Iterable[tuple[ConcreteLaunch, Contents]], fault: Fault) -> bool:
         """Whether some contents show nothing, though they get the kernel to what was at ``fault``."""
         for launch, contents in tried:
-            seen, watched = self.fault(unit, launch, contents)
-            if seen is None and watched.open is None and watched.at_stake(fault):
+            seen, reached = self.fault(unit, launch, contents)
+            if seen is None and reached.open is None and reached.at_stake(fault):
                 return True
         return False
 
     def fault(
         self, unit: KernelUnit, launch: ConcreteLaunch, contents: Contents, *, own: bool = False
-    ) -> tuple[Fault | None, Watched]:
-        """The first fault, and the run, which says why there may be others; ``own``: of the subject's launches."""
+    ) -> tuple[Fault | None, Reached]:
+        """The first fault, and how far the blocks came; ``own``: of the subject's launches.
+
+        A kernel runs once in launches that differ in nothing that it finds.
+        """
+        if unit.bytecode != self._judged:
+            self._judged = unit.bytecode
+            self._known.clear()
+        found = _found(launch, contents)
+        known = self._known.get((found, own))
+        if known is None and not own:
+            known = self._known.get((found, True))
+            known = known if known is not None and known[0] is None else None
+        if known is None:
+            known = self._known[found, own] = self._run(unit, launch, contents, own=own)
+        return known
+
+    def _run(
+        self, unit: KernelUnit, launch: ConcreteLaunch, contents: Contents, *, own: bool
+    ) -> tuple[Fault | None, Reached]:
         steps = 8 * STEPS // max(1, len(self.own))
         if self.subject.recorded:
             steps = PATIENCE if own else AROUND_STEPS
@@ -287,7 +309,30 @@ class Truths:
             few = [*watched.blocks[: FEW_BLOCKS - 1], watched.blocks[-1]]
             watched = Watched(unit, launch, steps=steps, contents=contents, blocks=few)
             fault = next(watched.faults(), None)
-        return fault, watched
+        return fault, watched.reached
+
+
+def _found(launch: ConcreteLaunch, contents: Contents) -> object:
+    """What a kernel finds: arguments, and what memory holds."""
+    arrays = [
+        (
+            name,
+            a.dtype,
+            a.shape,
+            a.strides,
+            a.fill,
+            a.allocation,
+            a.byte_offset,
+            _held(a, contents.get(a.allocation or name)),
+        )
+        for name, a in launch.named_arrays()
+    ]
+    floats = sorted(launch.floats.items())
+    return launch.grid, tuple(launch.scalars.items()), tuple(floats), tuple(arrays)
+
+
+def _held(array: ConcreteArray, given: NDArray[Any] | None) -> int:
+    return hash(tuple(array.contents.items()) if given is None else given.tobytes())
 
 
 def with_data(unit: KernelUnit, facts: Sequence[DataFact]) -> KernelUnit:

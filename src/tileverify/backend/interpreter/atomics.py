@@ -97,7 +97,10 @@ def _update(
         new, writers, stored = update(lanes, old[lanes], known)
         wrote[lanes] = writers
         run.writes(op, np.where(writers, stored, np.uint8(0)), _namer(run, reach, lanes))
+        before = run.memory.stores
         run.memory.store(reach.allocation, places[writers], new[writers])
+        if np.array_equal(new[writers], old[lanes][writers]):
+            run.memory.stores = before  # a wait that adds 0 leaves memory as it is
         stored = stored | np.where(clash[lanes], np.uint8(collision), np.uint8(0))
         if run.apart:
             stored = stored | np.uint8(INTERLEAVED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -72,13 +73,12 @@ class Allocation:
         if self.data is not None:
             page[: self.size] = self.data
             return page
-        for extent in reversed(self.extents):
-            page[extent.offset : extent.end] = np.tile(_raw(extent.fill, extent.element_bytes), extent.count)
-        for extent in self.extents:
-            for index, value in extent.contents.items():
-                if 0 <= index < extent.count:
-                    start = extent.offset + index * extent.element_bytes
-                    page[start : start + extent.element_bytes] = _raw(value, extent.element_bytes)
+        if any(extent.fill for extent in self.extents):
+            for extent in reversed(self.extents):
+                page[extent.offset : extent.end] = np.tile(_raw(extent.fill, extent.element_bytes), extent.count)
+        for extent, (keys, values) in zip(self.extents, self._sorted_contents, strict=True):
+            elements = page[extent.offset : extent.end].reshape(extent.count, extent.element_bytes)
+            elements[keys] = values.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : extent.element_bytes]
         return page
 
     @cached_property
@@ -91,9 +91,16 @@ class Allocation:
             pairs.append((np.array(keys, np.int64), values))
         return tuple(pairs)
 
+    @cached_property
+    def blank(self) -> bool:
+        """All bytes are 0 at first."""
+        return self.data is None and not any(extent.fill or extent.contents for extent in self.extents)
+
     def initial(self, offsets: Array) -> Array:
         """The initial byte at each of ``offsets``, computed from the extents."""
         found = np.zeros(offsets.shape, np.uint8)
+        if self.blank:
+            return found
         filled = np.zeros(offsets.shape, np.bool_)
         for extent in self.extents:
             inside = (offsets >= extent.offset) & (offsets < extent.end) & ~filled
@@ -192,7 +199,7 @@ class Memory:
         self._open: set[int] = set()
         self._resident = 0
         self.stores = 0
-        """How many stores there were: as long as it stands still, memory does."""
+        """How many stores there were, but for atomics that changed nothing: as long as it stands still, memory does."""
 
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
         """Raw elements of ``width`` bytes at ``offsets`` (int64, multiples of ``width`` inside the allocation)."""
@@ -201,8 +208,11 @@ class Memory:
             page = self._pages.get((allocation, 0))
             page = source.image if page is None else page
             return np.asarray(page.view(storage(width))[offsets // width])
-        spread = source.initial(offsets[..., None] + np.arange(width))
-        result = np.ascontiguousarray(spread).view(storage(width))[..., 0]
+        if source.blank:
+            result = np.zeros(offsets.shape, storage(width))
+        else:
+            spread = source.initial(offsets[..., None] + np.arange(width))
+            result = np.ascontiguousarray(spread).view(storage(width))[..., 0]
         flat = result.reshape(-1)
         for number, lanes, places in _by_page(source, offsets):
             page = self._pages.get((allocation, number))
@@ -290,7 +300,8 @@ def _by_page(source: Allocation, offsets: Array) -> Iterator[tuple[int, Array | 
         return
     numbers = offsets // PAGE_BYTES
     order = np.argsort(numbers, kind="stable")
-    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
-    for lanes in np.split(order, starts[1:]) if len(order) else ():
-        number = int(numbers[lanes[0]])
-        yield number, lanes, offsets[lanes] - number * PAGE_BYTES
+    numbers = numbers[order]
+    places = offsets[order] - numbers * PAGE_BYTES
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
+    for start, end in pairwise([*starts, len(order)]):
+        yield int(numbers[start]), order[start:end], places[start:end]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from .formats import FORMATS
@@ -30,14 +31,30 @@ def print_module(module: Module, *, locations: bool = False) -> str:
         lines.append(f"// Producer: {module.producer}")
     lines += [_global_text(item) + (" loc(unknown)" if locations else "") for item in module.globals]
     for entry in module.entries:
-        _EntryPrinter(entry, locations, lines).run()
+        printer = _EntryPrinter(entry, locations)
+        printer.run()
+        lines += (line.text for line in printer.lines)
     return "\n".join(lines) + "\n"
 
 
 def print_op(op: Op, entry: Entry) -> str:
     """One op of ``entry`` in one line, without its regions."""
-    printer = _EntryPrinter(entry, False, [])
-    return printer.line(op)
+    return _EntryPrinter(entry, False).line(op)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an entry's assembly and the ``op`` that begins in it: none in what only ends a region."""
+
+    text: str
+    op: Op | None
+
+
+def entry_lines(entry: Entry) -> Iterator[Line]:
+    """The assembly of one entry, line by line, without locations in the text."""
+    printer = _EntryPrinter(entry, False)
+    printer.run()
+    yield from printer.lines
 
 
 def location_text(location: Location | None) -> str:
@@ -59,20 +76,23 @@ def _global_text(item: Global) -> str:
 
 
 class _EntryPrinter:
-    def __init__(self, entry: Entry, locations: bool, lines: list[str]) -> None:
+    def __init__(self, entry: Entry, locations: bool) -> None:
+        self.lines: list[Line] = []
         self._entry = entry
         self._names = Names(entry)
         self._locations = locations
-        self._lines = lines
         self._op: Op
 
     def run(self) -> None:
         entry = self._entry
         parameters = self._typed(entry.parameters)
         hints = f" optimization_hints={hints_text(entry.hints)}" if entry.hints else ""
-        self._lines.append(f"entry {symbol_text(entry.name)}({parameters}){hints} {{")
+        self._write(f"entry {symbol_text(entry.name)}({parameters}){hints} {{")
         self._block(entry.body, "  ", None)
-        self._lines.append("}" + self._location(entry.location))
+        self._write("}" + self._location(entry.location))
+
+    def _write(self, text: str, op: Op | None = None) -> None:
+        self.lines.append(Line(text, op))
 
     def line(self, op: Op) -> str:
         self._op = op
@@ -89,18 +109,20 @@ class _EntryPrinter:
             if op.regions:
                 self._regions(op, text, indent)
             else:
-                self._lines.append(text + self._location(op.location))
+                self._write(text + self._location(op.location), op)
 
     def _regions(self, op: Op, text: str, indent: str) -> None:
+        beginning: Op | None = op
         if op.name in ("reduce", "scan"):
-            self._lines.append(text)
+            self._write(text, op)
             text = f"{indent}({self._typed(op.regions[0].blocks[0].arguments)})"
+            beginning = None
         for region in op.regions:
             if region.blocks:
-                self._lines.append(text + " {")
+                self._write(text + " {", beginning)
                 self._block(region.blocks[0], indent + "  ", op)
-                text = indent + "} else"
-        self._lines.append(f"{indent}}}{self._location(op.location)}")
+                text, beginning = indent + "} else", None
+        self._write(f"{indent}}}{self._location(op.location)}")
 
     def _location(self, location: Location | None) -> str:
         return f" loc({location_text(location)})" if self._locations else ""

@@ -64,8 +64,13 @@ def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:
 
     Raises :class:`SourceError` when the import fails or cuda.tile is not installed.
     """
+    _cuda_tile(path)
+    return kernels_of_module(import_file(path, package=scan.relative), path, scan)
+
+
+def kernels_of_module(module: types.ModuleType, path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:
+    """The kernels of a module that ``path`` became when it was imported."""
     cutile = _cuda_tile(path)
-    module = import_file(path, package=scan.relative)
     found: dict[int, CutileKernel] = {}
     for name, kernel in _members(module, cutile.kernel, {module.__name__}):
         function = function_of(kernel)

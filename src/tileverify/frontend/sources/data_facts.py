@@ -1,4 +1,4 @@
-"""Facts about the contents of index arrays, as launch specs write them (``interface.md``, "Launch specs").
+"""Facts about the contents of index arrays, as launch specs write them (``docs/specs.md``).
 
 Each speaks of what an integer array holds when the launch begins; its elements are read as their type says.
 

@@ -47,6 +47,14 @@ class Answered:
 Known: TypeAlias = Callable[[Path], Sequence[Any] | None]
 """What is known of a file; ``None``: nothing."""
 
+Skip: TypeAlias = Callable[[Path], bool]
+"""Whether a file or folder that is found in a folder shall be left out; what is named itself never is."""
+
+
+def nothing(path: Path) -> bool:
+    """Skip nothing."""
+    return False
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -86,37 +94,41 @@ class _Target:
         return self.kernel in (None, kernel.name, kernel.alias)
 
 
-def discover(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[KernelUnit | SourceFailure]:
+def discover(
+    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
+) -> Iterator[KernelUnit | SourceFailure]:
     """Every kernel under ``targets`` with every launch, compiled when it is asked for, in a fixed order.
 
     Raises :class:`UsageError` at once for a path that does not exist, and :class:`NoKernelFound` at the end when
     there was nothing.
     """
-    found = candidates(targets, spec_file=spec_file)
+    found = candidates(targets, spec_file=spec_file, skip=skip)
     return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
 
 
 def discover_unless(
-    known: Known, targets: Sequence[str], *, spec_file: Path | None = None
+    known: Known, targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
 ) -> Iterator[KernelUnit | SourceFailure | Answered]:
     """As :func:`discover`, but files that are ``known`` are neither run nor compiled."""
-    found = _all_candidates(targets, spec_file, known)
+    found = _all_candidates(targets, spec_file, known, skip)
     return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
 
 
-def candidates(targets: Sequence[str], *, spec_file: Path | None = None) -> Iterator[Candidate | SourceFailure]:
+def candidates(
+    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
+) -> Iterator[Candidate | SourceFailure]:
     """As :func:`discover`, before compilation; cheap enough to list."""
-    return (each for each in _all_candidates(targets, spec_file, None) if not isinstance(each, Answered))
+    return (each for each in _all_candidates(targets, spec_file, None, skip) if not isinstance(each, Answered))
 
 
 def _all_candidates(
-    targets: Sequence[str], spec_file: Path | None, known: Known | None
+    targets: Sequence[str], spec_file: Path | None, known: Known | None, skip: Skip
 ) -> Iterator[Candidate | SourceFailure | Answered]:
     if not targets:
         raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
     parsed = [_parse_target(target) for target in targets]
     specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
-    return _candidates(parsed, specs, known or (lambda path: None))
+    return _candidates(parsed, specs, known or (lambda path: None), skip)
 
 
 def _compiled(candidate: Candidate) -> KernelUnit | SourceFailure:
@@ -142,16 +154,16 @@ def _parse_target(target: str) -> _Target:
 
 
 def _candidates(
-    targets: Sequence[_Target], specs: SourceSpecs | None, known: Known
+    targets: Sequence[_Target], specs: SourceSpecs | None, known: Known, skip: Skip
 ) -> Iterator[Candidate | SourceFailure | Answered]:
     seen: set[tuple[Path, str | None, str | None, str | None]] = set()
     kernels: set[str] = set()
-    nothing: list[NoKernelFound] = []
+    empty: list[NoKernelFound] = []
     complete = all(target.kernel is None for target in targets)
     for target in targets:
         count = 0
         names: list[str] = []
-        for path in _source_files(target.path):
+        for path in _source_files(target.path, skip):
             answers = known(path)
             if answers:
                 count += 1
@@ -166,13 +178,13 @@ def _candidates(
                     yield found
         kernels.update(names)
         if not count:
-            nothing.append(_nothing_found(target, names))
+            empty.append(_nothing_found(target, names))
     if specs is not None and complete:
         for raw, error in specs.strangers(sorted(kernels)):
             yield SourceFailure(Path(raw.file), raw.kernel, None, error)
     if not seen:
-        raise nothing[0]
-    for each in nothing:
+        raise empty[0]
+    for each in empty:
         yield SourceFailure(Path(each.file or ""), None, None, each)
 
 
@@ -192,7 +204,7 @@ def _nothing_found(target: _Target, kernels: Sequence[str]) -> NoKernelFound:
     return NoKernelFound(f"there is no kernel '{target.kernel}'{known}", str(target.path))
 
 
-def _source_files(path: Path) -> Iterator[Path]:
+def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
     """The file, or the sources of a folder and then of the folders in it; a folder that cannot be read comes back."""
     if path.is_file():
         yield path
@@ -204,7 +216,7 @@ def _source_files(path: Path) -> Iterator[Path]:
         yield path
         return
     for entry in entries:
-        if entry.name.startswith("."):
+        if entry.name.startswith(".") or skip(entry):
             continue
         if entry.is_dir():
             # A link to a folder could lead in a circle.
@@ -213,7 +225,7 @@ def _source_files(path: Path) -> Iterator[Path]:
         elif entry.is_file() and (entry.suffix in (".py", ".cu") or is_bytecode(entry)):
             yield entry
     for folder in folders:
-        yield from _source_files(folder)
+        yield from _source_files(folder, skip)
 
 
 def _file_candidates(

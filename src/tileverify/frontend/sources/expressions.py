@@ -1,6 +1,6 @@
 """The expression language of launch specs: parse, print, evaluate.
 
-Grammar (``interface.md``, "Launch specs")::
+Grammar (``docs/specs.md``)::
 
     condition  = size relation size {relation size} | not condition | condition and|or condition | name
     size       = integer | name | grid.x | a.shape[0] | a.strides[0] | -size | size (+ - * // % **) size

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import linecache
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,7 @@ def import_file(path: Path, *, package: bool = False) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     if parent:
         _forget(top for top in [parent.partition(".")[0]] if _home(top) != root)
-    with _visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
+    with visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
         sys.modules[unique] = module
         try:
             if parent:
@@ -49,6 +50,26 @@ def import_file(path: Path, *, package: bool = False) -> ModuleType:
         except (Exception, SystemExit) as error:
             sys.modules.pop(unique, None)
             raise _source_error(path, error) from None
+    return module
+
+
+def import_text(text: str, path: Path) -> ModuleType:
+    """The module of a source that is no file: ``path`` is its name, in tracebacks and for `inspect`.
+
+    Nothing is read, so that this works where there are no files.  Raises as :func:`import_file` does.
+    """
+    name = f"{_PREFIX}{path.stem}_{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:12]}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    # Without a time of change an entry is never compared with a file.
+    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+    sys.modules[name] = module
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise _source_error(path, error) from None
     return module
 
 
@@ -62,7 +83,7 @@ def _package_name(path: Path) -> tuple[str, Path]:
 
 
 @contextlib.contextmanager
-def _visible(folder: Path, *, forget: bool) -> Iterator[None]:
+def visible(folder: Path, *, forget: bool = True) -> Iterator[None]:
     """``folder`` on ``sys.path``; afterwards the modules that came from it are forgotten."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))

@@ -1,6 +1,6 @@
 """Launch specs and the kernels made from them: what every source kind hands to the pipeline.
 
-A `LaunchSpec` is the user's contract as written (``interface.md``, "Launch specs"); a `KernelUnit` is one
+A `LaunchSpec` is the user's contract as written (``docs/specs.md``); a `KernelUnit` is one
 kernel compiled for one spec: bytecode, entry symbol, and the meaning of every entry parameter.
 """
 

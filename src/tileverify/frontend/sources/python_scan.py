@@ -32,12 +32,20 @@ def scan_python(path: Path) -> PythonScan:
     """Scan ``path``; :class:`SourceError` for a file that is no Python."""
     try:
         source = path.read_bytes()
-        if b"kernel" not in source:
-            return PythonScan()
+    except OSError as error:
+        raise SourceError(f"cannot be read as Python ({error})", str(path)) from None
+    return scan_text(source, path)
+
+
+def scan_text(source: bytes, path: Path) -> PythonScan:
+    """The same for a source that is not, or not only, a file; ``path`` is its name in errors."""
+    if b"kernel" not in source:
+        return PythonScan()
+    try:
         tree = ast.parse(source, filename=str(path))
     except SyntaxError as error:
         raise SourceError(f"syntax error: {error.msg}", str(path), error.lineno) from None
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
+    except (ValueError, RecursionError, MemoryError) as error:
         raise SourceError(f"cannot be read as Python ({error})", str(path)) from None
     visitor = _Visitor()
     visitor.visit(tree)

@@ -55,7 +55,12 @@ def spec_path(source: Path) -> Path:
 
 def read_spec_file(path: Path) -> tuple[RawLaunch, ...]:
     """All launches of a spec file; the file must exist and hold nothing but ``[[launch]]`` tables."""
-    table, text = _load(path)
+    return launches_of_text(_read(path), path)
+
+
+def launches_of_text(text: str, path: Path) -> tuple[RawLaunch, ...]:
+    """The same for the text of a spec file; ``path`` is its name in errors."""
+    table = _parse(text, path)
     if "launch" not in table and "tool" in table:
         return _raw_launches(_tool_table(table, path), text, path, header="tool.tileverify.launch")
     for key in table:
@@ -69,7 +74,8 @@ def read_pyproject(folder: Path) -> tuple[RawLaunch, ...]:
     for place in (folder, *folder.parents):
         path = place / "pyproject.toml"
         if path.is_file():
-            table, text = _load(path)
+            text = _read(path)
+            table = _parse(text, path)
             return _raw_launches(_tool_table(table, path), text, path, header="tool.tileverify.launch", shared=True)
     return ()
 
@@ -91,15 +97,18 @@ def raw_launch(
     return raw
 
 
-def _load(path: Path) -> tuple[Mapping[str, Any], str]:
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"there is no spec file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"cannot be read ({error})", str(path)) from None
+
+
+def _parse(text: str, path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text), text
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         problem = re.sub(r"\s*\(at .*\)", "", str(error))

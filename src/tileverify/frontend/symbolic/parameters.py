@@ -93,7 +93,7 @@ def _dimensions(pairs: Sequence[tuple[Value, EntryParameter]], role: Role) -> di
 def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
     """A size, stride, length or runtime scalar.
 
-    Standing facts of every launch (``interface.md``): sizes and strides are not negative and fit their type.
+    Standing facts of every launch (``docs/specs.md``): sizes and strides are not negative and fit their type.
     """
     if element.is_float:
         return Opaque(uniform=True)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...frontend.symbolic.summary import Origin, OriginKind
-from ...frontend.symbolic.terms import Term
+from ...frontend.symbolic.summary import Access, Origin, OriginKind
+from ...frontend.symbolic.terms import Kind, Term
 from ..contract import INT_BITS, Contract
 from ..layout import IndexFootprint
 from ..meeting import Prepared, may_share
@@ -16,6 +16,8 @@ COVERING: Final = frozenset({"device", "sys"})
 """Scopes that include every block of the launch."""
 ACQUIRES: Final = frozenset({"acquire", "acq_rel"})
 RELEASES: Final = frozenset({"release", "acq_rel"})
+_NEUTRAL: Final = {"add": 0, "or": 0, "xor": 0, "and": -1}
+"""The operand with which an atomic changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,23 @@ def only_writers(origin: Origin, sites: Sequence[Prepared], contract: Contract) 
         if each.site.footprint.element_bytes != origin.element_bytes:
             return None
     return writers
+
+
+def changers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> tuple[Prepared, ...] | None:
+    """`only_writers` without those that put back what they read, as a wait by ``atomic_add(flag, 0)`` does.
+
+    Such a read-modify-write leaves every value where it is and goes on with the release sequence that it reads from
+    (Tile IR specification, memory model): who reads what it wrote synchronises with whoever put the value there.
+    """
+    writers = only_writers(origin, sites, contract)
+    return None if writers is None else tuple(each for each in writers if not _puts_back(each))
+
+
+def _puts_back(prepared: Prepared) -> bool:
+    site = prepared.site
+    if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not Kind.CONST:
+        return False
+    return site.argument.value == _NEUTRAL.get(site.mode or "")
 
 
 def initial_of(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> Initial | None:

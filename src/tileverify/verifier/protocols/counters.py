@@ -28,7 +28,7 @@ from ..copies import OTHER, Copy
 from ..layout import IndexFootprint
 from ..meeting import Prepared, identity, meet
 from ..obligations import block_axes
-from .arrays import Initial, initial_of, only_writers
+from .arrays import Initial, changers, initial_of
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
 
@@ -52,10 +52,14 @@ class Counter:
     distinct: bool
     grounds: tuple[Ground, ...]
 
+    def adds_by(self, prepared: Prepared) -> bool:
+        """Whether ``prepared``, which accesses the counter, adds to it; what puts back what it reads does not."""
+        return any(add.site.number == prepared.site.number for add in self.adds)
+
 
 def find_counter(origin: Origin, sites: Sequence[Prepared], contract: Contract, ask: Asker) -> Counter | None:
     """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it."""
-    writers = only_writers(origin, sites, contract)
+    writers = changers(origin, sites, contract)
     steps = {_step(each) for each in writers or ()}
     if not writers or len(steps) != 1 or None in steps:
         return None

@@ -10,7 +10,7 @@ from ...results import Hint
 from ..contract import Contract
 from ..meeting import Prepared, awaited, identity, may_share
 from ..messages import Reason, in_words
-from .arrays import acquires, covers, initial_of, only_writers, releases
+from .arrays import acquires, changers, covers, initial_of, releases
 from .ground import Asker
 from .instances import Instance, values_in
 from .order import published
@@ -69,7 +69,7 @@ class Explainer:
             return Lack(1, f"{in_words(read.site)} is {read.site.ordering}, so nothing is ordered behind it")
         if awaited(read, by=y, own=seen, other=identity) is t.FALSE:
             return Lack(2, f"{in_words(y.site)} does not wait for the token of {in_words(read.site)}")
-        writers = only_writers(read.origin, self.sites, self.contract)
+        writers = changers(read.origin, self.sites, self.contract)
         if writers is None:
             return Lack(3, f"`{name}` is also written {self._strangely(read)}")
         unreleased = [each for each in writers if not releases(each)]

@@ -14,7 +14,7 @@ from ...frontend.symbolic.summary import Access, Origin
 from ..contract import Contract
 from ..meeting import Prepared, awaited, identity, meet
 from ..obligations import Obligation
-from .arrays import Initial, acquires, initial_of, only_writers, releases
+from .arrays import Initial, acquires, changers, initial_of, releases
 from .ground import Asker, Ground
 from .instances import Point, before, own_instance, values_in
 
@@ -52,7 +52,7 @@ def find_flag(
 
     ``explained``: a question with what is known of its values.
     """
-    writers = only_writers(origin, sites, contract)
+    writers = changers(origin, sites, contract)
     initial = initial_of(origin, sites, contract)
     if not writers or initial is None:
         return None

@@ -32,7 +32,7 @@ from ...frontend.symbolic.terms import Kind, Term
 from ..contract import Contract
 from ..copies import OTHER, Copy, Renaming
 from ..meeting import Prepared, awaited, identity, meet
-from .arrays import acquires, only_writers, releases
+from .arrays import acquires, changers, releases
 from .flags import stores
 from .ground import Asker, Ground
 from .instances import Instance, Point, before, different, own_instance, values_in, variables_of
@@ -122,7 +122,7 @@ class Locks:
         return self._locks[key]
 
     def _find_lock(self, origin: Origin) -> Lock | None:
-        writers = only_writers(origin, self.sites, self.contract) or ()
+        writers = changers(origin, self.sites, self.contract) or ()
         takes = [each for each in writers if each.site.mode == "cas"]
         gives = [each for each in writers if each.site.mode != "cas"]
         free = takes[0].site.compare if takes else None

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.summary import BID, GRID, Access
+from ...frontend.symbolic.summary import BID, GRID
 from ...frontend.symbolic.terms import Term
 from ..contract import Contract
 from ..copies import OTHER, Copy, Renaming
@@ -109,7 +109,7 @@ class Orders:
     def _by_count(self, way: Direction, seen: Instance, counter: Counter) -> Iterator[Fact]:
         if not counter.once or counter.initial is None:
             return
-        others = t.sub(counter.blocks, t.const(2 if seen.site.access is Access.ATOMIC else 1))
+        others = t.sub(counter.blocks, t.const(2 if counter.adds_by(seen.origin) else 1))
         end = t.add(counter.initial.high, t.scale(counter.step, others))
         for add in counter.adds:
             mine = way.own(add)

@@ -27,8 +27,7 @@ def bounds(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) -> 
             counter = counter_of(seen.origin)
             if counter is None or counter.initial is None or counter.total is None:
                 continue
-            added = seen.site.access is Access.ATOMIC
-            most = t.sub(counter.total, t.ONE) if added else counter.total
+            most = t.sub(counter.total, t.ONE) if counter.adds_by(seen.origin) else counter.total
             end = t.add(counter.initial.high, t.scale(counter.step, most))
             within = t.and_(t.le(counter.initial.low, seen.value), t.lt(seen.value, end))
             yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), counter.grounds
@@ -40,6 +39,8 @@ def tickets(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) ->
     for (side, one), (other_side, other) in combinations(drawn, 2):
         counter = counter_of(one.origin)
         if counter is None or not counter.distinct or one.origin.origin.name != other.origin.origin.name:
+            continue
+        if not (counter.adds_by(one.origin) and counter.adds_by(other.origin)):
             continue
         apart = t.TRUE if side is not other_side else different(one, other)
         both = t.and_(side.happened(one), other_side.happened(other), apart)

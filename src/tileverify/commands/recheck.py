@@ -50,9 +50,9 @@ def recheck(
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")
-    from .batch import recheck_files
-    from .report import exit_code, recheck_json, recheck_text
-    from .second_solver import LIMIT, SecondSolver
+    from ..certificates.batch import recheck_files
+    from ..certificates.report import exit_code, recheck_json, recheck_text
+    from ..certificates.second_solver import LIMIT, SecondSolver
 
     solver = SecondSolver(limit or LIMIT)
     with Working(live=True) as working:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..backend.assembler import Assembler
+    from ..bundles.model import Bundle
     from ..check import CheckOptions
     from ..frontend.sources.launch import KernelUnit
     from ..results import KernelResult
-    from .model import Bundle
 
 _BUILD_EXIT_CODES = """\b
 Exit codes:
@@ -129,7 +129,7 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
-    from .model import SUFFIX
+    from ..bundles.model import SUFFIX
 
     if output is not None and (output.is_dir() or (len(units) > 1 and output.suffix != SUFFIX)):
         try:
@@ -162,8 +162,8 @@ def _signed(
     architectures: Sequence[str],
     key: Path | None,
 ) -> Bundle:
-    from .build import build_bundle
-    from .trust import sign
+    from ..bundles.build import build_bundle
+    from ..bundles.trust import sign
 
     bundle = build_bundle(unit, result, solver, assembler, architectures)
     return bundle if key is None else sign(bundle, key)
@@ -171,7 +171,7 @@ def _signed(
 
 def _write(bundle: Bundle, file: Path) -> None:
     from ..atomic_file import write_whole
-    from .manifest import bundle_bytes
+    from ..bundles.manifest import bundle_bytes
 
     try:
         write_whole(file, bundle_bytes(bundle))
@@ -192,8 +192,8 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, extract: Path | Non
     """Show what a bundle holds, and whether it is whole."""
     import json
 
-    from .text import bundle_json, bundle_text
-    from .trust import signer, trusted_cubin, trusted_keys
+    from ..bundles.text import bundle_json, bundle_text
+    from ..bundles.trust import signer, trusted_cubin, trusted_keys
 
     bundle = read_file(file)
     trusted = trusted_keys(keys)
@@ -213,7 +213,7 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, extract: Path | Non
 
 def read_file(file: Path) -> Bundle:
     """The bundle in ``file``; raises `UsageError` where it cannot be read, `BundleRefused` where it is none."""
-    from .manifest import read_bundle
+    from ..bundles.manifest import read_bundle
 
     try:
         if file.stat().st_size > _MOST_BYTES:

@@ -1,0 +1,180 @@
+"""The command ``check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import __version__
+from ..configuration import configuration
+from ..errors import NoKernelFound, UsageError
+from ..reports.formats import FORMATS, TEXT
+from ..shell import Working, talk
+from .changed import changed_targets, nothing_to_check
+from .folders import checked_folders, write_playback
+from .options import EXIT_CODES
+from .outputs import earlier_report, outputs_of, pages, write_reports
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from ..results import KernelResult
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default=TEXT, show_default=True)
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="[FORMAT=]FILE",
+    help="Write the report to FILE, whole; with FORMAT=, a further report (sarif=out.sarif), as often as you like.",
+)
+@click.option(
+    "--since",
+    type=click.Path(path_type=Path),
+    metavar="REPORT",
+    help="In the page of --format html, show what changed since REPORT, an earlier json or html report.",
+)
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option(
+    "--strict/--allow-undecided", default=True, help="Whether undecided fails (exit code 3).  [default: strict]"
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Processes; 0: as many as pay.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Seconds for each kernel.  [default: none]",
+)
+@click.option(
+    "--playback",
+    metavar="print|DIR",
+    help="Write a pytest file that reproduces it for every refuted finding: to stdout, or into the folder DIR.",
+)
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
+)
+@click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Findings that are known in FILE do not fail the run.",
+)
+@click.option("--update-baseline", is_flag=True, help="Write the baseline: if it is there, only without what is gone.")
+@click.option(
+    "--config",
+    multiple=True,
+    metavar="FILE|KEY=VALUE",
+    help="Settings from FILE, or one of them; else from the nearest pyproject.toml with [tool.tileverify].",
+)
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="The PATHs are files that changed: those without kernels are no error, a spec stands for its source.",
+)
+@click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
+@click.pass_context
+def check(
+    context: click.Context,
+    paths: tuple[str, ...],
+    format_: str,
+    output: tuple[str, ...],
+    since: Path | None,
+    spec: Path | None,
+    deny_requires: bool,
+    strict: bool,
+    jobs: int,
+    no_cache: bool,
+    timeout: float | None,
+    playback: str | None,
+    certificate: Path | None,
+    repair: bool,
+    baseline: Path | None,
+    update_baseline: bool,
+    config: tuple[str, ...],
+    isolated: bool,
+    changed: bool,
+    watch: bool,
+    quiet: bool,
+    verbose: bool,
+    color: str,
+) -> None:
+    """Verify kernels under every launch that satisfies their contract.
+
+    PATH is a .py or .cu file, a Tile IR bytecode file, a folder, FILE::KERNEL or FILE::KERNEL::LAUNCH; without any,
+    `paths` of the configuration. What the command line says wins over the configuration.
+    """
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose exclude each other")
+    settings = Settings(context, configuration(config, isolated=isolated))
+    chosen = settings.configuration
+    paths = changed_targets(paths, chosen) if changed else paths or chosen.paths
+    if not paths:
+        nothing_to_check(context, changed=changed)
+    if watch:
+        from .watching import watch_forever
+
+        watch_forever(context, paths, [each for each in (spec, chosen.file) if each is not None], color)
+    outputs = outputs_of(settings.of("format_", format_, chosen.format), output or chosen.output)
+    checked_folders(playback, certificate, outputs[0])
+    whole = not any("::" in path for path in paths)
+    baseline = baseline or chosen.baseline
+    from ..suppressions.run import checked_baseline, suppressed
+
+    checked_baseline(baseline, update=update_baseline, whole=whole)
+    from ..cache import default_folder
+    from ..check import CheckOptions, check_paths, solver_version
+    from ..reports.text import Detail
+    from ..results import Report
+
+    page = pages(outputs)
+    earlier = earlier_report(since, page)
+    options = CheckOptions(
+        timeout_s=settings.of("timeout", timeout, chosen.timeout),
+        deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
+        jobs=settings.of("jobs", jobs, chosen.jobs),
+        cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
+        playback=playback is not None or page,
+        certificate=certificate is not None,
+        repair=repair,
+        details=page,
+        per_file=settings.per_file,
+        skip=chosen.excludes if chosen.exclude else None,
+    )
+    with Working(live=not quiet) as working:
+        try:
+            report = check_paths(
+                paths, spec=spec, options=options, progress=lambda result: working.progress(_name(result))
+            )
+        except NoKernelFound as error:
+            talk(str(error))
+            report = Report((), __version__, solver_version())
+    if report.results:
+        report, told = suppressed(report, chosen.ignores, baseline, update=update_baseline, whole=whole)
+        if told and not quiet:
+            talk(told)
+    detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
+    write_reports(report, outputs, detail, color, earlier)
+    if playback is not None:
+        write_playback(report, playback)
+    if certificate is not None:
+        from ..certificates.files import write_certificates
+
+        talk(write_certificates(report.results, certificate))
+    context.exit(settings.exit_code(report, strict))
+
+
+def _name(result: KernelResult) -> str:
+    return f"{result.verdict.value} {result.file}::{result.kernel} [{result.launch}]"

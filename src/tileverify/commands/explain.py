@@ -1,0 +1,87 @@
+"""The commands that tell what results mean: ``explain`` and ``schema``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from textwrap import fill, indent
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..corpus.examples import examples_of
+from ..errors import UsageError
+from ..shell import emit
+from ..suppressions.model import wrong_codes
+
+if TYPE_CHECKING:
+    from ..codes import Code
+    from ..corpus.examples import Example
+
+
+@click.command()
+@click.argument("code", required=False, metavar="[CODE]")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def explain(code: str | None, format_: str) -> None:
+    """Tell what a code means, with a kernel that is refuted and a mended one; without CODE, list all codes."""
+    from ..codes import CODES
+
+    chosen = list(CODES.values())
+    if code is not None:
+        known = CODES.get(code.upper()) or next((each for each in chosen if each.name == code.lower()), None)
+        if known is None:
+            from difflib import get_close_matches
+
+            near = get_close_matches(code.upper(), CODES, n=1)
+            raise UsageError(f"there is no code '{code}'" + (f"; did you mean {near[0]}?" if near else ""))
+        chosen = [known]
+    if format_ == "json":
+        import json
+
+        emit(json.dumps([_document(each) for each in chosen], indent=2) + "\n")
+    elif code is None:
+        emit("".join(f"{each.code}  {each.name:27} {each.title}\n" for each in chosen))
+    else:
+        emit(_explained(chosen[0]))
+
+
+def _document(code: Code) -> dict[str, Any]:
+    document = {**asdict(code), "family": code.family.value}
+    shown = examples_of(code.code)
+    if shown is not None:
+        pair = {"wrong": shown.wrong, "right": shown.right}
+        document["examples"] = {
+            "about": shown.about,
+            **{name: {**asdict(each), "verdict": each.verdict.value} for name, each in pair.items()},
+        }
+    return document
+
+
+def _explained(code: Code) -> str:
+    parts = [f"{code.code} ({code.name}): {code.title}\n", fill(code.meaning, 100)]
+    for label, text in (("Formula", code.formula), ("What to do", code.fix)):
+        parts.append(f"\n{label}:\n{_filled(text)}")
+    shown = examples_of(code.code)
+    if shown is not None:
+        parts.append(f"\nExample:\n{_filled(shown.about)}")
+        parts += [_example("Wrong", shown.wrong), _example("Right", shown.right)]
+    if not wrong_codes((code.code,)):
+        parts.append(f"\nWhere it must not fail a run:\n  # tileverify: ignore[{code.code}] -- why (until 2027-12-31)")
+    return "\n".join(parts) + "\n"
+
+
+def _example(word: str, example: Example) -> str:
+    shown = indent(f"{example.source}\n{example.spec}", "    ").rstrip()
+    check = f"  Try: tileverify check {example.target}"
+    return f"\n{word} ({example.verdict.value}):\n\n{shown}\n\n{_filled(example.reason)}\n{check}"
+
+
+def _filled(text: str) -> str:
+    return fill(text, 100, initial_indent="  ", subsequent_indent="  ")
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of `check --format json`."""
+    from ..reports.json_report import schema_text
+
+    emit(schema_text())

@@ -1,0 +1,124 @@
+"""The commands that show kernels and verify nothing: ``footprint``, ``dis`` and ``list``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import UsageError
+from ..shell import Working, emit, talk
+from .options import writable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..frontend.sources.launch import KernelUnit
+
+
+@click.command()
+@click.argument("target", metavar="FILE::KERNEL")
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+def footprint(target: str, spec: Path | None, output: Path | None) -> None:
+    """Show what a kernel reads and writes, as the verifier sees it.
+
+    Array, kind of access, index terms over block id, loop and lane names, guards, tokens and source lines.
+    """
+    from ..check import summary_of
+    from ..frontend.bytecode import decode
+    from ..frontend.symbolic.text import footprint_text
+
+    writable(output)
+    parts = []
+    for unit in _units(target, spec):
+        module = decode(unit.bytecode, file=str(unit.file))
+        parts.append(f"{_heading(unit)}\n{footprint_text(summary_of(module, unit)).rstrip()}\n")
+    emit("\n".join(parts), output)
+
+
+@click.command()
+@click.argument("target", metavar="FILE")
+@click.option("--locations", is_flag=True, help="Add the source position to every op.")
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+def dis(target: str, locations: bool, spec: Path | None, output: Path | None) -> None:
+    """Print Tile IR bytecode as text.
+
+    FILE is bytecode, or a source (also FILE::KERNEL) that is compiled for its launches first.
+    """
+    from ..frontend.bytecode import decode, print_module
+
+    writable(output)
+    path = Path(target)
+    if path.is_file() and path.suffix not in (".py", ".cu"):
+        emit(print_module(decode(_read(path), file=target), locations=locations), output)
+        return
+    parts = []
+    for unit in _units(target, spec):
+        module = decode(unit.bytecode, file=str(unit.file))
+        parts.append(f"// {_heading(unit)}\n{print_module(module, locations=locations)}")
+    emit("\n".join(parts), output)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+@click.command("list")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.pass_context
+def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Path | None) -> None:
+    """List kernels and their launches without compiling or verifying them."""
+    from ..check import display_path
+    from ..frontend.sources.discover import SourceFailure, candidates
+
+    rows: list[dict[str, Any]] = []
+    failed = False
+    with Working(live=False):
+        for found in candidates(paths, spec_file=spec):
+            if isinstance(found, SourceFailure):
+                failed = True
+                talk(str(found.error))
+            else:
+                launch = found.launch.name if found.launch else None
+                file = display_path(found.file)
+                rows.append({"file": file, "line": found.line, "kernel": found.kernel, "launch": launch})
+    if format_ == "json":
+        import json
+
+        emit(json.dumps(rows, indent=2) + "\n")
+    else:
+        emit("".join(f"{_listed(row)}\n" for row in rows))
+    context.exit(2 if failed else 0)
+
+
+def _listed(row: dict[str, Any]) -> str:
+    from ..reports.plain import printable
+
+    launch = "no spec: inferred" if row["launch"] is None else row["launch"]
+    return printable(f"{row['file']}::{row['kernel']} [{launch}]")
+
+
+def _units(target: str, spec: Path | None) -> Iterator[KernelUnit]:
+    from ..frontend.sources.discover import SourceFailure, discover
+
+    with Working(live=False):
+        found = list(discover([target], spec_file=spec))
+    for item in found:
+        if isinstance(item, SourceFailure):
+            raise item.error
+        yield item
+
+
+def _heading(unit: KernelUnit) -> str:
+    from ..check import display_path
+    from ..reports.plain import printable
+
+    return printable(f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]")

@@ -1,0 +1,23 @@
+"""What several commands share: exit codes and checks of options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from ..errors import UsageError
+
+EXIT_CODES: Final = """\b
+Exit codes:
+  0  everything proved
+  1  something refuted
+  2  bad usage, a kernel, spec or suppression with an error, or a failure of the tool
+  3  something undecided, nothing refuted
+  4  no kernel found
+"""
+
+
+def writable(output: Path | None, option: str = "--output") -> None:
+    """A wrong --output is said before minutes of work, not after."""
+    if output is not None and not output.parent.is_dir():
+        raise UsageError(f"{option}: there is no folder '{output.parent}'")

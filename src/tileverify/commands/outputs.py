@@ -1,0 +1,112 @@
+"""Where reports go: one format to stdout or a file, and others to files of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from ..reports.formats import FORMATS, PAGE, TEXT, renderer
+from ..shell import emit, talk, use_color
+from .options import writable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..reports.text import Detail
+    from ..results import KernelResult, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A report in ``format``, to ``file`` or to stdout."""
+
+    format: str
+    file: Path | None
+
+
+def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
+    """What ``--format`` and any number of ``--output FILE`` or ``--output FORMAT=FILE`` ask for.
+
+    Without a plain FILE the report in ``format_`` goes to stdout.  A page goes into a folder as ``index.html``, with
+    the JSON report beside it.  Raises `UsageError` for a second plain FILE, one file for two reports, and a folder that
+    does not exist.
+    """
+    plain: list[Path] = []
+    others: list[Output] = []
+    for value in values:
+        name, equals, file = value.partition("=")
+        if equals and name in FORMATS:
+            if not file:
+                raise UsageError(f"--output {value}: the file is missing")
+            others.append(Output(name, Path(file)))
+        else:
+            plain.append(Path(value))
+    if len(plain) > 1:
+        raise UsageError("--output: one FILE takes the report of --format; name the format of others, as in sarif=FILE")
+    outputs = tuple(chain(*map(_in_folder, (Output(format_, plain[0] if plain else None), *others))))
+    taken: set[Path] = set()
+    for output in outputs:
+        if output.file is None:
+            continue
+        if output.file in taken:
+            raise UsageError(f"--output: two reports would be written to '{output.file}'")
+        if output.file.is_dir():
+            raise UsageError(f"--output: '{output.file}' is a folder")
+        writable(output.file)
+        taken.add(output.file)
+    return outputs
+
+
+def _in_folder(output: Output) -> tuple[Output, ...]:
+    if output.format != PAGE or output.file is None or not output.file.is_dir():
+        return (output,)
+    return Output(PAGE, output.file / "index.html"), Output("json", output.file / "report.json")
+
+
+def pages(outputs: Sequence[Output]) -> bool:
+    """Whether a page is among them; raises `UsageError` where pages cannot be made, before minutes of work."""
+    wanted = any(output.format == PAGE for output in outputs)
+    if wanted:
+        from ..reports.html_report.report import available
+
+        available()
+    return wanted
+
+
+def earlier_report(since: Path | None, page: bool) -> tuple[KernelResult, ...] | None:
+    """The results that ``--since`` names, for a page.  Raises `UsageError` without one, or for no report."""
+    if since is None:
+        return None
+    if not page:
+        raise UsageError("--since: only --format html shows changes; to list them, run tileverify report diff OLD NEW")
+    from ..reports.history import read_report
+
+    return read_report(since)
+
+
+def write_reports(
+    report: Report,
+    outputs: Sequence[Output],
+    detail: Detail,
+    color: str,
+    earlier: Sequence[KernelResult] | None = None,
+) -> None:
+    """Every report to its place, a page with what changed since ``earlier``; says on stderr which files were written,
+    unless ``detail`` is quiet."""
+    from ..reports.text import Detail, summary_line, text_report
+
+    for output in outputs:
+        if output.format == PAGE and earlier is not None:
+            from ..reports.html_report.report import html_report
+
+            emit(html_report(report, earlier), output.file)
+        elif output.format != TEXT:
+            emit(renderer(output.format)(report), output.file)
+        elif report.results or output.file is not None:
+            emit(text_report(report, detail=detail, color=use_color(color, output.file)), output.file)
+    written = [str(output.file) for output in outputs if output.file is not None]
+    if written and detail is not Detail.QUIET:
+        talk(f"{summary_line(report)}; written to {', '.join(written)}")

@@ -1,0 +1,57 @@
+"""The command ``record``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..shell import Working, talk
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--no-gpu", is_flag=True, help="Run without a GPU: kernels are recorded, not executed.")
+@click.option("--append", is_flag=True, help="Add to a recording instead of replacing it.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("tileverify-recording"),
+    show_default=True,
+    help="Folder for bytecode and launch specs.",
+)
+@click.option(
+    "--specialisations",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Specialisations kept per kernel.",
+)
+@click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
+@click.pass_context
+def record(
+    context: click.Context,
+    no_gpu: bool,
+    append: bool,
+    output: Path,
+    specialisations: int,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
+    from ..record import RecordOptions
+    from ..record import record as run
+
+    options = RecordOptions(specialisations=specialisations)
+    with Working(live=False):
+        summary = run(arguments, output=output, no_gpu=no_gpu, append=append, options=options)
+    for failure in summary.failures:
+        talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
+    talk(
+        f"recorded {summary.launches} launches, {summary.specialisations} specialisations of {summary.kernels} kernels"
+        f"; check them with: tileverify check {output}"
+    )
+    if summary.left_out:
+        talk(f"left out {summary.left_out} launches of further specialisations")
+    if summary.exit_code:
+        talk(f"the command itself ended with exit code {summary.exit_code}")
+    context.exit(2 if summary.exit_code else 0)

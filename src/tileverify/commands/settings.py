@@ -1,0 +1,54 @@
+"""The command line over the configuration: what was said wins over what was set, and that over the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import click
+from click.core import ParameterSource
+
+from ..configuration import Configuration, FileSettings
+from ..results import KernelResult, Report, Verdict
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``context``: the command line of this run."""
+
+    context: click.Context
+    configuration: Configuration
+
+    def of(self, option: str, value: Value, configured: Value | None) -> Value:
+        """``value`` of the command line, unless it says nothing and the configuration does."""
+        return value if configured is None or self._said(option) else configured
+
+    @property
+    def per_file(self) -> tuple[FileSettings, ...]:
+        """Without what the command line says for all files."""
+        timeout, deny = self._said("timeout"), self._said("deny_requires")
+        return tuple(
+            replace(
+                each,
+                timeout=None if timeout else each.timeout,
+                deny_requires=None if deny else each.deny_requires,
+            )
+            for each in self.configuration.per_file
+        )
+
+    def exit_code(self, report: Report, strict: bool) -> int:
+        """The exit code of the report, in which undecided kernels do not count where that is not strict."""
+
+        def counts(result: KernelResult) -> bool:
+            if result.counts_as is not Verdict.UNDECIDED:
+                return True
+            configured = self.configuration.strict_for(result.file)
+            return self.of("strict", strict, self.configuration.strict if configured is None else configured)
+
+        counting = replace(report, results=tuple(filter(counts, report.results)))
+        return 0 if report.results and counting.exit_code == 4 else counting.exit_code
+
+    def _said(self, option: str) -> bool:
+        return self.context.get_parameter_source(option) is not ParameterSource.DEFAULT

@@ -1,0 +1,63 @@
+"""For every code that can be refuted, a kernel that has the fault and one without it: the folder ``explained``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ..results import Verdict
+from .labels import ROOT, SPEC_SUFFIX, Labelled, corpus_launches
+
+FOLDER: Final = ROOT / "explained"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """``target`` is what ``tileverify check`` takes, ``source`` the kernel alone, ``spec`` its launch as written."""
+
+    verdict: Verdict
+    target: str
+    source: str
+    spec: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """``about``: what the two kernels show, in a sentence."""
+
+    about: str
+    wrong: Example
+    right: Example
+
+
+def examples_of(code: str) -> Explained | None:
+    """The examples of a code; ``None`` for codes that no kernel can be refuted with."""
+    file = FOLDER / f"{code.lower()}.py"
+    if not file.is_file():
+        return None
+    examples = {label.verdict: _example(label) for label in corpus_launches(FOLDER) if label.file == file}
+    about = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    return Explained(about, examples[Verdict.REFUTED], examples[Verdict.PROVED])
+
+
+def _example(label: Labelled) -> Example:
+    text = label.file.read_text(encoding="utf-8")
+    lines = text.split("\n")
+    source = "".join(f"{line}\n" for start, end in _functions(text, label.kernel) for line in lines[start - 1 : end])
+    spec = label.file.with_name(label.file.stem + SPEC_SUFFIX).read_text(encoding="utf-8")
+    mark = f'name = "{label.launch}"\n'
+    tables = [f"[[launch]]{table}" for table in spec.split("[[launch]]")[1:]]
+    launch = next(table for table in tables if mark in table and f'kernel = "{label.kernel}"' in table)
+    target = f"{label.file}::{label.kernel}::{label.launch}"
+    return Example(label.verdict, target, source, launch.replace(mark, "").rstrip() + "\n", label.reason)
+
+
+def _functions(text: str, name: str) -> Iterator[tuple[int, int]]:
+    """First and last line of the function ``name``, with its decorators."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            first = min(node.lineno, *(decorator.lineno for decorator in node.decorator_list))
+            yield first, node.end_lineno or node.lineno

@@ -1,0 +1,33 @@
+"""A kernel whose source was changed, compiled for the launch that the unchanged one has."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import SourceError
+from .cutile import compile_kernel, kernels_of_file
+from .importing import visible
+from .launch import KernelUnit
+from .python_scan import scan_python
+
+
+def edited_unit(unit: KernelUnit, text: str) -> KernelUnit:
+    """``unit`` compiled from ``text`` in place of its file, which is not touched.
+
+    Raises `SourceError` or `SpecError` where the text does not compile, and where it cannot be imported from elsewhere
+    (relative imports).
+    """
+    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+        file = Path(folder) / unit.file.name
+        file.write_text(text, encoding="utf-8")
+        scan = scan_python(file)
+        if scan.relative:
+            raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
+        with visible(unit.file.resolve().parent):
+            kernels = kernels_of_file(file, scan)
+        for kernel in kernels:
+            if kernel.name == unit.kernel:
+                return replace(compile_kernel(kernel, unit.launch), notes=unit.notes)
+    raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))

@@ -1,0 +1,217 @@
+"""From one submission to its answers: compile in one confined process, prove in another, decide here.
+
+This process never parses what the submission's own process sent: the bytes go on, unread, to a second confined process,
+which reads them as hostile and answers in a form that is checked once more here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..errors import UsageError
+from ..reports.json_report import result_from_json
+from ..reports.plain import printable
+from ..results import Finding, KernelResult, Verdict
+from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
+from .sandbox import Outcome, Sandbox
+from .trial import Reference, disagreements, incomplete, load_reference, read_tried, summary
+from .worker import EXIT_MEMORY
+
+_MIB: Final = 1 << 20
+MOST_SPEC: Final = 1 << 18
+"""Characters of a launch spec."""
+MOST_SOURCE: Final = 1 << 24
+"""Bytes that are sent to the sandbox, where the screen has a limit of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An untrusted source.  ``file``: its name in answers, nothing is read from there.  ``own_spec``: the text of a
+    launch spec that came with it, and is as untrusted as the source."""
+
+    source: bytes
+    file: str = "submission.py"
+    own_spec: str | None = None
+
+
+_DEFAULT: Final = GateOptions()
+
+
+def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sandbox | None = None) -> GateResult:
+    """Judge one submission; a pure function of its arguments, as far as the limits on time allow.
+
+    ``sandbox``: the worker to use; without it the process's own, which stays warm until the process ends.
+    Raises `UsageError` where the reference cannot be used, `IsolationUnavailable` where nothing can be isolated, and
+    `SandboxFailure` where the sandbox itself fails.
+    """
+    if options.spec is not None and len(options.spec) > MOST_SPEC:
+        raise UsageError(f"the launch spec has more than {MOST_SPEC} characters")
+    reference = None if options.reference is None else load_reference(options.reference)
+    box = sandbox or own_sandbox(options.isolation)
+    file = printable(submission.file)
+    request = {
+        "file": file,
+        "spec": options.spec,
+        "own_spec": submission.own_spec,
+        "screen": options.screen,
+        "kernels": options.limits.kernels,
+        "deny_requires": options.deny_requires,
+        "bundles": options.bundles,
+    }
+    if submission.own_spec is not None and len(submission.own_spec) > MOST_SPEC:
+        reason = Reason("spec-size", f"its launch spec has more than {MOST_SPEC} characters")
+        return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
+    if len(submission.source) > MOST_SOURCE:
+        reason = Reason("source-size", f"the source has {len(submission.source)} bytes, more than {MOST_SOURCE}")
+        return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
+    compiled = box.run("compile", request, submission.source, _compile_limits(options.limits))
+    stopped = _stopped(compiled, "importing and compiling it", options.limits.compile_cpu_s)
+    if stopped is not None:
+        return GateResult((_rejected(file, "", "", (stopped,)),), box.layers)
+    proved = box.run("prove", request, compiled.data, _prove_limits(options.limits))
+    kernels = []
+    for index, kernel in _answers(proved, file, options):
+        if kernel.accepted and (reference is not None or options.complete):
+            trial = {**request, "index": index, "requires": list(kernel.result.requires)}
+            outcome = box.run("try", trial, compiled.data, _prove_limits(options.limits))
+            kernel = _tried(kernel, outcome, reference, options)
+        kernels.append(kernel)
+    return GateResult(tuple(kernels), box.layers)
+
+
+_own: dict[tuple[int, str], Sandbox] = {}
+
+
+def own_sandbox(isolation: str) -> Sandbox:
+    """The sandbox of this process: a fork has to have its own."""
+    key = (os.getpid(), isolation)
+    if key not in _own:
+        _own[key] = Sandbox(isolation)
+        atexit.register(_own[key].close)
+    return _own[key]
+
+
+def _compile_limits(limits: Limits) -> dict[str, Any]:
+    return {
+        "cpu_s": limits.compile_cpu_s,
+        "wall_s": limits.compile_wall_s,
+        "memory": limits.compile_memory_mib * _MIB,
+        "output": limits.output_mib * _MIB,
+    }
+
+
+def _prove_limits(limits: Limits) -> dict[str, Any]:
+    return {
+        "cpu_s": limits.prove_cpu_s,
+        "wall_s": limits.prove_wall_s,
+        "memory": limits.prove_memory_mib * _MIB,
+        "output": limits.output_mib * _MIB,
+    }
+
+
+def _stopped(outcome: Outcome, what: str, cpu_s: int) -> Reason | None:
+    """Why a job did not come to its own end, if it did not."""
+    if outcome.stopped == "wall":
+        return Reason("limit-time", f"{what} took longer than {outcome.wall_s:.0f} s")
+    if outcome.stopped == "output":
+        return Reason("limit-output", f"{what} wrote more than a submission may")
+    if outcome.signal == signal.SIGSYS:
+        return Reason("sandbox-system-call", f"{what} made a system call that no kernel needs")
+    if outcome.signal == signal.SIGXCPU or (outcome.signal == signal.SIGKILL and outcome.cpu_s >= cpu_s):
+        return Reason("limit-cpu", f"{what} took more than {cpu_s} s of the processor")
+    if outcome.exit == EXIT_MEMORY:
+        return Reason("limit-memory", f"{what} took more memory than a submission may have")
+    if outcome.signal or outcome.exit or not outcome.data:
+        how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.exit}"
+        return Reason("crash", f"{what} ended its process ({how})")
+    return None
+
+
+# -------------------------------------------------------------------------------------------------- answers
+def _answers(proved: Outcome, file: str, options: GateOptions) -> Iterator[tuple[int, GatedKernel]]:
+    """Each answer with the number of its kernel in what was compiled; what is about no kernel is never accepted."""
+    stopped = _stopped(proved, "its proof", options.limits.prove_cpu_s)
+    lines = proved.data.split(b"\n")
+    try:
+        head = json.loads(lines[0]) if len(lines) > 1 else {}
+        if "reasons" in head:
+            reasons = tuple(Reason(**each) for each in head["reasons"])
+            yield -1, _rejected(file, "", "", reasons)
+            return
+        units, missing = head.get("units", []), head.get("missing", [])
+        answers = [json.loads(line) for line in lines[1:-1]]
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        yield -1, _rejected(file, "", "", (stopped or Reason("crash", "its proof gave no answer"),))
+        return
+    if not units:
+        yield -1, _rejected(file, "", "", (stopped or Reason("no-kernel", "the submission holds no kernel"),))
+    for launch in missing:
+        yield (
+            -1,
+            _rejected(file, "", "", (Reason("missing-launch", f"the launch spec asks for {launch}, which it lacks"),)),
+        )
+    for number, (kernel, launch) in enumerate(units):
+        if number < len(answers):
+            yield number, _gated(answers[number], options)
+        else:
+            reason = stopped or Reason("crash", "its proof gave no answer")
+            yield -1, _rejected(file, kernel, launch, (reason,))
+
+
+def _gated(answer: dict[str, Any], options: GateOptions) -> GatedKernel:
+    result = result_from_json(answer["result"])
+    if answer.get("forged"):
+        reason = Reason("forged-result", "its process sent something that is no kernel")
+        return GatedKernel(result, accepted=False, reasons=(reason,), rejected=True)
+    reasons = tuple(_reasons(result, options))
+    accepted = result.verdict is Verdict.PROVED and not reasons
+    bundle = base64.b64decode(answer["bundle"]) if accepted and "bundle" in answer else None
+    if accepted and options.bundles and bundle is None:
+        why = next((note for note in result.notes if note.startswith("no certificate")), "it has no certificate")
+        return GatedKernel(result, accepted=False, reasons=(Reason("no-bundle", why),))
+    return GatedKernel(result, accepted, reasons, bundle=bundle)
+
+
+def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
+    for finding in result.findings:
+        yield Reason(finding.code, finding.message, *_place(finding))
+    if result.verdict is not Verdict.PROVED and not result.findings:
+        yield Reason("not-proved", f"the verdict is {result.verdict.value}")
+    if result.assumes and options.spec is None:
+        facts = ", ".join(result.assumes)
+        yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
+
+
+def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, options: GateOptions) -> GatedKernel:
+    """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
+    stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
+    if not (outcome.data or outcome.stopped or outcome.signal or outcome.exit):
+        stopped = Reason("no-trial", "no small launch of its contract was found to try it with")
+    reasons: list[Reason] = [] if stopped is None else [stopped]
+    tried = () if stopped is not None else read_tried(outcome.data)
+    reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]
+    if not reasons and options.complete:
+        reasons += incomplete(tried)
+    if not reasons and reference is not None:
+        reasons += disagreements(tried, reference)
+    bundle = None if reasons else kernel.bundle
+    return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=summary(tried))
+
+
+def _place(finding: Finding) -> tuple[int | None, int | None]:
+    for site in finding.sites:
+        if site.line is not None:
+            return site.line, site.column
+    return None, None
+
+
+def _rejected(file: str, kernel: str, launch: str, reasons: tuple[Reason, ...]) -> GatedKernel:
+    result = KernelResult(file=file, kernel=kernel, launch=launch, verdict=Verdict.ERROR)
+    return GatedKernel(result, accepted=False, reasons=reasons, rejected=True)

@@ -1,0 +1,150 @@
+"""What the gate takes and says.  All of it can be pickled, so that submissions may be spread over processes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import TileVerifyError
+from ..reports.json_report import result_to_json
+from ..results import KernelResult
+
+REJECTED: Final = "rejected"
+"""The verdict on a submission that the screen or the sandbox stopped, or that broke a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something is not accepted.  ``id`` is stable; ``line`` is 1-based and ``column`` 0-based, in the source."""
+
+    id: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.line is None else f" (line {self.line}, column {(self.column or 0) + 1})"
+        return f"{self.id}: {self.message}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one submission may use, in the sandbox.  ``memory_mib`` is beyond what the worker itself takes.
+
+    ``compile_*`` bound the import and compilation of the source, ``prove_*`` the decoding and the proof of what came of
+    it, of all its kernels together.  The processor's seconds end a submission that would take forever; a kernel that
+    uses them up is rejected, never accepted.
+    """
+
+    compile_cpu_s: int = 20
+    compile_wall_s: float = 40.0
+    compile_memory_mib: int = 1024
+    prove_cpu_s: int = 120
+    prove_wall_s: float = 240.0
+    prove_memory_mib: int = 3072
+    output_mib: int = 32
+    kernels: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """``spec``: the text of a launch spec (TOML) that the caller vouches for; each of its launches must be proved, and
+    the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
+    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``bundles``: make a bundle of each
+    accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
+    turn it off.  ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
+    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there."""
+
+    spec: str | None = None
+    deny_requires: bool = False
+    bundles: bool = False
+    limits: Limits = field(default_factory=Limits)
+    isolation: str = "auto"
+    screen: bool = True
+    reference: str | None = None
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GatedKernel:
+    """The answer for one kernel under one launch; for a submission that was stopped, the one answer for all of it.
+
+    ``rejected``: the screen, the sandbox or a limit stopped it.  ``bundle``: the bytes of its ``.tvk``, if accepted.
+    """
+
+    result: KernelResult
+    accepted: bool
+    reasons: tuple[Reason, ...] = ()
+    rejected: bool = False
+    bundle: bytes | None = None
+    trial: dict[str, Any] | None = None
+
+    @property
+    def verdict(self) -> str:
+        """``proved``, ``refuted``, ``undecided``, ``error`` or ``rejected``."""
+        return REJECTED if self.rejected else self.result.verdict.value
+
+    def to_json(self) -> dict[str, Any]:
+        """The line of ``tileverify gate``: a result of the report, ``accepted`` and ``reasons``."""
+        document = {
+            **result_to_json(self.result),
+            "verdict": self.verdict,
+            "accepted": self.accepted,
+            "reasons": [str(reason) for reason in self.reasons],
+            "details": [
+                {"id": reason.id, "message": reason.message, "line": reason.line, "column": reason.column}
+                for reason in self.reasons
+            ],
+        }
+        if self.trial is not None:
+            document["trial"] = self.trial
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The answers for one submission.  ``isolation``: the layers of the sandbox that stood around it."""
+
+    kernels: tuple[GatedKernel, ...]
+    isolation: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Every kernel of the submission was accepted, and there is one."""
+        return bool(self.kernels) and all(kernel.accepted for kernel in self.kernels)
+
+    def lines(self) -> str:
+        """One line of JSON in plain ASCII for each kernel, each ending with a newline."""
+        around = {"isolation": list(self.isolation)}
+        return "".join(json.dumps({**kernel.to_json(), **around}, allow_nan=False) + "\n" for kernel in self.kernels)
+
+    def write_bundles(self, folder: Path) -> tuple[Path, ...]:
+        """Write the bundles of accepted kernels as ``STEM.KERNEL.LAUNCH.tvk``; raises OSError."""
+        from ..atomic_file import write_whole
+
+        written = []
+        for kernel in self.kernels:
+            if kernel.bundle is not None:
+                stem = Path(kernel.result.file).stem
+                path = folder / f"{_plain(stem)}.{_plain(kernel.result.kernel)}.{_plain(kernel.result.launch)}.tvk"
+                write_whole(path, kernel.bundle)
+                written.append(path)
+        return tuple(written)
+
+
+def _plain(name: str) -> str:
+    """A name that cannot lead out of a folder: letters, digits, ``_`` and ``-``."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+@dataclass
+class IsolationUnavailable(TileVerifyError):
+    """This machine cannot isolate untrusted code; nothing of it was run."""
+
+
+@dataclass
+class SandboxFailure(TileVerifyError):
+    """The sandbox itself failed: its worker did not start, or died between two submissions."""

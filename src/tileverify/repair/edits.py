@@ -1,0 +1,51 @@
+"""Edits of a source text."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ..results import Edit
+
+
+class Lines:
+    """A source by lines; the syntax tree counts columns in bytes of UTF-8, people and edits in characters."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = text.splitlines(keepends=True)
+
+    def column(self, line: int, byte: int) -> int:
+        return len(self._lines[line - 1].encode()[:byte].decode(errors="replace"))
+
+    def replacing(self, node: ast.expr | ast.stmt | ast.keyword, text: str) -> Edit:
+        """``text`` in place of ``node``."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self.column(node.lineno, node.col_offset)
+        return Edit(node.lineno, start, node.end_lineno, self.column(node.end_lineno, node.end_col_offset), text)
+
+    def before(self, statement: ast.stmt, lines: Iterable[str]) -> Edit:
+        """Whole lines above ``statement``, indented as it is."""
+        indent = self._lines[statement.lineno - 1][: self.column(statement.lineno, statement.col_offset)]
+        text = "".join(f"{indent}{line}\n" for line in lines)
+        return Edit(statement.lineno, 0, statement.lineno, 0, text)
+
+    def without(self, statement: ast.stmt) -> Edit:
+        """The lines of ``statement`` left out."""
+        assert statement.end_lineno is not None
+        return Edit(statement.lineno, 0, statement.end_lineno + 1, 0, "")
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """``text`` with all ``edits``, which do not overlap."""
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+
+    def place(line: int, column: int) -> int:
+        return starts[min(line - 1, len(lines))] + column
+
+    for edit in sorted(edits, key=lambda each: (each.line, each.column), reverse=True):
+        text = text[: place(edit.line, edit.column)] + edit.text + text[place(edit.end_line, edit.end_column) :]
+    return text

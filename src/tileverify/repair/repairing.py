@@ -1,0 +1,119 @@
+"""Try what might mend a refuted kernel, and offer what was proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from ..errors import TileVerifyError
+from ..frontend.sources.edited import edited_unit
+from ..frontend.sources.launch import KernelUnit
+from ..results import Finding, Hint, KernelResult, Verdict
+from .catalogue import KINDS
+from .edits import edited
+from .proposals import Proposal, proposals
+from .source import KernelSource
+
+MOST_TRIALS: Final = 24
+"""Changed kernels that are compiled and proved for one result."""
+
+
+Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
+"""The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
+
+
+def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> KernelResult:
+    """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
+
+    Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
+    file keep the hints that they have.
+    """
+    open_to_repair = [finding for finding in result.findings if finding.witness is not None or finding.code == "TV905"]
+    if not open_to_repair or unit.file.suffix != ".py":
+        return result
+    try:
+        text = unit.file.read_text(encoding="utf-8")
+        source = KernelSource(text)
+    except (OSError, SyntaxError, ValueError):
+        return result
+    trials = _Trials(unit, text, check)
+    return replace(result, findings=tuple(_repaired(each, source, trials) for each in result.findings))
+
+
+def _repaired(finding: Finding, source: KernelSource, trials: _Trials) -> Finding:
+    if finding.witness is None and finding.code != "TV905":
+        return finding
+    for proposal in proposals(source, finding):
+        hint = trials.hint(proposal)
+        if hint is not None:
+            return replace(finding, hints=(*finding.hints, hint))
+    return replace(finding, hints=(*finding.hints, *trials.other_grid(finding), *_advice(finding)))
+
+
+@dataclass
+class _Trials:
+    """Each changed text is tried once, however many findings it might mend."""
+
+    unit: KernelUnit
+    text: str
+    check: Check
+    _known: dict[str, KernelResult | None] = field(default_factory=dict)
+
+    def hint(self, proposal: Proposal) -> Hint | None:
+        """The hint for a proposal that proves the kernel."""
+        outcome = self._outcome(edited(self.text, proposal.edits))
+        if outcome is None or outcome.verdict is not Verdict.PROVED:
+            return None
+        kind = KINDS[proposal.kind]
+        safe = proposal.same_results and not outcome.requires
+        proved = f"proved when {' and '.join(outcome.requires)}" if outcome.requires else "proved"
+        return Hint(kind.id, "safe" if safe else "maybe", f"{kind.text}: {proposal.text} ({proved})", proposal.edits)
+
+    def other_grid(self, finding: Finding) -> Iterator[Hint]:
+        """What the kernel is proved for if the grid is left open."""
+        if self.unit.launch.grid is None or finding.code not in KINDS["fit-grid"].codes:
+            return
+        outcome = self._outcome("")
+        if outcome is not None and outcome.verdict is Verdict.PROVED:
+            clauses = " and ".join(outcome.requires) or "any grid"
+            yield Hint("fit-grid", "maybe", f"{KINDS['fit-grid'].text}: the kernel is proved for {clauses}")
+
+    def _outcome(self, text: str) -> KernelResult | None:
+        """The verdict on a changed source; an empty text stands for the source as it is, under any grid."""
+        if text not in self._known and len(self._known) < MOST_TRIALS:
+            self._known[text] = self._tried(text)
+        return self._known.get(text)
+
+    def _tried(self, text: str) -> KernelResult | None:
+        if not text:
+            launch = replace(self.unit.launch, grid=None, grid_text=())
+            return self.check(replace(self.unit, launch=launch), False)
+        try:
+            changed = edited_unit(self.unit, text)
+        except TileVerifyError:
+            return None
+        outcome = self.check(changed, False)
+        if outcome.requires:  # of a launch of numbers, they say how far the proof reaches beyond it
+            exact = self.check(changed, True)
+            return exact if exact.verdict is Verdict.PROVED else outcome
+        return outcome
+
+
+def _advice(finding: Finding) -> Iterator[Hint]:
+    """What can be said where no edit was found."""
+    code = finding.obligation or finding.code
+    one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
+    kind = "separate-lanes" if code == "TV202" and one_access else _ADVICE.get(code)
+    if kind is not None:
+        yield Hint(kind, "display", KINDS[kind].text)
+
+
+_ADVICE: Final = {
+    "TV101": "split-output-index",
+    "TV102": "separate-output",
+    "TV103": "separate-launch",
+    "TV201": "order-accesses",
+    "TV202": "order-accesses",
+    "TV402": "guard-divisor",
+}

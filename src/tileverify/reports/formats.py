@@ -1,0 +1,34 @@
+"""The formats of ``check --format``, by name, each a module that is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..results import Report
+
+TEXT: Final = "text"
+
+_RENDERERS: Final = {
+    "json": ("json_report", "json_report"),
+    "github": ("github", "github_report"),
+    "sarif": ("sarif", "sarif_report"),
+    "junit": ("junit", "junit_report"),
+    "html": ("html_report.report", "html_report"),
+}
+"""Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
+
+FORMATS: Final = (TEXT, *_RENDERERS)
+
+PAGE: Final = "html"
+"""The format that shows details (`CheckOptions.details`) and may go into a folder."""
+
+
+def renderer(name: str) -> Callable[[Report], str]:
+    """The function that writes a report in a format other than text."""
+    module, function = _RENDERERS[name]
+    found: Callable[[Report], str] = getattr(import_module(f".{module}", __package__), function)
+    return found

@@ -1,0 +1,232 @@
+"""SARIF 2.1.0: a result for every finding, with a thread flow for each tile block that takes part.
+
+The standard: docs.oasis-open.org/sarif/sarif/v2.1.0.  What GitHub's code scanning reads and how much of it:
+docs.github.com, "SARIF support for code scanning".
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
+from urllib.parse import quote
+
+from ..results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict, Witness
+from .explanation import action, explanation, from_repository, sides, title, two_blocks
+from .plain import printable
+from .sarif_rules import RULES, level_of, rules
+from .snippets import Snippets
+
+MOST_RESULTS: Final = 25_000
+"""Of one run; a file with more is refused."""
+LARGEST: Final = 10 << 20
+"""Bytes of the file after gzip."""
+MOST_FRAMES: Final = 100
+"""Locations of a thread flow, far below the 10,000 of a result; a call chain has a handful."""
+
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT: Final = "%SRCROOT%"
+_FINGERPRINT: Final = "tileverifyFinding/v1"
+
+Json: TypeAlias = dict[str, Any]
+Found: TypeAlias = tuple[KernelResult | None, Finding]
+
+
+def sarif_report(report: Report) -> str:
+    """The report as one JSON document in plain ASCII that GitHub takes whole, ending with a newline."""
+    found: list[Found] = [(None, finding) for finding in report.findings]
+    found += [(result, finding) for result in report.results for finding in result.findings]
+    every = len(found)
+    if every > MOST_RESULTS:
+        found = _worst_first(found)[:MOST_RESULTS]
+    text = _document(report, found, every - len(found))
+    while len(found) > 1 and len(gzip.compress(text.encode(), compresslevel=6)) > LARGEST:
+        found = _worst_first(found)[: len(found) // 2]
+        text = _document(report, found, every - len(found))
+    return text
+
+
+def _worst_first(found: list[Found]) -> list[Found]:
+    return sorted(found, key=lambda each: (each[1].suppression is not None, level_of(each[1].code) != "error"))
+
+
+def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
+    snippets = Snippets()
+    suppressed = any(finding.suppression is not None for _, finding in found)
+    counts = Counter(result.verdict for result in report.results)
+    run: Json = {
+        "tool": {
+            "driver": {
+                "name": "tileverify",
+                "version": report.tool_version,
+                "rules": rules(),
+                "properties": {"solver": report.solver, "trusted": list(report.trusted)},
+            }
+        },
+        "invocations": [_invocation(report, left_out)],
+        "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(result, finding, snippets, suppressed) for result, finding in found],
+        "properties": {"verdicts": {verdict.value: counts[verdict] for verdict in Verdict}},
+    }
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _invocation(report: Report, left_out: int) -> Json:
+    failed = any(result.verdict is Verdict.ERROR for result in report.results)
+    invocation: Json = {"executionSuccessful": not failed}
+    if left_out:
+        told = f"{left_out} findings are left out: the file would be larger than GitHub takes."
+        invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": told}}]
+    return invocation
+
+
+# --------------------------------------------------------------------------------------------- a result
+def _result(result: KernelResult | None, finding: Finding, snippets: Snippets, suppressed: bool) -> Json:
+    primary, *others = finding.sites or (None,)
+    document: Json = {
+        "ruleId": finding.code,
+        "ruleIndex": RULES.get(finding.code, -1),
+        "level": level_of(finding.code),
+        "message": {"text": _unlinked(explanation(result, finding))},
+        "locations": [_location(primary, result, snippets)],
+    }
+    if finding.fingerprint:
+        document["partialFingerprints"] = {_FINGERPRINT: finding.fingerprint}
+    if related := _related(finding, others, result, snippets):
+        document["relatedLocations"] = related
+    if flow := _code_flow(result, finding, snippets):
+        document["codeFlows"] = [flow]
+    if suppressed:
+        known = finding.suppression
+        document["suppressions"] = [] if known is None else [_suppression(known)]
+    if result is not None:
+        document["properties"] = {"kernel": result.kernel, "launch": result.launch, "verdict": result.verdict.value}
+    return document
+
+
+def _unlinked(text: str) -> str:
+    """``[text](1)`` would be a link to a related location."""
+    return text.replace("](", "] (")
+
+
+def _suppression(suppression: Suppression) -> Json:
+    until = f" (until {suppression.until})" if suppression.until else ""
+    document: Json = {
+        "kind": "inSource" if suppression.kind is SuppressionKind.COMMENT else "external",
+        "status": "accepted",
+        "justification": printable(f"{suppression.reason}{until}"),
+    }
+    if suppression.file is not None:
+        document["location"] = {"physicalLocation": _physical(suppression.file, suppression.line)}
+    return document
+
+
+def _related(
+    finding: Finding, others: Sequence[SourceSite], result: KernelResult | None, snippets: Snippets
+) -> list[Json]:
+    """The other accesses, and the calls that led to each."""
+    seen: dict[str, Json] = {}
+    labels = sides(finding)
+    for number, site in enumerate(others, start=1):
+        label = ": ".join(part for part in (labels[number], action(site, finding.witness)) if part)
+        location = {**_location(site, result, snippets), "message": {"text": printable(label or title(finding))}}
+        seen.setdefault(json.dumps(location), location)
+    for site in finding.sites:
+        for frame in _callers(site):
+            location = {"physicalLocation": _physical(*frame), "message": {"text": "called from here"}}
+            seen.setdefault(json.dumps(location), location)
+    return [{"id": number, **location} for number, location in enumerate(seen.values(), start=1)]
+
+
+# ----------------------------------------------------------------------------------------------- flows
+def _code_flow(result: KernelResult | None, finding: Finding, snippets: Snippets) -> Json | None:
+    """How each tile block of a witness gets to its access: one thread flow a block."""
+    witness = finding.witness
+    if witness is None or result is None or not finding.sites:
+        return None
+    if two_blocks(witness):
+        first, second = finding.sites[0], finding.sites[-1]
+        blocks: list[dict[int, SourceSite]] = [{0: first}, {1: second}]
+    else:
+        blocks = [dict(enumerate(finding.sites))]
+    flows = [_thread_flow(result, finding, sites, snippets) for sites in blocks]
+    return {"message": {"text": f"{title(finding)}: {_launch_text(finding)}"}, "threadFlows": flows}
+
+
+def _launch_text(finding: Finding) -> str:
+    witness = finding.witness
+    assert witness is not None
+    values = {"grid": str(witness.grid), **{name: str(value) for name, value in witness.sizes.items()}}
+    return printable(", ".join(f"{name} = {value}" for name, value in values.items()))
+
+
+def _thread_flow(result: KernelResult, finding: Finding, sites: Mapping[int, SourceSite], snippets: Snippets) -> Json:
+    """A block begins, calls, and accesses; ``sites`` by side.  Accesses of one block come in no order."""
+    witness = finding.witness
+    assert witness is not None
+    name = sides(finding)[min(sites)]
+    begins = printable(f"{name} of kernel {result.kernel} begins")
+    steps = [_step(_physical(result.file, result.line), begins, 0)]
+    for side, site in sites.items():
+        callers = list(_callers(site))[::-1][: MOST_FRAMES - 2]
+        steps += [_step(_physical(*frame), "calls", depth) for depth, frame in enumerate(callers, start=1)]
+        place = _location(site, result, snippets)["physicalLocation"]
+        told = printable(f"{name}: {action(site, witness)}")
+        steps.append(
+            {**_step(place, told, len(callers) + 1), "importance": "essential", "state": _state(witness, side)}
+        )
+    return {"id": name, "message": {"text": name}, "locations": steps[:MOST_FRAMES]}
+
+
+def _state(witness: Witness, side: int) -> Json:
+    """What the names in the index terms stand for on this side."""
+    values = ((variable, (first, second)[min(side, 1)]) for variable, first, second in witness.variables)
+    return {printable(variable): {"text": str(value)} for variable, value in values if value is not None}
+
+
+def _step(place: Json, text: str, depth: int) -> Json:
+    return {"location": {"physicalLocation": place, "message": {"text": text}}, "nestingLevel": depth}
+
+
+def _callers(site: SourceSite) -> Iterator[tuple[str, int]]:
+    """Where the function of ``site`` was called from, innermost first."""
+    for file, line, column in site.call_chain:
+        if (file, line, column) != (site.file, site.line, site.column) and line >= 1:
+            yield file, line
+
+
+# ----------------------------------------------------------------------------------------------- places
+def _location(site: SourceSite | None, result: KernelResult | None, snippets: Snippets) -> Json:
+    if site is not None and site.file is not None:
+        place = _physical(site.file, site.line)
+        region = snippets.region(site)
+        if region is not None:
+            place["region"] = {"startLine": region.line, "startColumn": region.column, "endLine": region.end_line}
+            if region.end_column is not None:
+                place["region"]["endColumn"] = region.end_column
+    else:
+        place = _physical(result.file, result.line) if result is not None else _physical(".", None)
+    location: Json = {"physicalLocation": place}
+    if result is not None and result.kernel:
+        name = printable(result.kernel)
+        full = printable(f"{result.file}::{result.kernel}")
+        location["logicalLocations"] = [{"name": name, "fullyQualifiedName": full, "kind": "function"}]
+    return location
+
+
+def _physical(file: str, line: int | None) -> Json:
+    # GitHub shows no result without a line.
+    return {"artifactLocation": _artifact(file), "region": {"startLine": line or 1}}
+
+
+def _artifact(file: str) -> Json:
+    """Relative to the repository where the file lies below it; SARIF forbids ``..`` in relative references."""
+    path = PurePosixPath(from_repository(file))
+    if not path.is_absolute() and ".." not in path.parts:
+        return {"uri": quote(str(path), errors="surrogatepass"), "uriBaseId": _ROOT}
+    return {"uri": "file://" + quote(Path(file).resolve().as_posix(), errors="surrogatepass")}

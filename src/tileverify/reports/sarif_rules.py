@@ -1,0 +1,48 @@
+"""The rules of the SARIF report: one for every code, with all that `explain` tells."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..codes import CODES, Code, Family
+
+RULES: Final = {code: number for number, code in enumerate(CODES)}
+"""Code -> its index among the rules, the same in every report of this version."""
+
+
+def level_of(code: str) -> str:
+    """``error`` for what is wrong, ``warning`` for what is undecided: neither passes."""
+    known = CODES.get(code)
+    return "warning" if known is not None and known.family in _WARNINGS else "error"
+
+
+def rules() -> list[dict[str, Any]]:
+    """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
+    return [_rule(code) for code in CODES.values()]
+
+
+_WARNINGS: Final = frozenset({Family.UNDECIDED})
+
+
+def _rule(code: Code) -> dict[str, Any]:
+    level = level_of(code.code)
+    return {
+        "id": code.code,
+        "name": "".join(part.capitalize() for part in code.name.split("-")),
+        "shortDescription": {"text": _sentence(code.title)},
+        "fullDescription": {"text": code.meaning},
+        "help": {
+            "text": f"{code.meaning}\n\nFormula: {code.formula}\n\nWhat to do: {code.fix}\n",
+            "markdown": f"{code.meaning}\n\n**Formula**\n\n{code.formula}\n\n**What to do**\n\n{code.fix}\n",
+        },
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": [code.name, code.family.value.replace(" ", "-"), "gpu", "cuda-tile"],
+            "precision": "very-high",
+            "problem.severity": level,
+        },
+    }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,129 @@
+"""The GitHub Action in a scratch repository: its shell steps as they stand."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.ci.runner import Ran, run_action
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+KERNEL = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i{change},), tile=ct.load(x, index=(i,), shape=(64,)))
+"""
+SPEC = '[[launch]]\nkernel = "copy"\ngrid = ["cdiv(N, 64)"]\nargs = { x = "f32[N]", out = "f32[N]" }\n'
+PYTHON = """\
+#!/bin/sh
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\necho pip: "$*"\\n' > "$3/bin/python"
+chmod +x "$3/bin/python"
+"""
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """A repository with one right and one wrong kernel, and a runner on which tileverify is installed."""
+    workspace, installed = tmp_path / "repository", tmp_path / "runner" / "tileverify" / "bin"
+    for folder in (workspace / "kernels", installed):
+        folder.mkdir(parents=True)
+    for name, change in (("right", ""), ("wrong one", " // 2")):
+        (workspace / "kernels" / f"{name}.py").write_text(KERNEL.format(change=change))
+        (workspace / "kernels" / f"{name}.tileverify.toml").write_text(SPEC)
+    (installed / "tileverify").write_text(f'#!/bin/sh\nexec {sys.executable} -m tileverify "$@"\n')
+    (installed / "tileverify").chmod(0o755)
+    # The step that installs makes an environment of this Python in which pip does nothing: all is installed here.
+    (tmp_path / "python").write_text(PYTHON)
+    (tmp_path / "python").chmod(0o755)
+    return tmp_path
+
+
+def run(scratch: Path, **inputs: str) -> Ran:
+    inputs = {name.replace("_", "-"): value for name, value in inputs.items()}
+    environment = {"PYTHONPATH": str(REPOSITORY / "src"), "TILEVERIFY_CACHE_DIR": str(scratch / "cache")}
+    given = {"python": str(scratch / "python"), **inputs}
+    return run_action(REPOSITORY, scratch / "repository", scratch / "runner", given, **environment)
+
+
+def test_a_right_kernel_passes(scratch: Path) -> None:
+    ran = run(scratch, paths="kernels/right.py")
+    assert (ran.code, ran.used) == (0, [])
+    assert f"pip: -m pip install --quiet --disable-pip-version-check {REPOSITORY}\n" in ran.log
+    assert "1 kernel: 1 proved, 0 refuted, 0 undecided" in ran.log
+    assert ran.outputs == {"exit-code": "0", "sarif": "./tileverify.sarif"}
+    assert ran.summary.startswith("## tileverify\n\n    proved ")
+
+
+def test_a_wrong_kernel_fails_with_annotations_reports_and_a_summary(scratch: Path) -> None:
+    ran = run(scratch, paths="right.py\nwrong one.py", working_directory="kernels", junit="out.xml", upload="true")
+    assert ran.code == 1
+    assert ran.outputs == {"exit-code": "1", "sarif": "kernels/tileverify.sarif"}
+    assert ran.used == [
+        ("github/codeql-action/upload-sarif@v3", {"sarif_file": "kernels/tileverify.sarif", "category": "tileverify"})
+    ]
+    assert "\n::error file=kernels/wrong one.py,line=7," in ran.log
+    (result,) = json.loads((scratch / "repository" / "kernels" / "tileverify.sarif").read_text())["runs"][0]["results"]
+    artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert artifact == {"uri": "kernels/wrong%20one.py", "uriBaseId": "%SRCROOT%"}
+    assert 'failures="1"' in (scratch / "repository" / "kernels" / "out.xml").read_text()
+    assert "    refuted    wrong one.py::copy [0]" in ran.summary
+
+
+def test_settings_and_options(scratch: Path) -> None:
+    (scratch / "repository" / "pyproject.toml").write_text('[tool.tileverify]\npaths = ["kernels/right.py"]\n')
+    ran = run(scratch, options="--no-cache\n--verbose", sarif="", requirement="tileverify==1.2")
+    assert (ran.code, ran.outputs) == (0, {"exit-code": "0", "sarif": ""})
+    assert "pip install --quiet --disable-pip-version-check tileverify==1.2\n" in ran.log
+    assert not (scratch / "repository" / "tileverify.sarif").exists()
+    assert "bytecode " in ran.summary
+
+
+def test_texts_of_inputs_are_not_run(scratch: Path) -> None:
+    ran = run(
+        scratch, paths='$(touch pwned)\n`touch pwned`\n"; touch pwned; "', options="$(touch pwned)", upload="true"
+    )
+    assert (ran.code, ran.used, ran.outputs["exit-code"]) == (2, [], "2")
+    assert not list(scratch.rglob("pwned"))
+    assert ran.summary == ""
+
+
+def test_nothing_to_check_fails(scratch: Path) -> None:
+    (scratch / "repository" / "empty").mkdir()
+    assert run(scratch, paths="empty").code == 4
+
+
+def test_every_input_is_used_and_described() -> None:
+    text = (REPOSITORY / "action.yml").read_text()
+    document = yaml.safe_load(text)
+    for name, each in document["inputs"].items():
+        assert each["description"]
+        assert isinstance(each["default"], str)
+        assert re.search(rf"inputs\.{name}\b", text)
+
+
+def test_hooks_are_what_pre_commit_wants() -> None:
+    hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    assert [hook["id"] for hook in hooks] == ["tileverify", "tileverify-all"]
+    fast, _ = hooks
+    for name, wanted in (
+        ("a.py", True), ("k/a.cu", True), ("a.tileirbc", True), ("a.tileverify.toml", True),
+        ("pyproject.toml", True), ("x/pyproject.toml", True), ("mypyproject.toml", False),
+        ("a.toml", False), ("a.pyc", False),
+    ):  # fmt: skip
+        assert bool(re.search(fast["files"], name)) is wanted
+
+
+def test_the_scripts_of_steps_are_sound_shell() -> None:
+    for step in yaml.safe_load((REPOSITORY / "action.yml").read_text())["runs"]["steps"]:
+        if "run" in step:
+            assert subprocess.run(["bash", "-n", "-c", step["run"]], check=False).returncode == 0

@@ -1,0 +1,87 @@
+"""A sandbox of each kind, started once, and things that must stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tileverify.gating import Sandbox
+
+KINDS = ("landlock", "bubblewrap")
+SECRET = "tell-nobody-7f3a"
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """Where a kind cannot be had its tests are skipped, and told so; one kind there must be."""
+    from tileverify.gating import IsolationUnavailable
+
+    try:
+        box = Sandbox(request.param)
+    except IsolationUnavailable as error:
+        pytest.skip(str(error))
+    with box:
+        yield box
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A file, a folder and a port that a submission must not touch."""
+
+    folder: Path
+    file: Path
+    listener: socket.socket
+    before: tuple[tuple[str, ...], ...]
+
+    @property
+    def port(self) -> int:
+        return int(self.listener.getsockname()[1])
+
+    def put_into(self, source: str) -> str:
+        values = {"{folder}": str(self.folder), "{file}": str(self.file), "{port}": str(self.port)}
+        for name, value in values.items():
+            source = source.replace(name, value)
+        return source
+
+    def touched(self) -> str | None:
+        """What is not as it was."""
+        if state(self.folder) != self.before:
+            return f"the folder changed: {state(self.folder)}"
+        try:
+            self.listener.accept()
+        except BlockingIOError:
+            return None
+        return "somebody connected"
+
+
+def state(folder: Path) -> tuple[tuple[str, ...], ...]:
+    """Names, kinds, rights, times and contents of everything below a folder."""
+    rows = []
+    for path in sorted(folder.rglob("*")):
+        about = path.lstat()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        rows.append((str(path), oct(about.st_mode), str(about.st_mtime_ns), str(about.st_nlink), digest))
+    return tuple(rows)
+
+
+@pytest.fixture
+def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
+    monkeypatch.setenv("TILEVERIFY_TEST_SECRET", SECRET)
+    folder = tmp_path / "canary"
+    folder.mkdir()
+    # Nothing but the sandbox shall keep anybody out, whoever runs the tests.
+    for path in (folder, *folder.parents):
+        if path.is_relative_to(tmp_path.parents[1]):
+            path.chmod(0o777)
+    file = folder / "canary.py"
+    file.write_text(SECRET)
+    file.chmod(0o666)
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    with listener:
+        yield Canary(folder, file, listener, state(folder))

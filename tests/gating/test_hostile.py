@@ -1,0 +1,73 @@
+"""Hostile submissions: refused, and nothing is touched, with the screen and by the sandbox alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.gating import GateOptions, GateResult, Limits, Sandbox, Submission, judge
+
+from .conftest import SECRET, Canary
+from .hostile import ALONE, HONEST, PROGRAMS
+
+LIMITS = Limits(
+    compile_cpu_s=1, compile_wall_s=6, compile_memory_mib=512, prove_cpu_s=4, prove_wall_s=20, prove_memory_mib=1024,
+    output_mib=8, kernels=8,
+)  # fmt: skip
+
+
+def submitted(program: str, canary: Canary) -> Submission:
+    source = canary.put_into(PROGRAMS[program]) + "\n" + HONEST
+    return Submission(source.encode("utf-8", errors="surrogatepass"), f"{program}.py")
+
+
+def holds(result: GateResult, canary: Canary, sandbox: Sandbox) -> None:
+    """What is true of every submission, whatever it tried."""
+    assert canary.touched() is None
+    lines = result.lines()
+    assert result.kernels
+    assert SECRET not in lines
+    assert lines.isascii()
+    assert all(line.isprintable() for line in lines.splitlines())
+    assert len(lines) < 1 << 20
+    assert children(sandbox) == []
+
+
+def children(sandbox: Sandbox) -> list[str]:
+    """Processes that the worker has not seen the end of."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == sandbox.process_id and fields[0] != "Z":
+            found.append((folder / "cmdline").read_text().replace("\0", " "))
+    # bubblewrap itself is the child of bubblewrap, and the worker that one's.
+    return [each for each in found if "tileverify.gating.worker" not in each]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_screen_refuses(program: str, canary: Canary, sandbox: Sandbox) -> None:
+    result = judge(submitted(program, canary), GateOptions(limits=LIMITS), sandbox)
+    holds(result, canary, sandbox)
+    assert [kernel.verdict for kernel in result.kernels] == ["rejected"]
+    assert all(kernel.reasons and not kernel.accepted for kernel in result.kernels)
+    assert not any(reason.id.startswith(("sandbox", "limit", "crash")) for reason in result.kernels[0].reasons)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_sandbox_alone_holds(program: str, canary: Canary, sandbox: Sandbox) -> None:
+    result = judge(submitted(program, canary), GateOptions(limits=LIMITS, screen=False), sandbox)
+    holds(result, canary, sandbox)
+    if program not in ALONE:
+        assert not result.accepted, result.lines()
+        assert all(kernel.reasons for kernel in result.kernels if not kernel.accepted)
+
+
+def test_honest_kernel_is_accepted(canary: Canary, sandbox: Sandbox) -> None:
+    for screen in (True, False):
+        result = judge(Submission(HONEST.encode()), GateOptions(screen=screen), sandbox)
+        holds(result, canary, sandbox)
+        assert result.accepted, result.lines()

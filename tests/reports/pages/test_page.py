@@ -1,0 +1,259 @@
+"""The HTML report as text: what stands in it, and that nothing from outside can."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tests.command_line import command_line
+
+from tileverify.corpus import ROOT
+from tileverify.details.model import (
+    AccessDetail,
+    Drawing,
+    IrLine,
+    KernelDetails,
+    ObligationDetail,
+    SideDrawing,
+    State,
+    Step,
+    Track,
+)
+from tileverify.reports.html_report.report import html_report
+from tileverify.reports.json_report import json_report
+from tileverify.results import (
+    Edit,
+    Finding,
+    Hint,
+    KernelResult,
+    PlaybackFile,
+    Report,
+    SourceSite,
+    Suppression,
+    SuppressionKind,
+    Verdict,
+    Witness,
+)
+
+from .checked import blocks, page, report
+
+HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{1234*5678}}\x1b[31m\u202e"
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and that all are closed."""
+
+    VOID = frozenset(("meta", "link", "input", "br", "img"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def tags(text: str) -> Tags:
+    parser = Tags()
+    parser.feed(text)
+    parser.close()
+    assert not parser.open
+    return parser
+
+
+def fragments(text: str) -> list[str]:
+    """The pages of all launches."""
+    shards = (block for name, block in blocks(text).items() if name.startswith("shard"))
+    return [kernel["html"] for shard in shards for kernel in shard["kernels"].values()]
+
+
+# --------------------------------------------------------------------------------------------- the page
+def test_every_tag_is_closed_and_ids_are_unique() -> None:
+    ids = [attributes["id"] for _, attributes in tags(page()).seen if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for fragment in fragments(page()):
+        own = [attributes["id"] for _, attributes in tags(fragment).seen if "id" in attributes]
+        assert len(own) == len(set(own))
+        assert not set(own) & set(ids)
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    for text in (page(), *fragments(page())):
+        for tag, attributes in tags(text).seen:
+            assert tag not in ("iframe", "object", "embed", "img", "base")
+            assert not {"src", "srcset", "style", "onclick", "onload", "onerror", "action"} & attributes.keys()
+            if (target := attributes.get("href")) is not None:
+                assert target.startswith(("#", "data:image/svg+xml,"))
+
+
+def test_the_policy_allows_exactly_the_scripts_and_the_style_of_the_page() -> None:
+    (policy,) = [
+        attributes["content"] or ""
+        for _, attributes in tags(page()).seen
+        if attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    scripts = re.findall(r"<script>(.*?)</script>", page(), re.DOTALL)
+    styles = re.findall(r"<style>(.*?)</style>", page(), re.DOTALL)
+    assert (len(scripts), len(styles)) == (2, 1)
+    for texts, rule in ((scripts, rules["script-src"]), (styles, rules["style-src"])):
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert rule == " ".join(f"'sha256-{digest}'" for digest in digests)
+    assert rules["default-src"] == "'none'"
+
+
+def test_a_row_for_every_launch_and_the_report_for_programs() -> None:
+    rows = [attributes for tag, attributes in tags(page()).seen if tag == "tr" and "data-id" in attributes]
+    assert [row["data-verdict"] for row in rows] == [result.verdict.value for result in report().results]
+    assert blocks(page())["report"] == json_report(report())
+    states = dict(
+        zip([result.kernel for result in report().results], (row["data-states"] for row in rows), strict=True)
+    )
+    assert "TV101:refuted" in (states["fill_windows"] or "")
+    assert "TV301:proved" in (states["fill_windows"] or "")
+    assert "TV101:proved" in (states["vector_add"] or "")
+
+
+def test_the_page_of_a_race_has_both_sides_and_their_values() -> None:
+    (text,) = [fragment for fragment in fragments(page()) if "fill_windows" in fragment]
+    for words in ("two tile blocks store to the same element", "out[64]: block A stores 0, block B stores 1"):
+        assert words in text
+    assert "overlapping_store.py:11:5" in text
+    assert "A grid of ⌈N / 64⌉ tile blocks." in text
+
+
+def test_the_page_of_a_proof_has_its_obligations_and_what_is_trusted() -> None:
+    (text,) = [fragment for fragment in fragments(page()) if "matmul_swizzled" in fragment]
+    assert "linear integers" in text
+    assert "Every launch within the contract is safe." in text
+    assert "tileiras, ptxas, driver, hardware, solver" in text
+    (result,) = [result for result in report().results if result.kernel == "matmul_swizzled"]
+    assert result.details is not None
+    assert len(result.details.obligations) == result.obligations.total
+
+
+def test_the_same_report_gives_the_same_page() -> None:
+    assert html_report(report()) == page()
+
+
+# -------------------------------------------------------------------------------------------- hostile
+def hostile_report(tmp_path: Path) -> Report:
+    source = tmp_path / "<img src=x onerror=alert(3)>.py"
+    source.write_text("def k():\n    return '</script><script>alert(4)</script>'  # <b>\n")
+    site = SourceSite(str(source), 2, 4, "store", HOSTILE, HOSTILE, ((str(source), 1, 0),), HOSTILE)
+    witness = Witness(
+        sizes={HOSTILE: 3},
+        grid=(2, 1, 1),
+        block_a=(0, 0, 0),
+        block_b=(1, 0, 0),
+        element=HOSTILE,
+        scalars={HOSTILE: 1},
+        data={HOSTILE: (1, 2)},
+        variables=((HOSTILE, 1, 2),),
+        confirmed_by=HOSTILE,
+        launch={"x": HOSTILE},
+    )
+    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, HOSTILE, HOSTILE),))
+    track = Track((0, 0, 0), (Step((((0, 2),),), 2, (0,)),))
+    side = SideDrawing(HOSTILE, site, (HOSTILE,), (track, track), (0, 0))
+    details = KernelDetails(
+        ir=(IrLine(HOSTILE, str(source), 2), IrLine(f'  "{HOSTILE}"')),
+        obligations=(ObligationDetail("TV101", State.REFUTED, (site,), HOSTILE, "", HOSTILE, 1.0),),
+        accesses=(AccessDetail(site, HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),),
+        drawings=(Drawing(0, HOSTILE, HOSTILE, (4,), (1,), (), (2, 1, 1), (side, side), (((0, 1),),), HOSTILE),),
+    )
+    result = KernelResult(
+        str(source), HOSTILE, HOSTILE, Verdict.REFUTED, findings=(finding,), requires=(HOSTILE,), assumes=(HOSTILE,),
+        contract=(HOSTILE,), notes=(HOSTILE,), line=1, details=details, playback=(PlaybackFile(HOSTILE, HOSTILE),),
+    )  # fmt: skip
+    return Report((result, replace(result, details=None, verdict=Verdict.ERROR)), HOSTILE, HOSTILE, (HOSTILE,))
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    text = html_report(hostile_report(tmp_path))
+    for part in (text, *fragments(text)):
+        kinds = [tag for tag, _ in tags(part).seen]
+        assert "img" not in kinds
+        assert "\x1b" not in part
+        assert "\u202e" not in part
+        assert str(1234 * 5678) not in part
+    assert [tag for tag, attributes in tags(text).seen if tag == "script" and not attributes] == ["script"] * 2
+    for fragment in fragments(text):
+        assert "<script" not in fragment
+    for block in (block for name, block in blocks(text).items() if name.startswith("shard")):
+        for line in (
+            *(line for lines in block["sources"].values() for line in lines),
+            *(h for ir in block["ir"] for h in ir["html"]),
+        ):
+            assert {tag for tag, _ in tags(line).seen} <= {"i"}
+
+
+# --------------------------------------------------------------------------------------------- command
+def test_the_command_writes_a_page_or_a_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    kernel = str(ROOT / "racy" / "overlapping_store.py")
+    ran = run("check", "--no-cache", "--format", "html", "--output", str(tmp_path / "page.html"), kernel)
+    assert (ran.code, ran.out) == (1, "")
+    assert "fill_windows" in (tmp_path / "page.html").read_text()
+    assert run("check", "--no-cache", "--format", "html", "--output", str(tmp_path), kernel).code == 1
+    assert (tmp_path / "index.html").exists()
+    assert json.loads((tmp_path / "report.json").read_text())["results"][0]["kernel"] == "fill_windows"
+    ran = run("check", "--no-cache", "--output", str(tmp_path), kernel)
+    assert (ran.code, ran.err) == (2, f"error: --output: '{tmp_path}' is a folder\n")
+
+
+def test_without_its_libraries_there_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    ran = command_line(capfd)("check", "--format", "html", str(ROOT / "showcase"))
+    sentence = "error: the HTML report needs Jinja2 and Pygments; install them with: pip install 'tileverify[html]'\n"
+    assert (ran.code, ran.out, ran.err) == (2, "", sentence)
+
+
+def test_the_page_tells_what_changed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    kernel = str(ROOT / "racy" / "overlapping_store.py")
+    old, new = tmp_path / "old.json", tmp_path / "new.html"
+    (racy,) = (result for result in report().results if result.kernel == "fill_windows")
+    before = replace(racy, verdict=Verdict.PROVED, holds_for="any", findings=())
+    old.write_text(json_report(Report((before, replace(before, kernel="gone")), "1", "z3")))
+    assert run("check", "--no-cache", "--format", "html", "--output", str(new), "--since", str(old), kernel).code == 1
+    assert "1 worse, 1 gone, 0 unchanged" in new.read_text()
+    assert "proved -&gt; refuted" in new.read_text()
+    ran = run("check", "--since", str(old), kernel)
+    assert (ran.code, ran.err[:14]) == (2, "error: --since")
+
+
+def test_suppressed_findings_say_why() -> None:
+    (racy,) = (result for result in report().results if result.kernel == "fill_windows")
+    known = Suppression(SuppressionKind.COMMENT, "<b>benign</b>", "2099-01-01", racy.file, 3)
+    finding = replace(racy.findings[0], suppression=known)
+    hint = Hint("use-atomic", "safe", "use an atomic", (Edit(11, 4, 11, 9, "ct.atomic_add"),))
+    finding = replace(finding, hints=(hint,))
+    about = Finding("TV006", "a suppression is out of date", (SourceSite(racy.file, 3, 0, "", ""),))
+    text = html_report(replace(report(), results=(replace(racy, findings=(finding,)),), findings=(about,)))
+    (fragment,) = fragments(text)
+    assert "&lt;b&gt;benign&lt;/b&gt;" in fragment
+    assert "<code>ct.atomic_add</code>" in fragment
+    assert "a suppression is out of date" in text
+
+
+def test_an_empty_report_is_a_page() -> None:
+    assert "No kernel was found" in html_report(Report((), "1", "z3"))

@@ -1,0 +1,122 @@
+"""What changed between two reports, and the command that tells it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.command_line import command_line
+
+from tileverify.reports.history import Kind, compare
+from tileverify.reports.html_report.report import html_report
+from tileverify.reports.json_report import json_report
+from tileverify.results import Finding, KernelResult, Report, Verdict
+
+
+def result(kernel: str, verdict: Verdict = Verdict.PROVED, *codes: str, **more: object) -> KernelResult:
+    findings = tuple(Finding(code, "message") for code in codes)
+    return replace(KernelResult("a.py", kernel, "0", verdict, findings=findings), **more)  # type: ignore[arg-type]
+
+
+OLD = (
+    result("same", requires=("grid.y == 1",)),
+    result("broken", holds_for="any"),
+    result("mended", Verdict.REFUTED, "TV101"),
+    result("gone"),
+    result("narrower", holds_for="any"),
+    result("other", Verdict.REFUTED, "TV101"),
+)
+NEW = (
+    result("same", requires=("grid.y == 1",)),
+    result("broken", Verdict.REFUTED, "TV102"),
+    result("mended", requires=("N >= 1",)),
+    result("narrower", holds_for="launch", requires=("N == 4",)),
+    result("other", Verdict.REFUTED, "TV302"),
+    result("fresh", Verdict.UNDECIDED, "TV901"),
+    result("fresh_and_fine"),
+)
+
+
+def write(path: Path, results: tuple[KernelResult, ...]) -> Path:
+    report = Report(results, "1", "z3")
+    path.write_text(html_report(report) if path.suffix == ".html" else json_report(report), encoding="utf-8")
+    return path
+
+
+def test_every_kind_of_change() -> None:
+    history = compare(OLD, NEW)
+    assert {change.kernel: (change.kind, change.details) for change in history.changes} == {
+        "broken": (Kind.WORSE, ("+ TV102",)),
+        "fresh": (Kind.NEW, ("+ TV901",)),
+        "fresh_and_fine": (Kind.NEW, ()),
+        "narrower": (Kind.CHANGED, ("holds for any -> launch", "+ requires N == 4")),
+        "other": (Kind.CHANGED, ("- TV101", "+ TV302")),
+        "gone": (Kind.GONE, ()),
+        "mended": (Kind.BETTER, ("- TV101", "+ requires N >= 1")),
+    }
+    assert history.unchanged == 1
+    assert history.sentence == "1 worse, 2 new, 2 changed, 1 gone, 1 better, 1 unchanged"
+    assert {change.kernel for change in history.changes if change.alarming} == {"broken", "fresh"}
+
+
+def test_launches_of_one_name_are_told_apart() -> None:
+    twice = (result("same"), result("same", Verdict.REFUTED, "TV101"))
+    assert compare(twice, twice).changes == ()
+    assert [change.kind for change in compare(twice, twice[:1]).changes] == [Kind.GONE]
+
+
+@pytest.mark.parametrize("suffixes", [(".json", ".json"), (".html", ".json"), (".json", ".html")])
+def test_the_command_reads_json_and_pages(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], suffixes: tuple[str, str]
+) -> None:
+    old, new = (write(tmp_path / f"{name}{end}", r) for name, end, r in zip("on", suffixes, (OLD, NEW), strict=True))
+    run = command_line(capfd)
+    ran = run("report", "diff", str(old), str(new))
+    assert ran.code == 1
+    assert ran.out.splitlines()[0] == "worse    a.py::broken [0]  proved -> refuted  + TV102"
+    assert ran.out.splitlines()[-1] == "1 worse, 2 new, 2 changed, 1 gone, 1 better, 1 unchanged"
+    same = run("report", "diff", str(old), str(old))
+    assert (same.code, same.out) == (0, "6 unchanged\n")
+    document = json.loads(run("report", "diff", str(old), str(new), "--format", "json").out)
+    assert document["schema"] == "tileverify/history/1"
+    assert document["changes"][0] == {
+        "kind": "worse", "file": "a.py", "kernel": "broken", "launch": "0", "old": "proved", "new": "refuted",
+        "details": ["+ TV102"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "list indices must be integers"),
+        ('{"schema": "other/1", "results": []}', "its schema is 'other/1', not 'tileverify/report/1'"),
+        ("<!doctype html>", "the page holds no report"),
+        ('<script type="application/octet-stream" id="report">AAAA</script>', "Not a gzipped file"),
+        ('{"schema": "tileverify/report/1", "results": [{}]}', "'file'"),
+    ],
+)
+def test_what_is_no_report_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    file = tmp_path / "report"
+    file.write_text(text)
+    ran = command_line(capfd)("report", "diff", str(file), str(file))
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: '{file}' is no report of tileverify check --format json or html: ")
+    assert reason in ran.err
+
+
+def test_a_file_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ran = command_line(capfd)("report", "diff", str(tmp_path / "a"), str(tmp_path / "b"))
+    assert (ran.code, ran.err) == (2, f"error: cannot read the report '{tmp_path / 'a'}': No such file or directory\n")
+
+
+def test_paths_still_list_opt_outs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    assert run("report", str(tmp_path)).err == "0 opt-outs\n"
+    assert run("report", "--strict", str(tmp_path)).code == 0
+    assert run("report").code == 2
+    assert "opt-outs" in run("report", "--help").out

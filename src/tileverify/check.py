@@ -211,7 +211,10 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if options.details:
         from .details.collect import collect
 
-        details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        try:
+            details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only illustrates it
+            return replace(result, notes=(*result.notes, f"no details: {tool_failure(error).message}"))
         result = replace(result, details=details)
     return result
 

@@ -147,6 +147,23 @@ def test_tile_ir_knows_its_source_lines() -> None:
     assert details.ir[-1].text == "}"
 
 
+def test_no_example_is_made_of_launches_that_are_too_large() -> None:
+    for result in check_paths([str(ROOT / "integers" / "list_sizes.py")], options=CheckOptions(details=True)).results:
+        assert result.details is not None
+        assert result.verdict is not Verdict.ERROR
+        assert not any(each.finding is None for each in result.details.drawings)
+
+
+def test_a_failure_of_details_leaves_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*arguments: object) -> None:
+        raise MemoryError("too much")
+
+    monkeypatch.setattr("tileverify.details.collect.fault_drawings", fails)
+    (result,) = check_paths([str(ROOT / "racy" / "overlapping_store.py")], options=CheckOptions(details=True)).results
+    assert (result.verdict, result.details) == (Verdict.REFUTED, None)
+    assert "no details: tileverify failed (MemoryError: too much)" in result.notes[-1]
+
+
 def test_details_cost_nothing_where_nobody_asks() -> None:
     (result,) = check_paths([str(ROOT / "racy" / "overlapping_store.py")]).results
     assert result.details is None

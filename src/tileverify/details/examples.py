@@ -15,11 +15,12 @@ from ..backend.interpreter import BoundLaunch, InterpreterStop, bind_launch
 from ..backend.interpreter.conflicts import loops_around
 from ..errors import TileVerifyError, UsageError
 from ..execution.choose import choose
-from ..execution.conditions import Condition, Contract
+from ..execution.conditions import Condition, Contract, lists
 from ..execution.inputs import Given, Inputs, make_inputs
 from ..frontend.bytecode.model import Entry, Module, Op
 from ..frontend.sources.expressions import evaluate, free_names
 from ..frontend.sources.launch import EntryParameter, LaunchSpec
+from ..frontend.sources.layout import strides_of
 from ..verifier.claim import ConcreteArray
 from .drawings import LARGEST_RANK, loop_name, tile_of
 from .model import Drawing, SideDrawing
@@ -32,6 +33,8 @@ ALIKE: Final = (256, 512, 1024, 4096, 128, 64, 16)
 """Tried for all sizes at once, so that tiles show along every dimension, and no search takes long."""
 
 MOST_DRAWINGS: Final = 2
+MOST_ELEMENTS: Final = 1 << 22
+"""Elements from the first to the last of an array."""
 
 
 def example_drawings(
@@ -48,13 +51,24 @@ def example_drawings(
 
 
 def _inputs(contract: Contract) -> Inputs:
-    """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found."""
+    """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found, or none is small."""
+    if any(lists(contract.spec)):
+        raise UsageError("the sizes of arrays in lists are not known in advance")
     for least, size in product(FEWEST_BLOCKS, ALIKE if contract.sizes else ()):
-        given = dict.fromkeys(contract.sizes, size)
         with suppress(UsageError):
-            numbers = choose(contract, given, [_blocks(contract, least)])
-            return make_inputs(contract, Given(numbers, {}, {}))
-    return make_inputs(contract, Given({}, {}, {}))
+            return _small(contract, choose(contract, dict.fromkeys(contract.sizes, size), [_blocks(contract, least)]))
+    return _small(contract, choose(contract, {}))
+
+
+def _small(contract: Contract, numbers: dict[str, int]) -> Inputs:
+    """The launch with these numbers.  Raises `UsageError` if its arrays are too large for an example."""
+    for array in contract.spec.arrays():
+        shape, strides = (
+            [contract.value(each, numbers) for each in expressions] for expressions in (array.shape, strides_of(array))
+        )
+        if sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) >= MOST_ELEMENTS:
+            raise UsageError(f"{array.name} is too large for an example")
+    return make_inputs(contract, Given(numbers, {}, {}))
 
 
 def _blocks(contract: Contract, least: int) -> Condition:

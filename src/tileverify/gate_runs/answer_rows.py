@@ -75,7 +75,7 @@ class Table(Protocol):
     """Answers that are kept: what `add` took is there after any end of this process."""
 
     def known(self) -> dict[str, str]:
-        """``file -> submission_sha256`` of the submissions that have an answer."""
+        """``file -> submission_sha256`` of the submissions that have an answer, and not because time was up."""
 
     def add(self, answers: tuple[Row, ...]) -> None:
         """All rows of one submission, in place of those that it had."""

@@ -49,7 +49,12 @@ class SqliteTable:
         refuse_other(self._path, before, made_with)
 
     def known(self) -> dict[str, str]:
-        return dict(self._database.execute("SELECT DISTINCT file, submission_sha256 FROM kernels").fetchall())
+        # What the clock stopped says nothing of the submission, so the next run judges it again.
+        stopped = "SELECT file FROM kernels WHERE reasons IN ('limit-time', 'worker-crash', 'worker-hung')"
+        found = self._database.execute(
+            f"SELECT DISTINCT file, submission_sha256 FROM kernels WHERE file NOT IN ({stopped})"
+        )
+        return dict(found.fetchall())
 
     def add(self, answers: tuple[Row, ...]) -> None:
         with self._database:
@@ -57,7 +62,8 @@ class SqliteTable:
             self._database.executemany(f"INSERT INTO kernels VALUES ({_PLACES})", map(values, answers))
 
     def keep_only(self, files: frozenset[str]) -> None:
-        gone = [(file,) for file in self.known() if file not in files]
+        there = self._database.execute("SELECT DISTINCT file FROM kernels").fetchall()
+        gone = [(file,) for (file,) in there if file not in files]
         with self._database:
             self._database.executemany("DELETE FROM kernels WHERE file = ?", gone)
 

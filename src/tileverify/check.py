@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import signal
@@ -124,7 +125,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
     """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
     compiled = _unverified(unit)
     try:
-        with _deadline(options.timeout_s and options.timeout_s * _GRACE):
+        with _collector_paused(), _deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
             result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
@@ -376,6 +377,18 @@ class _Clock:
         """Milliseconds since the last lap."""
         last, self._last = self._last, time.perf_counter()
         return (self._last - last) * 1000
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without Python's search for cycles: terms make none, and it would walk over them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

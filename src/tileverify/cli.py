@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from . import __version__
-from .commands import bundles, check, doctor, explain, gate, looking, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, looking, mcp, recheck, record, report, run
 from .commands.options import EXIT_CODES
 from .failures import TRACEBACK
 from .shell import Shell
@@ -20,6 +20,7 @@ _COMMANDS: Final = (
     looking.list_,
     run.run,
     gate.gate,
+    mcp.mcp,
     recheck.recheck,
     bundles.build,
     bundles.show,

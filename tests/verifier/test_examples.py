@@ -58,3 +58,51 @@ def test_a_model_is_given_where_it_is_asked_for() -> None:
     model = decider.decide([], model=True).model
     assert model is not None
     assert 0 <= model.variables[BLOCK] < model.variables[SIZE]
+
+
+class _Given:
+    """Numbers written out."""
+
+    def __init__(self, variables: dict[t.Term, int], results: dict[tuple[Function, tuple[int, ...]], int]) -> None:
+        self._variables, self._results = variables, results
+
+    def variable(self, variable: t.Term) -> int | None:
+        return self._variables.get(variable)
+
+    def results(self) -> dict[tuple[Function, tuple[int, ...]], int]:
+        return self._results
+
+
+def test_numbers_are_learned_that_satisfy_facts_and_question() -> None:
+    examples, product = Examples([t.lt(BLOCK, SIZE)]), t.mul(SIZE, BLOCK)
+    odd = [t.eq(product, t.const(77)), t.lt(t.ONE, BLOCK)]
+    assert not examples.satisfy(odd)
+    assert not examples.learn(_Given({SIZE: 7, BLOCK: 11}, {}), odd)  # not in the grid
+    assert not examples.learn(_Given({SIZE: 11, BLOCK: 8}, {}), odd)  # another product
+    assert not examples.satisfy(odd)
+    assert examples.learn(_Given({SIZE: 11, BLOCK: 7}, {}), odd)
+    assert examples.satisfy(odd)
+    assert examples.satisfy([t.eq(SIZE, t.const(11))])
+    copy = examples.copy()
+    examples.assume([t.lt(SIZE, t.const(11))])
+    assert not examples.satisfy(odd)
+    assert copy.satisfy(odd)
+
+
+def test_results_of_functions_are_learned() -> None:
+    data = Function("data", Scope.LAUNCH, 3, 9)
+    differ = [t.ne(t.apply(data, t.ZERO), t.apply(data, t.ONE))]
+    examples = Examples([])
+    assert not examples.learn(_Given({}, {}), differ)
+    assert examples.learn(_Given({}, {(data, (1,)): 8}), differ)
+    assert examples.satisfy([t.eq(t.apply(data, t.ONE), t.const(8)), t.eq(t.apply(data, t.const(2)), t.const(3))])
+
+
+@given(trees, trees, trees)
+@settings(max_examples=250, deadline=None)
+def test_what_was_learned_changes_no_answer(first: Tree, second: Tree, third: Tree) -> None:
+    facts, questions = [t.le(term(first), term(second))], [[t.lt(t.ZERO, term(x))] for x in (first, second, third)]
+    decider = Decider(facts, LIMITS)
+    for question in questions:
+        answers = {decider.decide(question).answer, Decider(facts, LIMITS, explain=True).decide(question).answer}
+        assert answers != {Answer.SATISFIABLE, Answer.UNSATISFIABLE}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +11,9 @@ from ..errors import NoKernelFound, UsageError
 from ..shell import emit, talk
 
 if TYPE_CHECKING:
-    from ..gating import Submission
+    from ..gate_runs.candidates import Candidate, OnStdin
+    from ..gate_runs.spreading import Workers
+    from ..gating import GateResult
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -22,9 +22,6 @@ Exit codes:
   2  bad usage, or untrusted code cannot be isolated on this machine
   4  there is no submission
 """
-
-_LARGEST: Final = 1 << 24
-"""Bytes that are read of one submission; the screen's own limit is far below."""
 
 
 @click.command(epilog=_EXIT_CODES)
@@ -48,6 +45,22 @@ _LARGEST: Final = 1 << 24
     show_default=True,
     help="What stands around untrusted code, besides seccomp and resource limits.",
 )
+@click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="Workers for a folder; as many as processors by default.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where the workers for a folder run: processes here, or actors on a Ray cluster.",
+)
+@click.option("--ray-address", metavar="ADDRESS", help="The cluster's; also RAY_ADDRESS, or a cluster that runs here.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Answers go into FILE.sqlite or FILE.parquet instead of stdout; a run that was ended goes on from there.",
+)
 @click.pass_context
 def gate(
     context: click.Context,
@@ -59,6 +72,11 @@ def gate(
     complete: bool,
     deny_requires: bool,
     isolation: str,
+    hints: bool,
+    jobs: int | None,
+    engine: str,
+    ray_address: str | None,
+    results: Path | None,
 ) -> None:
     """Judge untrusted kernels: one line of JSON for each, accepted only if it is proved.
 
@@ -68,67 +86,73 @@ def gate(
     """
     if spec is not None and trust_specs:
         raise UsageError("--spec and --trust-specs exclude each other")
-    from ..gating import GateOptions, judge
+    if ray_address is not None and engine != "ray":
+        raise UsageError("--ray-address needs --engine ray")
+    from ..gate_runs.candidates import read_text
+    from ..gate_runs.run import Plan, open_table, stream, tabulate
+    from ..gating import GateOptions
 
-    text = None if spec is None else _text(spec, "--spec")
+    text = None if spec is None else read_text(spec, "--spec")
+    found = _candidates(target, relative=results is not None)
     if bundle is not None:
         _make(bundle)
-    count = accepted = 0
-    for submission in _submissions(target):
-        given = text if text is not None or not trust_specs else submission.own_spec
-        options = GateOptions(
-            given, deny_requires, bundle is not None, isolation=isolation, reference=reference, complete=complete
-        )
-        result = judge(submission, options)
-        emit(result.lines())
-        count += len(result.kernels)
-        accepted += sum(kernel.accepted for kernel in result.kernels)
-        if bundle is not None:
-            try:
+    options = GateOptions(
+        text,
+        deny_requires,
+        bundle is not None,
+        isolation=isolation,
+        hints=hints,
+        reference=reference,
+        complete=complete,
+    )
+
+    def workers(most: int) -> Workers:
+        return _workers(engine, jobs, ray_address, isolation, most)
+
+    def keep(result: GateResult) -> None:
+        try:
+            if bundle is not None:
                 result.write_bundles(bundle)
-            except OSError as error:
-                raise UsageError(f"--bundle: cannot write: {error.strerror or error}") from None
-    if not count:
-        raise NoKernelFound("there is no submission", target)
-    talk(f"{accepted} of {count} accepted")
-    context.exit(0 if accepted == count else 1)
+        except OSError as error:
+            raise UsageError(f"--bundle: cannot write: {error.strerror or error}") from None
+
+    plan = Plan(found, options, trust_specs, workers, keep)
+    counts = stream(plan, emit) if results is None else tabulate(plan, open_table(results, options, trust_specs))
+    talk(f"{counts.accepted} of {counts.kernels} accepted")
+    context.exit(0 if counts.accepted == counts.kernels else 1)
 
 
-def _submissions(target: str) -> Iterator[Submission]:
+def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
+    """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
     from ..check import display_path
-    from ..gating import Submission
+    from ..gate_runs.candidates import OnStdin, candidates
 
     if target == "-":
-        yield Submission(sys.stdin.buffer.read(_LARGEST), "<stdin>")
-        return
+        return (OnStdin(),)
     path = Path(target)
     if not path.is_file() and not path.is_dir():
         raise UsageError(f"there is no file or folder '{target}'")
-    for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-        # A link in a folder of submissions would have the gate read, and quote, what it points to.
-        if file != path and (file.is_symlink() or not file.is_file()):
-            talk(f"{file}: left out, it is no plain file")
-            continue
-        own = file.with_name(f"{file.stem}.tileverify.toml")
-        there = own.is_file() and not own.is_symlink()
-        source = _bytes(file)
-        # What is no text in an untrusted spec shall stop its own submission alone.
-        yield Submission(source, display_path(file), _bytes(own).decode("utf-8", errors="replace") if there else None)
+    base = path if path.is_dir() else path.parent
+    found = candidates(path, lambda file: file.relative_to(base).as_posix() if relative else display_path(file), talk)
+    if not found:
+        raise NoKernelFound("there is no submission", target)
+    return found
 
 
-def _text(path: Path, what: str) -> str:
-    try:
-        return _bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{what}: '{path}' is not UTF-8 ({error})") from None
+def _workers(engine: str, jobs: int | None, ray_address: str | None, isolation: str, most: int) -> Workers:
+    """Those of the engine, no more than ``most``."""
+    if engine == "ray":
+        from ..gate_runs.ray_workers import RayWorkers
 
+        return RayWorkers(min(jobs or most, most), isolation, ray_address)
+    if most == 1:
+        from ..gate_runs.judging import ThisProcess
 
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(_LARGEST)
-    except OSError as error:
-        raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
+        return ThisProcess(isolation)
+    from ..gate_runs.local_workers import LocalWorkers
+    from ..parallel import usable_processors
+
+    return LocalWorkers(min(jobs or usable_processors(), most), isolation)
 
 
 def _make(folder: Path) -> None:

@@ -36,7 +36,8 @@ _TOO_MUCH_MEMORY: Final = "importing or compiling it takes more memory than a su
 
 
 def compile_submission(request: dict[str, Any], source: bytes, send: Send) -> None:
-    """``request``: ``file``, ``spec`` and ``own_spec`` (texts or none), ``screen``, ``kernels`` (how many at most)."""
+    """``request``: ``file``, ``spec`` and ``own_spec`` (texts or none), ``screen``, ``kernels`` (how many at most);
+    with ``only``, a kernel and a launch, nothing else is compiled."""
 
     def stop(id_: str, message: str) -> None:
         send(_message([Reason(id_, message)]))
@@ -81,8 +82,11 @@ def compiled_items(request: dict[str, Any], source: bytes) -> Iterator[dict[str,
     text = source.decode("utf-8", errors="strict")
     scan = scan_text(source, path)
     count = 0
+    only_kernel, only_launch = request.get("only") or (None, None)
     for kernel in kernels_of_module(import_text(text, path), path, scan):
-        for item in _launches(kernel, specs):
+        if only_kernel is not None and kernel.name != only_kernel:
+            continue
+        for item in _launches(kernel, specs, only_launch):
             count += 1
             if count > request["kernels"]:
                 raise NotPlain("there are too many kernels and launches")
@@ -98,7 +102,7 @@ def specs_of(request: dict[str, Any]) -> SourceSpecs:
     return SourceSpecs(())
 
 
-def _launches(kernel: CutileKernel, specs: SourceSpecs) -> Iterator[dict[str, Any]]:
+def _launches(kernel: CutileKernel, specs: SourceSpecs, only: str | None) -> Iterator[dict[str, Any]]:
     try:
         raws = specs.of_kernel((kernel.name,), kernel.decorated())
     except TileVerifyError as error:
@@ -107,6 +111,8 @@ def _launches(kernel: CutileKernel, specs: SourceSpecs) -> Iterator[dict[str, An
     if not raws and not specs.given:
         yield _inferred(kernel)
     for name, raw, twice in named_launches(raws):
+        if only is not None and name != only:
+            continue
         try:
             if twice is not None:
                 raise twice

@@ -19,6 +19,7 @@ from ..errors import UsageError
 from ..reports.json_report import result_from_json
 from ..reports.plain import printable
 from ..results import Finding, KernelResult, Verdict
+from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
 from .sandbox import Outcome, Sandbox
 from .trial import Reference, disagreements, incomplete, load_reference, read_tried, summary
@@ -74,7 +75,7 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     compiled = box.run("compile", request, submission.source, _compile_limits(options.limits))
     stopped = _stopped(compiled, "importing and compiling it", options.limits.compile_cpu_s)
     if stopped is not None:
-        return GateResult((_rejected(file, "", "", (stopped,)),), box.layers)
+        return GateResult((_rejected(file, "", "", (stopped,)),), box.layers, submission.source)
     proved = box.run("prove", request, compiled.data, _prove_limits(options.limits))
     kernels = []
     for index, kernel in _answers(proved, file, options):
@@ -83,7 +84,8 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
             outcome = box.run("try", trial, compiled.data, _prove_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options)
         kernels.append(kernel)
-    return GateResult(tuple(kernels), box.layers)
+    result = GateResult(tuple(kernels), box.layers, submission.source)
+    return with_hints(result, request, options.limits, box) if options.hints else result
 
 
 _own: dict[tuple[int, str], Sandbox] = {}

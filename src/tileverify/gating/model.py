@@ -35,8 +35,9 @@ class Limits:
     """What one submission may use, in the sandbox.  ``memory_mib`` is beyond what the worker itself takes.
 
     ``compile_*`` bound the import and compilation of the source, ``prove_*`` the decoding and the proof of what came of
-    it, of all its kernels together.  The processor's seconds end a submission that would take forever; a kernel that
-    uses them up is rejected, never accepted.
+    it, of all its kernels together.  ``hint_*`` bound what repairs of one submission cost: changed sources that are
+    tried, and processor seconds of all of them.  The processor's seconds end a submission that would take forever; a
+    kernel that uses them up is rejected, never accepted.
     """
 
     compile_cpu_s: int = 20
@@ -47,6 +48,8 @@ class Limits:
     prove_memory_mib: int = 3072
     output_mib: int = 32
     kernels: int = 64
+    hint_trials: int = 10
+    hint_cpu_s: int = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class GateOptions:
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
     how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
-    turn it off.  ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
+    turn it off.  ``hints``: look for changes of the source that would be proved.
+    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
     inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there."""
 
     spec: str | None = None
@@ -64,6 +68,7 @@ class GateOptions:
     limits: Limits = field(default_factory=Limits)
     isolation: str = "auto"
     screen: bool = True
+    hints: bool = True
     reference: str | None = None
     complete: bool = False
 
@@ -106,10 +111,12 @@ class GatedKernel:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The answers for one submission.  ``isolation``: the layers of the sandbox that stood around it."""
+    """The answers for one submission, whose ``source`` hints are edits of.  ``isolation``: the layers of the sandbox
+    that stood around it."""
 
     kernels: tuple[GatedKernel, ...]
     isolation: tuple[str, ...] = ()
+    source: bytes = field(default=b"", repr=False)
 
     @property
     def accepted(self) -> bool:
@@ -120,6 +127,12 @@ class GateResult:
         """One line of JSON in plain ASCII for each kernel, each ending with a newline."""
         around = {"isolation": list(self.isolation)}
         return "".join(json.dumps({**kernel.to_json(), **around}, allow_nan=False) + "\n" for kernel in self.kernels)
+
+    def prompt(self) -> str:
+        """What to tell the model that wrote the submission: less than `prompt.LONGEST` characters."""
+        from .prompt import prompt_text
+
+        return prompt_text(self)
 
     def write_bundles(self, folder: Path) -> tuple[Path, ...]:
         """Write the bundles of accepted kernels as ``STEM.KERNEL.LAUNCH.tvk``; raises OSError."""

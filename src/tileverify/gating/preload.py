@@ -17,7 +17,7 @@ from typing import Final
 from .compile_job import compiled_items
 from .prove_job import prove_submission
 
-_PACKAGES: Final = ("frontend", "verifier", "backend", "certificates", "bundles", "execution", "gating")
+_PACKAGES: Final = ("frontend", "verifier", "backend", "certificates", "bundles", "execution", "gating", "repair")
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.worker", "__main__")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""
 _LIBRARY: Final = (

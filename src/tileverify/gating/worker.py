@@ -49,11 +49,12 @@ def main(kind: str) -> None:
 def _jobs() -> dict[str, Job]:
     from .compile_job import compile_submission
     from .preload import preload
+    from .propose_job import propose_edits
     from .prove_job import prove_submission
     from .trial_job import try_kernel
 
     preload()
-    return {"compile": compile_submission, "prove": prove_submission, "try": try_kernel}
+    return {"compile": compile_submission, "prove": prove_submission, "try": try_kernel, "propose": propose_edits}
 
 
 def _serve(job: Job, request: dict[str, Any], payload: bytes, answers: IO[bytes]) -> None:

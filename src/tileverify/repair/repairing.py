@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, TypeAlias
 
 from ..errors import TileVerifyError
@@ -29,22 +30,28 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> Kernel
     Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
     file keep the hints that they have.
     """
-    open_to_repair = [finding for finding in result.findings if finding.witness is not None or finding.code == "TV905"]
-    if not open_to_repair or unit.file.suffix != ".py":
+    if not any(map(can_be_mended, result.findings)) or unit.file.suffix != ".py":
         return result
     try:
         text = unit.file.read_text(encoding="utf-8")
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result
-    trials = _Trials(unit, text, check)
-    return replace(result, findings=tuple(_repaired(each, source, trials) for each in result.findings))
+    trials = Trials(text, partial(_tried, unit, check), has_grid=unit.launch.grid is not None)
+    findings = (repaired(finding, proposals(source, finding), trials) for finding in result.findings)
+    return replace(result, findings=tuple(findings))
 
 
-def _repaired(finding: Finding, source: KernelSource, trials: _Trials) -> Finding:
-    if finding.witness is None and finding.code != "TV905":
+def can_be_mended(finding: Finding) -> bool:
+    """Whether edits are looked for."""
+    return finding.witness is not None or finding.code == "TV905"
+
+
+def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> Finding:
+    """``finding`` with a hint: the first of the proposals that proves the kernel, else advice."""
+    if not can_be_mended(finding):
         return finding
-    for proposal in proposals(source, finding):
+    for proposal in proposed:
         hint = trials.hint(proposal)
         if hint is not None:
             return replace(finding, hints=(*finding.hints, hint))
@@ -52,13 +59,18 @@ def _repaired(finding: Finding, source: KernelSource, trials: _Trials) -> Findin
 
 
 @dataclass
-class _Trials:
-    """Each changed text is tried once, however many findings it might mend."""
+class Trials:
+    """Each changed text is tried once, however many findings it might mend.
 
-    unit: KernelUnit
+    ``try_text``: the verdict on a changed source, under the same contract if it is proved there; on the source as it
+    is, under any grid, for ``None``.  ``has_grid``: the launch has one of its own.  ``most``: texts that are tried.
+    """
+
     text: str
-    check: Check
-    _known: dict[str, KernelResult | None] = field(default_factory=dict)
+    try_text: Callable[[str | None], KernelResult | None]
+    has_grid: bool
+    most: int = MOST_TRIALS
+    _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
 
     def hint(self, proposal: Proposal) -> Hint | None:
         """The hint for a proposal that proves the kernel."""
@@ -72,32 +84,31 @@ class _Trials:
 
     def other_grid(self, finding: Finding) -> Iterator[Hint]:
         """What the kernel is proved for if the grid is left open."""
-        if self.unit.launch.grid is None or finding.code not in KINDS["fit-grid"].codes:
+        if not self.has_grid or finding.code not in KINDS["fit-grid"].codes:
             return
-        outcome = self._outcome("")
+        outcome = self._outcome(None)
         if outcome is not None and outcome.verdict is Verdict.PROVED:
             clauses = " and ".join(outcome.requires) or "any grid"
             yield Hint("fit-grid", "maybe", f"{KINDS['fit-grid'].text}: the kernel is proved for {clauses}")
 
-    def _outcome(self, text: str) -> KernelResult | None:
-        """The verdict on a changed source; an empty text stands for the source as it is, under any grid."""
-        if text not in self._known and len(self._known) < MOST_TRIALS:
-            self._known[text] = self._tried(text)
+    def _outcome(self, text: str | None) -> KernelResult | None:
+        if text not in self._known and len(self._known) < self.most:
+            self._known[text] = self.try_text(text)
         return self._known.get(text)
 
-    def _tried(self, text: str) -> KernelResult | None:
-        if not text:
-            launch = replace(self.unit.launch, grid=None, grid_text=())
-            return self.check(replace(self.unit, launch=launch), False)
-        try:
-            changed = edited_unit(self.unit, text)
-        except TileVerifyError:
-            return None
-        outcome = self.check(changed, False)
-        if outcome.requires:  # of a launch of numbers, they say how far the proof reaches beyond it
-            exact = self.check(changed, True)
-            return exact if exact.verdict is Verdict.PROVED else outcome
-        return outcome
+
+def _tried(unit: KernelUnit, check: Check, text: str | None) -> KernelResult | None:
+    if text is None:
+        return check(replace(unit, launch=replace(unit.launch, grid=None, grid_text=())), False)
+    try:
+        changed = edited_unit(unit, text)
+    except TileVerifyError:
+        return None
+    outcome = check(changed, False)
+    if outcome.requires:  # of a launch of numbers, they say how far the proof reaches beyond it
+        exact = check(changed, True)
+        return exact if exact.verdict is Verdict.PROVED else outcome
+    return outcome
 
 
 def _advice(finding: Finding) -> Iterator[Hint]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import LoopValue, Origin
@@ -35,18 +35,32 @@ def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[
     return instances(conditions, contract.data, contract, origins)
 
 
+Said: TypeAlias = "dict[tuple[int, tuple[str, ...], tuple[tuple[Term, ...], ...]], tuple[DataTerm, list[Term]]]"
+"""What facts say of values, by fact (its identity: it is kept, too), arrays and values."""
+
+
 def instances(
-    conditions: Iterable[Term], facts: Iterable[DataTerm], contract: Contract, origins: Mapping[str, Origin]
+    conditions: Iterable[Term],
+    facts: Iterable[DataTerm],
+    contract: Contract,
+    origins: Mapping[str, Origin],
+    said: Said | None = None,
 ) -> Iterator[Term]:
-    """Instances of ``facts`` for the values in ``conditions``."""
-    wanted = tuple(facts)
+    """Instances of ``facts`` for the values in ``conditions``.
+
+    ``said``: those that were made before under this contract, whatever its facts were.
+    """
+    wanted, said = tuple(facts), {} if said is None else said
     found = loaded_values(conditions) if wanted else {}
     for data in wanted:
         for names in _spellings(data, contract):
-            loaded = [_Loaded.of(name, found, contract, origins) for name in names]
-            arrays = [array for array in loaded if array is not None]
-            if len(arrays) == len(names):
-                yield from _INSTANCES[data.fact.kind](data, *arrays)
+            key = id(data), names, tuple([tuple(found.get(name, ())) for name in names])
+            if key not in said:
+                loaded = [_Loaded.of(name, found, contract, origins) for name in names]
+                arrays = [array for array in loaded if array is not None]
+                complete = len(arrays) == len(names)
+                said[key] = data, list(_INSTANCES[data.fact.kind](data, *arrays)) if complete else []
+            yield from said[key][1]
 
 
 def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:

@@ -7,31 +7,36 @@ as few of them as will do; what was taken up once counts for all later questions
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ..frontend.symbolic.summary import Origin
 from ..frontend.symbolic.terms import Term
 from .clause_search import fewest
 from .contract import Contract, DataTerm
-from .data import data_facts, instances
+from .data import Said, instances
 from .smt import Answer, Decides, Result
+from .strongest import strongest
 
 Groups: TypeAlias = Sequence[Sequence[DataTerm]]
 
 
 @dataclass
 class FactUse:
-    """``offered`` are groups of facts that may be taken up, the most usual first; ``taken`` those that were."""
+    """``offered`` are groups of facts that may be taken up, the most usual first; ``taken`` those that were.
+
+    ``said``: to be shared by those whose contracts differ in their facts alone.
+    """
 
     contract: Contract
     offered: Groups = ()
     taken: list[DataTerm] = field(default_factory=list)
+    said: Said = field(default_factory=dict)
 
     def known(self, conditions: Iterable[Term], origins: Mapping[str, Origin]) -> tuple[Term, ...]:
         """What the contract's facts and those taken up say of the values in ``conditions``."""
-        contract = replace(self.contract, data=(*self.contract.data, *self.taken)) if self.taken else self.contract
-        return tuple(data_facts(conditions, contract, origins))
+        facts = (*self.contract.data, *self.taken)
+        return tuple(instances(conditions, facts, self.contract, origins, self.said))
 
     def take_up(
         self, conditions: Sequence[Term], origins: Mapping[str, Origin], closes: Callable[[Sequence[Term]], bool]
@@ -50,12 +55,12 @@ class FactUse:
         said: dict[DataTerm, tuple[Term, ...]] = {}
 
         def closed(facts: Sequence[DataTerm]) -> bool:
-            return closes([term for fact in facts for term in said[fact]])
+            return closes([term for fact in strongest(facts) for term in said[fact]])
 
         tried: list[DataTerm] = []
         for group in (self.taken, *now, *later) if self.offered else ():
             fresh = [fact for fact in group if fact not in said]
-            said |= {fact: tuple(instances(conditions, (fact,), self.contract, origins)) for fact in fresh}
+            said |= {fact: tuple(instances(conditions, (fact,), self.contract, origins, self.said)) for fact in fresh}
             fresh = [fact for fact in fresh if said[fact]]
             tried += fresh
             if fresh and closed(tried):

@@ -34,7 +34,7 @@ WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
 """For the wording of clauses: whether a part, or one of them, follows from the rest."""
 
 SEARCH_TOTAL = 5_000_000
-"""Resource units after which no further clauses are looked for, and no wider contract is tried any longer."""
+"""Resource units after which no further clauses are looked for."""
 
 
 @dataclass(frozen=True, slots=True)

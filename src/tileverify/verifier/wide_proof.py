@@ -34,6 +34,10 @@ FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 WIDE_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
+WIDEST_TOTAL = 3_000_000
+"""Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
+most, nearly all of them a fifth of that."""
+
 FIRST_LIMITS = replace(WIDE_LIMITS, nonlinear=0)
 """For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
 
@@ -69,7 +73,7 @@ class WideProof(Proving):
         )
         miner = Miner(level, self._lane_counts())
         for obligation in self._obligations():
-            if self._out_of_time() or self._decider.spent > SEARCH_TOTAL:
+            if self._exhausted():
                 return None
             opened = self._decide_one(obligation, FIRST_LIMITS)
             if opened is None or self._close(opened, miner) or self._decide_one(obligation, LAST_LIMITS) is None:
@@ -82,6 +86,10 @@ class WideProof(Proving):
                 return None
         self._drop_implied(level.own)
         return self._outcome(Verdict.PROVED, ())
+
+    def _exhausted(self) -> bool:
+        total = WIDEST_TOTAL if self.holds_for == "any" else SEARCH_TOTAL
+        return self._out_of_time() or self._decider.spent > total
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""

@@ -8,7 +8,7 @@ verdict as a fast one.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import lcm
@@ -20,12 +20,12 @@ from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.terms import ZERO, Kind, Term
 from ..arithmetic import expand, mentions_bits
 from ..differences import Differences
-from ..evaluate import evaluate
-from ..examples import Examples
+from ..evaluate import Value, evaluate
+from ..examples import Call, Examples
 from ..rungs import BIT_VECTORS, LINEAR, NONLINEAR
 from .answers import Answer, Limits, Merge, Model, Proof, Result
 from .lemmas import Lemma
-from .rung import Rung
+from .rung import ModelNumbers, Rung
 from .selection import Selection
 from .session import Session
 from .words import Words
@@ -93,12 +93,15 @@ class Decider:
         limits, conditions = limits or self.limits, tuple(conditions)
         if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
-        if not model and self._examples.satisfy(conditions):
+        if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, EXAMPLE)
         wanted, rung = self.expanded(conditions), self.rung()
         merges: list[Merge] = []
         merged = self._merge(rung, wanted, twins, merges)
-        result, lemmas = self._linear(rung, merged, limits, limits.rounds, model=model)
+        # Witnesses and proofs are made from what the solver itself says.
+        quick = not model and not self.explain
+        satisfied = (lambda: self.at_hand(rung, conditions)) if quick else (lambda: False)
+        result, lemmas = self._linear(rung, merged, limits, model=model, satisfied=satisfied)
         if result.answer is not Answer.UNKNOWN:
             return self._explained(result, wanted, merges, lemmas)
         if limits.bits and mentions_bits(wanted):
@@ -128,6 +131,10 @@ class Decider:
             return False
         together = t.and_(*self._with_counts(conditions))
         return together is t.FALSE or self._differences.refute((together,))
+
+    def known_to_hold(self, conditions: Sequence[Term]) -> bool:
+        """Whether a launch at hand satisfies the conditions."""
+        return self._examples.satisfy(conditions)
 
     def _explained(
         self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
@@ -171,6 +178,10 @@ class Decider:
     def _model(self, rung: Rung) -> Model:
         return self._with_multiples(rung.model())
 
+    def at_hand(self, rung: Rung, conditions: Sequence[Term]) -> bool:
+        """Whether the numbers of the rung's model satisfy the facts and ``conditions`` once products are worked out."""
+        return self._examples.learn(_WithMultiples(rung.numbers(), self._multiples), conditions)
+
     def _with_multiples(self, model: Model) -> Model:
         for variable, multiple in self._multiples.items():
             counts = {count: model.variables.get(count, count.low or 0) for count in multiple.free}
@@ -209,7 +220,7 @@ class Decider:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
             if a is not b:
-                result, lemmas = self._linear(rung, [t.ne(a, b)], self.limits, MERGE_ROUNDS)
+                result, lemmas = self._linear(rung, [t.ne(a, b)], replace(self.limits, rounds=MERGE_ROUNDS))
                 if result.answer is Answer.UNSATISFIABLE:
                     return Merge(number, a, b, lemmas)
         return None
@@ -232,18 +243,42 @@ class Decider:
         return self._rung
 
     def _linear(
-        self, rung: Rung, wanted: Sequence[Term], limits: Limits, rounds: int, *, model: bool = False
+        self,
+        rung: Rung,
+        wanted: Sequence[Term],
+        limits: Limits,
+        *,
+        model: bool = False,
+        satisfied: Callable[[], bool] = lambda: False,
     ) -> tuple[Result, tuple[Lemma, ...]]:
-        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``."""
+        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``; see `Rung.settle`."""
         rung.push(wanted)
         try:
-            answer, lemmas = rung.settle(replace(limits, rounds=rounds))
+            answer, lemmas = rung.settle(limits, satisfied)
             if answer is Answer.SATISFIABLE:
                 return Result(answer, LINEAR, self._model(rung) if model else None, lemmas), ()
             known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
             return Result(answer, LINEAR, lemmas=lemmas), known
         finally:
             rung.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _WithMultiples:
+    """Numbers of a model, with the variables that it knows by what they are multiples of."""
+
+    numbers: ModelNumbers
+    multiples: Mapping[Term, Term]
+
+    def variable(self, variable: Term) -> Value | None:
+        multiple = self.multiples.get(variable)
+        if multiple is None:
+            return self.numbers.variable(variable)
+        counts = {count: self.numbers.variable(count) for count in multiple.free}
+        return evaluate(multiple, {count: (count.low or 0) if n is None else n for count, n in counts.items()})
+
+    def results(self) -> Mapping[Call, Value]:
+        return self.numbers.results()
 
 
 def multiples(facts: Iterable[Term]) -> dict[Term, Term]:

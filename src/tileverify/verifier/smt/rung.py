@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import z3
 
 from ...frontend.symbolic import terms as t
 from ...frontend.symbolic.bits import OPERATIONS, number_of
-from ...frontend.symbolic.terms import Kind, Sort, Term
+from ...frontend.symbolic.terms import Function, Kind, Sort, Term
 from ..arithmetic import is_opaque_quotient, split_product
 from ..evaluate import Value
 from .answers import Answer, Limits, Model
@@ -68,12 +68,15 @@ class Rung:
             if products:
                 self._give([lemma for lemma in self._learned if self._speaks_of_present_terms(lemma)])
 
-    def settle(self, limits: Limits) -> tuple[Answer, int]:
-        """The answer to what is pushed, once lemmas have made products exact, and the number of those lemmas."""
+    def settle(self, limits: Limits, satisfied: Callable[[], bool] = lambda: False) -> tuple[Answer, int]:
+        """The answer to what is pushed, once lemmas have made products exact, and the number of those lemmas.
+
+        ``satisfied``: whether the numbers of the current model are an answer already, its products aside.
+        """
         lemmas, end = 0, self.session.spent + limits.total
         for _ in range(limits.rounds):
             answer = self.check(min(limits.linear, max(1, end - self.session.spent)))
-            if answer is not Answer.SATISFIABLE:
+            if answer is not Answer.SATISFIABLE or satisfied():
                 return answer, lemmas
             new = self.refine()
             if not new:
@@ -172,21 +175,35 @@ class Rung:
         self._give(lemmas)
         return len(lemmas)
 
+    def numbers(self) -> ModelNumbers:
+        """What the current model says of symbols; readable until the next check."""
+        return ModelNumbers(self.solver.model(), self.encoder, self._carriers)
+
     def model(self) -> Model:
-        model, made = self.solver.model(), self.encoder.made
+        numbers = self.numbers()
+        variables = {term: numbers.read(term) for term in self._carriers if term.kind is Kind.VAR}
+        return Model(variables, numbers.results())
 
-        def read(term: Term) -> Value:
-            value = made.truth_in if term.sort is Sort.BOOL else made.number_in
-            return value(model, self.encoder(term))
 
-        return Model(
-            {term: read(term) for term in self._carriers if term.kind is Kind.VAR},
-            {
-                (term.function, tuple(read(a) for a in term.args)): read(term)
-                for term in self._carriers
-                if term.kind is Kind.APPLY
-            },
-        )
+class ModelNumbers:
+    """The values of variables and applications in one model, each read when it is asked for."""
+
+    def __init__(self, model: z3.ModelRef, encoder: Encoder, symbols: Collection[Term]) -> None:
+        self._model, self._encoder, self._symbols = model, encoder, symbols
+
+    def read(self, term: Term) -> Value:
+        made = self._encoder.made
+        value = made.truth_in if term.sort is Sort.BOOL else made.number_in
+        return value(self._model, self._encoder(term))
+
+    def variable(self, variable: Term) -> Value | None:
+        """The value of a variable that the question speaks of."""
+        return self.read(variable) if variable in self._symbols else None
+
+    def results(self) -> dict[tuple[Function, tuple[Value, ...]], Value]:
+        """What functions give for the arguments in the question."""
+        applications = (term for term in self._symbols if term.kind is Kind.APPLY)
+        return {(term.function, tuple(map(self.read, term.args))): self.read(term) for term in applications}
 
 
 class _Valuation:

@@ -36,8 +36,10 @@ class Selection:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
         if self._decider.plainly_refuted([*self._conditions, *clauses]):
             return True
+        asked = [*self._conditions, *clauses]
+        if self._decider.known_to_hold(asked):
+            return False
         if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another rung
-            asked = [*self._conditions, *clauses]
             return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
         if self._rung is None:
             self._rung = self._decider.rung()
@@ -45,6 +47,7 @@ class Selection:
         # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
         self._rung.push(self._decider.expanded(clauses))
         try:
-            return self._rung.settle(self._limits)[0] is Answer.UNSATISFIABLE
+            rung = self._rung
+            return rung.settle(self._limits, lambda: self._decider.at_hand(rung, asked))[0] is Answer.UNSATISFIABLE
         finally:
             self._rung.pop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import z3
+from z3 import z3core
 
 from ...frontend.symbolic.terms import Term
 from .encode import Encoder
@@ -63,10 +64,20 @@ class Session:
     def check(self, solver: z3.Solver) -> z3.CheckSatResult:
         """``solver.check``, counted in ``spent``."""
         outcome = solver.check()
-        statistics = solver.statistics()
-        for place in reversed(range(len(statistics))):  # the counter stands near the end
-            key, value = statistics[place]
-            if key == "rlimit count":
-                self._spent_here = int(value)
-                break
+        self._spent_here = _resource_count(solver) or self._spent_here
         return outcome
+
+
+def _resource_count(solver: z3.Solver) -> int | None:
+    """What the last check brought the count to; through the C interface, as the wrapper reads one entry after the
+    other into objects of its own."""
+    context = solver.ctx.ref()
+    statistics = z3core.Z3_solver_get_statistics(context, solver.solver)
+    z3core.Z3_stats_inc_ref(context, statistics)
+    try:
+        for place in reversed(range(z3core.Z3_stats_size(context, statistics))):  # the counter stands near the end
+            if z3core.Z3_stats_get_key(context, statistics, place) == "rlimit count":
+                return int(z3core.Z3_stats_get_uint_value(context, statistics, place))
+        return None
+    finally:
+        z3core.Z3_stats_dec_ref(context, statistics)

@@ -1,0 +1,45 @@
+"""The command ``mcp``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import UsageError
+
+
+@click.command()
+@click.option("--spec", type=click.Path(path_type=Path), help="Launches that you vouch for, of all submissions.")
+@click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="NAME=FILE.py::FUNCTION",
+    help="Trusted NumPy code that submissions may be compared with, by its name; may be repeated.",
+)
+@click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
+@click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "landlock"]), default="auto", show_default=True)
+def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, isolation: str) -> None:
+    """Serve the gate to a model: a server of the Model Context Protocol on stdin and stdout (extra `mcp`).
+
+    Its tools are check_kernel, get_finding and explain.  Sources go to the sandbox as with `gate`, and nowhere else; a
+    client can name references that you gave here, and bring none.
+    """
+    from ..gate_runs.candidates import read_text
+    from ..gating import GateOptions
+    from ..model_tools.desk import Desk
+    from ..model_tools.server import serve
+
+    options = GateOptions(None if spec is None else read_text(spec, "--spec"), hints=hints, isolation=isolation)
+    serve(Desk(options, dict(map(_named, references))))
+
+
+def _named(text: str) -> tuple[str, str]:
+    from ..gating.trial import load_reference
+
+    name, separator, reference = text.partition("=")
+    if not separator or not name:
+        raise UsageError(f"--reference {text}: write NAME=FILE.py::FUNCTION")
+    load_reference(reference)  # what is wrong with it is said now
+    return name, reference

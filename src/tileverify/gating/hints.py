@@ -1,0 +1,140 @@
+"""Repairs of submissions: a changed source is as untrusted as the one that came, and goes the same way.
+
+Edits are proposed in the sandbox (`propose_job`); each changed text is screened, compiled and proved there as any
+submission is, for the kernel and the launch at fault alone.  Only then is it called proved.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+from ..repair.catalogue import KINDS
+from ..repair.proposals import Proposal
+from ..repair.repairing import Trials, can_be_mended, repaired
+from ..reports.json_report import result_from_json, result_to_json
+from ..results import Edit, KernelResult
+from .model import GatedKernel, GateResult, Limits
+from .plain_values import harmless
+from .sandbox import Outcome, Sandbox
+
+_MIB: Final = 1 << 20
+_PROPOSE_CPU_S: Final = 5
+
+
+def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box: Sandbox) -> GateResult:
+    """``result`` with hints on its findings; ``request``: what the submission was compiled and proved with.
+
+    Verdicts, reasons and bundles stay what they are.
+    """
+    budget = _Budget(limits, box)
+    kernels = (_with_hints(kernel, result.source, {**request, "bundles": False}, budget) for kernel in result.kernels)
+    return replace(result, kernels=tuple(kernels))
+
+
+@dataclass
+class _Budget:
+    """What is left for the repairs of one submission."""
+
+    limits: Limits
+    box: Sandbox
+    cpu_s: float = 0.0
+    trials: int = 0
+
+    def run(self, job: str, request: dict[str, Any], payload: bytes) -> Outcome | None:
+        """An outcome that came to its own end."""
+        limits = self.limits
+        left = int(limits.hint_cpu_s - self.cpu_s)
+        if left <= 0:
+            return None
+        cpu, wall, mib = {
+            "propose": (_PROPOSE_CPU_S, limits.compile_wall_s, limits.compile_memory_mib),
+            "compile": (limits.compile_cpu_s, limits.compile_wall_s, limits.compile_memory_mib),
+            "prove": (limits.prove_cpu_s, limits.prove_wall_s, limits.prove_memory_mib),
+        }[job]
+        allowed = {
+            "cpu_s": min(cpu, left),
+            "wall_s": wall,
+            "memory": mib * _MIB,
+            "output": limits.output_mib * _MIB,
+        }
+        outcome = self.box.run(job, request, payload, allowed)
+        self.cpu_s += outcome.cpu_s
+        return outcome if outcome.data and not (outcome.stopped or outcome.signal or outcome.exit) else None
+
+
+def _with_hints(kernel: GatedKernel, source: bytes, request: dict[str, Any], budget: _Budget) -> GatedKernel:
+    result = kernel.result
+    if kernel.rejected or not any(map(can_be_mended, result.findings)):
+        return kernel
+    proposed = _proposals(result, source, budget)
+    trials = Trials(
+        source.decode("utf-8"),
+        _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget),
+        has_grid=True,  # where it has none, the trial finds what is known already
+    )
+    findings = []
+    for place, finding in enumerate(result.findings):
+        findings.append(repaired(finding, proposed[place] if place < len(proposed) else (), trials))
+    return replace(kernel, result=replace(result, findings=tuple(findings)))
+
+
+@dataclass
+class _Sandboxed:
+    """Tries a changed source, or for ``None`` the source as it is under any grid."""
+
+    source: bytes
+    request: dict[str, Any]
+    budget: _Budget
+
+    def __call__(self, text: str | None) -> KernelResult | None:
+        self.budget.trials += 1
+        if self.budget.trials > self.budget.limits.hint_trials:
+            return None
+        compiled = self.budget.run("compile", self.request, self.source if text is None else text.encode("utf-8"))
+        if compiled is None:
+            return None
+        if text is None:
+            return self._proved(compiled.data, any_grid=True)
+        outcome = self._proved(compiled.data)
+        if outcome is not None and outcome.requires:
+            exact = self._proved(compiled.data, deny_requires=True)
+            return exact if exact is not None and exact.verdict is outcome.verdict else outcome
+        return outcome
+
+    def _proved(self, compiled: bytes, **more: bool) -> KernelResult | None:
+        outcome = self.budget.run("prove", {**self.request, **more}, compiled)
+        if outcome is None:
+            return None
+        try:
+            lines = [json.loads(line) for line in outcome.data.splitlines()]
+            wanted = [answer for answer in lines[1:] if not answer.get("forged")]
+            results = [result_from_json(answer["result"]) for answer in wanted]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+        return results[0] if [[each.kernel, each.launch] for each in results] == [self.request["only"]] else None
+
+
+def _proposals(result: KernelResult, source: bytes, budget: _Budget) -> list[list[Proposal]]:
+    """What the sandbox proposes for each finding; nothing if it says anything that is no proposal."""
+    request = {"result": result_to_json(result), "most": budget.limits.hint_trials}
+    outcome = budget.run("propose", request, source)
+    if outcome is None:
+        return []
+    try:
+        return [[_proposal(each) for each in harmless(found)] for found in json.loads(outcome.data)]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _proposal(document: dict[str, Any]) -> Proposal:
+    edits = tuple(Edit(**each) for each in document["edits"])
+    if document["kind"] not in KINDS or not all(map(_is_edit, edits)):
+        raise ValueError("no proposal")
+    return Proposal(document["kind"], str(document["text"]), edits, document["same_results"] is True)
+
+
+def _is_edit(edit: Edit) -> bool:
+    *places, text = asdict(edit).values()
+    return type(text) is str and all(type(place) is int and 0 <= place < 1 << 31 for place in places) and edit.line > 0

@@ -1,0 +1,111 @@
+"""An answer of the gate in words for the model that wrote the submission: short, and the worst thing first."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Final
+
+from ..repair.edits import edited
+from ..reports.plain import printable
+from ..results import Finding, Hint, SourceSite, Witness
+from .model import GatedKernel, GateResult
+
+LONGEST: Final = 1500
+"""Characters; the text has less."""
+_LONGEST_LINE: Final = 260
+_MOST_CHANGED: Final = 8
+
+
+def prompt_text(result: GateResult, longest: int = LONGEST) -> str:
+    """Verdict; for each kernel that is not accepted its first finding with both sides, and the hint with the edited
+    lines; as many as there is room for.  Of the submission's text, only printable characters get here."""
+    accepted = sum(kernel.accepted for kernel in result.kernels)
+    verdict = "ACCEPTED" if result.accepted else "NOT ACCEPTED"
+    lines = [f"{verdict}: {accepted} of {len(result.kernels)} kernel launches are proved."]
+    for kernel in sorted(result.kernels, key=lambda each: (each.accepted, each.verdict != "refuted")):
+        lines += _kernel(kernel, result.source)
+    return _bounded(lines, longest)
+
+
+def _bounded(lines: list[str], longest: int) -> str:
+    """Whole lines while there is room, the last for what was left out."""
+    end = "... (there is more)"
+    kept: list[str] = []
+    room = longest - len(end) - 2
+    for line in lines:
+        short = _cut(printable(line), _LONGEST_LINE)
+        if len(short) + 1 > room:
+            return "\n".join([*kept, end]) + "\n"
+        room -= len(short) + 1
+        kept.append(short)
+    return "\n".join(kept) + "\n"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 4]} ..."
+
+
+def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
+    name = f"{kernel.result.kernel or kernel.result.file} [{kernel.result.launch}]"
+    if kernel.accepted:
+        requires = kernel.result.requires
+        yield f"{name}: proved" + (f", if {' and '.join(requires)}" if requires else "")
+        return
+    yield f"{name}: {kernel.verdict}"
+    if not kernel.result.findings:
+        yield from (f"  {reason}" for reason in kernel.reasons[:3])
+        return
+    found = {finding.code for finding in kernel.result.findings}
+    first, *others = kernel.result.findings
+    yield from _finding(first, source)
+    yield from (f"  {reason}" for reason in kernel.reasons if reason.id not in found)
+    yield from (f"  also {finding.code}: {finding.message}" for finding in others)
+
+
+def _finding(finding: Finding, source: bytes) -> Iterator[str]:
+    yield f"  {finding.code}: {finding.message}"
+    for side, site in zip("ab", finding.sites, strict=False):
+        yield f"  side {side.upper()}: {_side(side, site, finding.witness)}"
+    if finding.witness is not None:
+        witness = finding.witness
+        sizes = ", ".join(f"{name} = {value}" for name, value in [*witness.sizes.items(), *witness.scalars.items()])
+        yield f"  both touch {witness.element} with grid {tuple(witness.grid)}" + (f" and {sizes}" if sizes else "")
+    for hint in finding.hints:
+        yield from _hint(hint, source)
+
+
+def _side(side: str, site: SourceSite, witness: Witness | None) -> str:
+    words = [f"{site.access} of {site.array}", site.expression]
+    words.append("" if site.line is None else f"at line {site.line}")
+    block = _blocks(witness).get(side)
+    words.append("" if block is None else f"in block {block}")
+    values = witness.values if witness is not None else None
+    seen = [each.value for each in (values.sides if values is not None else ()) if each.side == side]
+    words.append(f"with the value {seen[0]}" if seen else "")
+    return " ".join(filter(None, words))
+
+
+def _blocks(witness: Witness | None) -> dict[str, tuple[int, int, int]]:
+    if witness is None:
+        return {}
+    return {"a": witness.block_a} | ({} if witness.block_b is None else {"b": witness.block_b})
+
+
+def _hint(hint: Hint, source: bytes) -> Iterator[str]:
+    how = {"safe": "FIX", "maybe": "POSSIBLE FIX", "display": "ADVICE"}[hint.applicability]
+    yield f"  {how} ({hint.id}): {hint.text}"
+    if hint.edits:
+        yield from (f"    {line}" for line in changed_lines(source, hint)[:_MOST_CHANGED])
+
+
+def changed_lines(source: bytes, hint: Hint) -> list[str]:
+    """``-12: before`` and ``+12: after`` for each line that the hint changes."""
+    before = source.decode("utf-8", errors="replace")
+    old, new = before.splitlines(), edited(before, hint.edits).splitlines()
+    found = []
+    for kind, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            found += [f"-{number + 1}: {old[number]}" for number in range(start, end)]
+            found += [f"+{number + 1}: {new[number]}" for number in range(new_start, new_end)]
+    return found

@@ -1,0 +1,129 @@
+"""``tileverify mcp``, driven by the protocol's own client over a pipe to a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tileverify.model_tools.desk import LONGEST
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+RACY = """\
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i // 2,), tile=ct.load(x, index=(i,), shape=(64,)))
+"""
+RIGHT = RACY.replace("i // 2", "i")
+SPEC = """\
+[[launch]]
+kernel = "copy"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", out = "f32[N]" }
+"""
+
+
+def ask(talk: Callable[[Any], Awaitable[None]], stderr: Path, *words: str) -> None:
+    """Start the server, and let ``talk`` ask it."""
+    pytest.importorskip("mcp", reason="needs the extra 'mcp'")
+    import anyio
+    from mcp import ClientSession, StdioServerParameters, stdio_client
+
+    async def session() -> None:
+        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        how = StdioServerParameters(
+            command=sys.executable, args=["-m", "tileverify", "mcp", *words], env={**os.environ, "PYTHONPATH": path}
+        )
+        with stderr.open("w") as log:
+            async with stdio_client(how, errlog=log) as (reading, writing), ClientSession(reading, writing) as client:
+                await client.initialize()
+                await talk(client)
+
+    anyio.run(session)
+
+
+async def text_of(client: Any, tool: str, **arguments: Any) -> str:
+    answer = await client.call_tool(tool, arguments)
+    (content,) = answer.content
+    assert len(content.text) <= LONGEST
+    return str(content.text)
+
+
+def test_three_tools_answer(tmp_path: Path) -> None:
+    reference = tmp_path / "ref.py"
+    reference.write_text("def copy(x, out):\n    print('noise')\n    out[...] = x\n")
+
+    async def talk(client: Any) -> None:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        assert tools == {"check_kernel", "get_finding", "explain"}
+
+        refuted = await text_of(client, "check_kernel", source=RACY, spec=SPEC)
+        assert "NOT ACCEPTED" in refuted
+        assert "side A: store of out" in refuted
+        assert "FIX (split-output-index)" in refuted
+        assert "+7:     ct.store(out, index=(i,)" in refuted
+        id_ = refuted.split("get_finding tells more of:\n")[1].split()[0]
+        pages = [await text_of(client, "get_finding", id=id_)]
+        count = int(pages[0].split("\n")[0].split()[-1])
+        pages += [await text_of(client, "get_finding", id=id_, page=page) for page in range(2, count + 1)]
+        whole = "".join(page.split("\n", 1)[1].removesuffix("\n") for page in pages)
+        assert '"confirmed_by"' in whole
+        assert '"changed_lines"' in whole
+        assert "there are" in await text_of(client, "get_finding", id=id_, page=count + 1)
+        assert "no such finding" in await text_of(client, "get_finding", id="x" * 5000)
+
+        assert "ACCEPTED: 1 of 1" in await text_of(client, "check_kernel", source=RIGHT, spec=SPEC, reference="copy")
+        assert "no such reference" in await text_of(client, "check_kernel", source=RIGHT, reference=str(reference))
+        assert "TV101: " in await text_of(client, "explain", code="tv101")
+        assert "add with an atomic" in await text_of(client, "explain", code="use-atomic")
+        assert "no such code" in await text_of(client, "explain", code="\x1b[2J" * 1000)
+
+    ask(talk, tmp_path / "log", "--reference", f"copy={reference}::copy")
+    assert "noise" in (tmp_path / "log").read_text()
+
+
+def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "touched"
+    hostile = {
+        "import": f"import os\nos.system('touch {target}')\n",
+        "builtin": f"open({str(target)!r}, 'w').write('x')\n",
+        "default": f"import cuda.tile as ct\n@ct.kernel\ndef k(x, y=open({str(target)!r}, 'w')):\n    pass\n",
+        "output": 'print(\'{"jsonrpc": "2.0"}\')\n',
+        "deep": "(" * 100_000,
+        "not text": "\udcff\x00",
+        "large": "x = 1\n" * 1_000_000,
+        "escape": "\x1b[2J = 1\n",
+    }
+
+    async def talk(client: Any) -> None:
+        for name, source in hostile.items():
+            if name != "not text":  # which no client can send
+                answer = await text_of(client, "check_kernel", source=source)
+                assert "NOT ACCEPTED" in answer, name
+                assert "rejected" in answer, name
+                assert "\x1b" not in answer
+        answer = await text_of(client, "check_kernel", source=RIGHT, spec="[[launch]]\nkernel = 7\n" + "#" * 5000)
+        assert "NOT ACCEPTED" in answer
+        # The server is still there, and itself.
+        assert "ACCEPTED: 1 of 1" in await text_of(client, "check_kernel", source=RIGHT, spec=SPEC)
+
+    ask(talk, tmp_path / "log")
+    assert not target.exists()
+
+
+def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tileverify.errors import UsageError
+    from tileverify.model_tools.desk import Desk
+    from tileverify.model_tools.server import server
+
+    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
+    with pytest.raises(UsageError, match=r"tileverify\[mcp\]"):
+        server(Desk())

@@ -68,7 +68,8 @@ class Watcher:
                 axes = calls.grid_of(grid)
                 signature = calls.signature_of(known, arguments)
             except (UsageError, TypeError) as error:
-                return error
+                own = error.__context__  # cuda.tile's own error, which programs expect
+                return own if isinstance(own, Exception) else error
             try:
                 result, new = self._judge(known, axes, tuple(arguments), signature)
             except TileVerifyError as error:

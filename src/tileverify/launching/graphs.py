@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from ..backend.gpu.kernel import Plan
-from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
+from ..backend.inflight import Access, InFlightConflict, merged, unordered_conflicts
 from ..backend.inflight import Node as Footprint
 from ..backend.launch import LaunchRefused
 from ..errors import UsageError
@@ -148,7 +148,7 @@ class Graph:
                 f"('{footprints[earlier].name}') {_does(one)} as `{one.what}`, and nothing orders them (TV504): "
                 "say after=[...]"
             )
-        accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
+        accesses = merged(access for node in self._nodes for access in node.planned.use.accesses)
         self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses)
 
     def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:

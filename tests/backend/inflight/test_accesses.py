@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileverify.backend.inflight import Access
-from tileverify.backend.inflight.accesses import merged
+from tileverify.backend.inflight.accesses import conflicts, merged
 
 
 def touched(access: Access) -> set[int]:
@@ -85,3 +85,14 @@ def test_what_is_left_out_is_written_as_well() -> None:
 def test_the_same_rows_read_and_written_are_written() -> None:
     read, write = (Access(0, 640, write, "", 64, 16) for write in (False, True))
     assert merged([read, write]) == (write,)
+
+
+def test_conflicts_of_lists_are_those_of_all_pairs() -> None:
+    draw = random.Random(3)
+    found = 0
+    for _ in range(2000):
+        first, second = ([drawn(draw) for _ in range(draw.randrange(6))] for _ in range(2))
+        pairs = [(one, other) for one in first for other in second if one.conflicts_with(other)]
+        assert sorted(conflicts(first, second)) == sorted(pairs)
+        found += len(pairs)
+    assert found > 2000

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd
 
 
@@ -43,24 +45,46 @@ class Access:
 
 
 def merged(accesses: Iterable[Access]) -> tuple[Access, ...]:
-    """Without empty ranges and without reads of what is written as well; sorted."""
-    kept = [access for access in accesses if access.start < access.end]
-    writes = [access for access in kept if access.write]
+    """Each once, without empty ranges and without reads of what is written as well; sorted."""
+    kept = [access for access in dict.fromkeys(accesses) if access.start < access.end]
+    whole = _Ranges([access for access in kept if access.write and not access.period])
+    rows = {(access.start, access.end, access.period, access.width) for access in kept if access.write}
 
     def covered(read: Access) -> bool:
-        return any(
-            write.start <= read.start and read.end <= write.end
-            if not write.period
-            else (write.start, write.end, write.period, write.width) == (read.start, read.end, read.period, read.width)
-            for write in writes
-        )
+        return (read.start, read.end, read.period, read.width) in rows or whole.cover(read)
 
     return tuple(sorted(access for access in kept if access.write or not covered(access)))
 
 
 def conflicts(first: Sequence[Access], second: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
     """Every pair of accesses that conflict."""
+    ranges = _Ranges(second)
     for one in first:
-        for other in second:
+        for other in ranges.meeting(one):
             if one.conflicts_with(other):
                 yield one, other
+
+
+class _Ranges:
+    """Accesses by their beginnings, so that a graph of thousands of launches is looked through in no time."""
+
+    def __init__(self, accesses: Iterable[Access]) -> None:
+        self._sorted = sorted(accesses)
+        self._starts = [access.start for access in self._sorted]
+        self._reach = list(accumulate((access.end for access in self._sorted), max))
+        """The largest end of an access and all that begin before it."""
+
+    def cover(self, access: Access) -> bool:
+        """One range holds the whole of ``access``."""
+        before = bisect_right(self._starts, access.start)
+        return before > 0 and self._reach[before - 1] >= access.end
+
+    def meeting(self, access: Access) -> list[Access]:
+        """Those whose ranges share a byte with that of ``access``, in their order."""
+        found: list[Access] = []
+        place = bisect_left(self._starts, access.end)
+        while place and self._reach[place - 1] > access.start:
+            place -= 1
+            if self._sorted[place].end > access.start:
+                found.append(self._sorted[place])
+        return found[::-1]

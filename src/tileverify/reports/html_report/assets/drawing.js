@@ -311,7 +311,7 @@
       if (this.single) {
         const beyond = common.length && outside(common[0], shape).length;
         if (count) verdict = beyond ? " That is " + elements(count) + " outside: the shape is (" + shape.join(", ") + ")." : " At fault: " + named(array, common, count) + ".";
-        else if (this.data.finding !== null) verdict = " Nothing is wrong here.";
+        else if (this.data.finding !== null && this.moved()) verdict = " Nothing is wrong here.";
         else if (sides[0].access === "store" && this.step(0)) verdict = this.alone() ? " No other block stores there." : "";
       } else if (this.data.between && this.state[0].track === this.state[1].track) verdict = " That is one block: it does not race with itself.";
       else verdict = count ? " Both touch " + named(array, common, count) + ": " + elements(count, " in common").replace(" in common", "") + "." : " They have no element in common.";

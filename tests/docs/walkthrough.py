@@ -21,6 +21,8 @@ from typing import Final
 
 from tests.command_line import CommandLine
 
+from tileverify.corpus import ROOT as CORPUS
+
 _FENCE: Final = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE: Final = re.compile(r'title="([^"]+)"')
 _VARIES: Final = (
@@ -91,7 +93,7 @@ class Shell:
                 text = f"{self._code}\n"
             case _:
                 raise ValueError(f"a page cannot run '{command}'")
-        return text.replace(f"{Path.cwd()}/", "")
+        return text.replace(f"{Path.cwd()}/", "").replace(f"{CORPUS.parent}/", "")
 
 
 def agrees(printed: str, expected: str) -> bool:

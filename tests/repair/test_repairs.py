@@ -133,3 +133,19 @@ def test_the_command_tells_repairs(tileverify: CommandLine) -> None:
     assert (folder / "halves.py").read_text() == SOURCE  # told, not made
     json = tileverify("check", "halves.py", "--no-cache", "--repair", "--format", "json")
     assert '"edits"' in json.out
+
+
+def test_a_sum_of_something_else_is_no_addition(tmp_path: Path) -> None:
+    """What is done to the loaded value would be lost: ``2 * before + part`` is not ``before + part``."""
+    source = (ROOT / "racy" / "naive_reduction.py").read_text()
+    doubled = source.replace("before + ct.sum(tile)", "2 * before + ct.sum(tile)")
+    assert doubled != source
+    (tmp_path / "naive_reduction.py").write_text(doubled)
+    shutil.copy(ROOT / "racy" / "naive_reduction.tileverify.toml", tmp_path)
+    result = repaired(f"{tmp_path / 'naive_reduction.py'}::naive_total")
+    assert result.verdict is Verdict.REFUTED
+    assert not any(hint.applicability == "safe" for finding in result.findings for hint in finding.hints)
+    inline = doubled.replace("2 * before", "2 * ct.load(out, index=(0,), shape=(1,))")
+    (tmp_path / "naive_reduction.py").write_text(inline)
+    result = repaired(f"{tmp_path / 'naive_reduction.py'}::naive_total")
+    assert not any(hint.applicability == "safe" for finding in result.findings for hint in finding.hints)

@@ -119,10 +119,13 @@ def _added(place: Place, store: TileCall, tile: ast.expr) -> _Found:
 
 
 def _load_of(place: Place, node: ast.expr, store: TileCall) -> TileCall | None:
-    """The load, in ``node``, of what ``store`` overwrites."""
+    """``node`` as the load of what ``store`` overwrites, perhaps as a scalar; anything done to it would be lost."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        node = node.func.value
     wanted = place.of(store.arguments["array"]), [place.of(each) for each in store.components]
     for call in place.source.calls(node):
-        if call.name == "load" and (place.of(call.arguments["array"]), [*map(place.of, call.components)]) == wanted:
+        same = (place.of(call.arguments["array"]), [*map(place.of, call.components)]) == wanted
+        if call.node is node and call.name == "load" and same:
             return call
     return None
 

@@ -37,6 +37,7 @@ from tileverify.backend.interpreter.conflicts import (
     unordered,
 )
 from tileverify.backend.interpreter.faults import BudgetSpent
+from tileverify.backend.interpreter.schedule import Schedule
 from tileverify.check import entry_of
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
@@ -188,14 +189,16 @@ class Watched:
         except BudgetSpent:
             return None
 
-    def explored(self) -> Iterator[Fault]:
-        """What the dynamic detector sees when the blocks share one memory, under `SCHEDULES`, beside `faults`."""
+    def explored(self, schedules: Sequence[Schedule] | int = SCHEDULES) -> Iterator[Fault]:
+        """What the dynamic detector sees when the blocks share one memory, under ``schedules`` or so many of them,
+        beside `faults`."""
         if self.logs and self.open is None and not self._meet:
             return
         try:
+            runs = schedules if isinstance(schedules, int) else len(schedules)
             found = explore(
                 self.module, self.entry, self.unit.parameters, self.launch, self.contents,
-                schedules=SCHEDULES, blocks=self.blocks, budget=self.share * len(self.blocks) * len(SCHEDULES),
+                schedules=schedules, blocks=self.blocks, budget=self.share * len(self.blocks) * runs,
             )  # fmt: skip
         except InterpreterStop as stop:
             self.open = self.open or str(stop)

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.backend.interpreter import InterpreterStop
+from tileverify.backend.interpreter.schedule import Schedule
 from tileverify.check import CheckOptions, check_unit
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
 
+from ...corpus.launches import SCHEDULES
 from ..faults import Watched
 from ..hunt import NotUnderstood
 from .admission import why_not_admitted
@@ -26,6 +28,8 @@ from .subjects import Subject
 from .truth import Truth, Truths
 
 WITNESS_STEPS = 1 << 28
+WITNESS_SCHEDULES = 96
+"""Schedules of a witness that fewer do not show: blocks that share out work meet in few orders."""
 AROUND = 4
 """Launches on which a wider proof of a recorded one is tried."""
 
@@ -149,19 +153,26 @@ class Judge:
         watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
         seen, why = _shown(watched)
         if finding.code not in seen and watched.scoped:  # blocks that wait for others
-            seen, why = _shown(Watched(unit, launch, steps=WITNESS_STEPS))
+            watched = Watched(unit, launch, steps=WITNESS_STEPS)
+            seen, why = _shown(watched)
+        if finding.code not in seen and watched.scoped:
+            seen |= _explored(watched, WITNESS_SCHEDULES)
         if finding.code not in seen:
             yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
 
 
 def _shown(watched: Watched) -> tuple[set[str], str]:
     """The codes of the faults that show, and why there may be others."""
-    seen = {fault.code for fault in watched.faults()}
+    seen = {fault.code for fault in watched.faults()} | _explored(watched, SCHEDULES)
+    return seen, watched.open or ""
+
+
+def _explored(watched: Watched, schedules: Sequence[Schedule] | int) -> set[str]:
     try:
-        seen |= {fault.code for fault in watched.explored()}
+        return {fault.code for fault in watched.explored(schedules)}
     except InterpreterStop as stop:
         watched.open = watched.open or str(stop)
-    return seen, watched.open or ""
+        return set()
 
 
 def changed_unit(unit: KernelUnit, bytecode: bytes) -> KernelUnit:

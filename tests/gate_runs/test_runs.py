@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.gate_runs.candidates import Candidate, Task, candidates
+from tileverify.gate_runs.candidates import Candidate, OnStdin, Task, candidates
 from tileverify.gate_runs.local_workers import LocalWorkers
 from tileverify.gate_runs.run import Plan, longest_s, open_table, stream, tabulate
 from tileverify.gate_runs.spreading import Failed, Ready, Workers
@@ -101,8 +101,8 @@ def test_only_what_changed_is_judged_again(folder: Path, tmp_path: Path) -> None
     options = GateOptions(hints=False)
     judged: list[str] = []
 
-    def keep(result: GateResult) -> None:
-        judged.append(result.kernels[0].result.file)
+    def keep(candidate: Candidate | OnStdin, result: GateResult) -> None:
+        judged.append(candidate.name)
 
     def go(of: tuple[Candidate, ...]) -> None:
         answers = open_table(tmp_path / "answers.sqlite", options, True)
@@ -122,7 +122,7 @@ def test_only_what_changed_is_judged_again(folder: Path, tmp_path: Path) -> None
 
 
 def _candidates(folder: Path) -> tuple[Candidate, ...]:
-    return candidates(folder, lambda file: file.name, lambda text: None)
+    return candidates(folder, lambda file: file.name)
 
 
 def _inline(most: int) -> Workers:
@@ -222,19 +222,13 @@ def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
     found = _candidates(folder)[:4]
     options = GateOptions(hints=False)
     for name in ("a.sqlite", "a.parquet"):
-        tabulate(Plan(found, options, True, _inline, lambda result: None), open_table(tmp_path / name, options, True))
+        tabulate(
+            Plan(found, options, True, _inline, lambda candidate, result: None),
+            open_table(tmp_path / name, options, True),
+        )
     rows = [tuple(row.values()) for row in parquet.read_table(tmp_path / "a.parquet").to_pylist()]
     assert rows == table(tmp_path / "a.sqlite")
     assert not (tmp_path / "a.parquet.journal").exists()
-
-
-def test_a_link_is_left_out(folder: Path, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.py"
-    secret.write_text("1\n")
-    (folder / "link.py").symlink_to(secret)
-    said: list[str] = []
-    assert "link.py" not in [each.name for each in candidates(folder, lambda file: file.name, said.append)]
-    assert "link.py" in said[0]
 
 
 def test_workers_may_take_longer_than_the_limits() -> None:
@@ -247,7 +241,9 @@ def test_lines_come_in_order_whatever_the_order_of_the_answers(tmp_path: Path) -
     for name in "abcd":
         (tmp_path / f"{name}.py").write_text("import os\n")
     lines: list[str] = []
-    plan = Plan(_candidates(tmp_path), GateOptions(), False, lambda most: _Backwards(most), lambda result: None)
+    plan = Plan(
+        _candidates(tmp_path), GateOptions(), False, lambda most: _Backwards(most), lambda candidate, result: None
+    )
     counts = stream(plan, lines.append)
     assert counts.kernels == 4
     assert [json.loads(line)["file"] for line in lines] == ["a.py", "b.py", "c.py", "d.py"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -158,6 +158,7 @@ def test_results_are_data(sandbox: Sandbox, tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps((Submission(b""), GateOptions()))) == (Submission(b""), GateOptions())
     (bundle,) = result.write_bundles(tmp_path)
     assert bundle == tmp_path / "where.k.0.tvk"
+    assert result.write_bundles(tmp_path, PurePath("in/side")) == (tmp_path / "in" / "side" / "where.k.0.tvk",)
     from tileverify.bundles.manifest import read_bundle
 
     read = read_bundle(bundle.read_bytes(), str(bundle))

@@ -44,9 +44,9 @@ class RecordSummary:
     kernels: int
     specialisations: int
     launches: int
-    generalised: int
     left_out: int
     failures: tuple[Mapping[str, Any], ...]
+    generalised: int = 0
 
 
 def record(
@@ -93,9 +93,9 @@ def record(
         kernels=recording.kernels,
         specialisations=len(recording.specialisations),
         launches=recording.launches,
-        generalised=recording.generalised,
         left_out=recording.left_out,
         failures=tuple(recording.failures),
+        generalised=recording.generalised,
     )
 
 

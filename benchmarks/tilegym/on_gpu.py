@@ -1,7 +1,7 @@
 """The same launches on a GPU: are recordings with and without one equal?
 
-    python -m benchmarks.tilegym.on_gpu without DIR [--calls N] [--python PYTHON] [PART ...]
-    python -m benchmarks.tilegym.on_gpu with DIR [--calls N] [PART ...]
+    python -m benchmarks.tilegym.on_gpu without DIR [PART ...] [--calls N] [--python PYTHON]
+    python -m benchmarks.tilegym.on_gpu with DIR [PART ...] [--calls N]
     python -m benchmarks.tilegym.on_gpu compare WITHOUT WITH ...
 
 The second needs an H100 or H200 and ``tileiras``: it records a program whose launches really run.  ``compare`` says for

@@ -208,6 +208,7 @@ def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:
         "grid": event["grid"],
         "arguments": [_relocatable(argument) for argument in event["arguments"]],
         "overlaps": [{"first": p.first, "second": p.second, "same": p.same} for p in pairs],
+        **({"alias": event["alias"]} if event["alias"] else {}),
         "how": event["how"],
         "test": event["test"],
     }

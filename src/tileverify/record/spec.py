@@ -42,6 +42,8 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
         pairs = [dict.fromkeys((pair["first"], pair["second"])) for pair in launch["overlaps"]]
         groups = ", ".join(_strings(list(pair)) for pair in pairs)
         lines.append(f"overlap = [{groups}]")
+    if launch.get("alias"):
+        lines.append(f"alias = [{', '.join(map(_strings, launch['alias']))}]")
     if launch.get("observed"):
         lines.append(f"observed = {_strings(launch['observed'])}")
     if launch.get("test"):

@@ -27,7 +27,8 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
     """Verify and run a kernel, or describe a launch of the kernel below.
 
     ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
-    launch only if a proof covers it (`Launcher.launch`); NumPy arrays run in the interpreter, no GPU is needed.
+    launch only if a proof covers it (`Launcher.launch`, `LaunchOptions`); NumPy arrays run in the interpreter, no GPU
+    is needed.
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
     """
@@ -37,7 +38,7 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
         if kernel is None and arguments is None:
             return _written(fields, stream, grid)
     else:
-        if again(stream, grid, arguments):
+        if not fields and again(stream, grid, arguments):
             return None
     return launcher().look_and_launch(stream, grid, kernel, arguments, **fields)
 

@@ -143,7 +143,8 @@ def _place(argument: Any) -> Any:
 
 def of_values(use: Use) -> Use:
     """Scratch memory conflicts with nothing: one check has it at a time, and waits for its end."""
-    return Use(use.name, use.device, tuple(access for access in use.accesses if access.what == "values"))
+    accesses = tuple(access for access in use.accesses if access.what == "values")
+    return Use(use.name, use.device, accesses, tuple(array for array in use.arrays if array[1] == "values"))
 
 
 @cache

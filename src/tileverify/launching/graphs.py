@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from ..backend.gpu.kernel import Plan
-from ..backend.inflight import Access, InFlightConflict, merged, unordered_conflicts
+from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
 from ..backend.inflight import Node as Footprint
 from ..backend.launch import LaunchRefused
 from ..errors import UsageError
@@ -139,7 +139,7 @@ class Graph:
 
     def _check(self) -> None:
         footprints = [
-            Footprint(node.planned.use.name, node.planned.use.accesses, tuple(each.number for each in node.after))
+            Footprint(node.planned.use.name, node.planned.use.touched, tuple(each.number for each in node.after))
             for node in self._nodes
         ]
         for earlier, later, one, other in unordered_conflicts(footprints):
@@ -148,8 +148,9 @@ class Graph:
                 f"('{footprints[earlier].name}') {_does(one)} as `{one.what}`, and nothing orders them (TV504): "
                 "say after=[...]"
             )
-        accesses = merged(access for node in self._nodes for access in node.planned.use.accesses)
-        self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses)
+        accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
+        arrays = tuple(dict.fromkeys(array for node in self._nodes for array in node.planned.use.arrays))
+        self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses, arrays)
 
     def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Other arguments for one launch, verified like the first ones, for replays from now on.

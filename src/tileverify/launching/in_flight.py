@@ -136,7 +136,7 @@ class InFlight:
 
     def _enter(self, stream: StreamId, noted: Noted) -> Work:
         use, kept = noted
-        return self._ledger.launch(stream, use.name, use.accesses, owners=kept, moved=noted.moved).work
+        return self._ledger.launch(stream, use.name, use.touched, owners=kept, moved=noted.moved).work
 
     def _take_in_noted(self) -> None:
         """Another stream or an event comes in: what was only noted goes into the ledger."""

@@ -79,6 +79,14 @@ def architecture(device: int) -> str:
     return f"sm_{major}{minor}"
 
 
+def starts_early(device: int) -> bool:
+    """Whether the device knows programmatic dependent launches: from compute capability 9.0 on."""
+    return int(architecture(device).removeprefix("sm_")) >= _FIRST_EARLY
+
+
+_FIRST_EARLY: Final = 90
+
+
 @cache
 def primary_context(device: int) -> Any:
     """The context that frameworks use as well."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
 from ..backend.early_start import waits_first
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel
+from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.launch import Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import ArrayValue, Grid, Value
 from ..backend.launch.lists import lengths_of, spelled_out
@@ -26,6 +26,7 @@ from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .calls import grid_of
 from .contents import contents_of
+from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .proofs import broken_fact, touched_by
 from .remembered import Again, Planned, Remembered, never
@@ -126,18 +127,20 @@ class BundledKernel:
         if remembered.launch(stream, grid, arguments):
             return
         planned = self.planned(stream, grid, arguments, **options)
-        if planned is not None:
-            remembered.first(stream, grid, arguments, planned)
-            if not early:
-                self.tileverify_again = remembered.again
+        if isinstance(planned.plan, HostPlan):
+            planned.plan.launch(stream)
+            return
+        remembered.first(stream, grid, arguments, planned)
+        if not early:
+            self.tileverify_again = remembered.again
 
     @cached_property
     def _waits_first(self) -> bool:
         """Whether it may be started early."""
         return waits_first(entry_of(decode(self.bundle.bytecode, file=self.file), self.unit))
 
-    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> Planned | None:
-        """A launch that was checked and is ready to be made; ``None`` for one on the CPU, which is done then."""
+    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+        """A launch that was checked and is ready to be made."""
         said = options_of(options)
         if said.data:
             raise UsageError(f"'{self.name}' is launched from a bundle, whose facts are those that it was built with")
@@ -156,12 +159,15 @@ class BundledKernel:
         broken = broken_fact(facts, guard.named(values, axes) if facts else {}, contents)
         if broken is not None:
             raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
-        if on_host:
-            on_cpu.run(self.unit, admission.plain(named), lists, axes)
-            return None
-        device = device_of(self.name, values)
+        device = HOST if on_host else device_of(self.name, values)
         use = use_of(self.name, device, axes, named, admission.touched)
-        plan = self._on(device).plan(axes, named, lists, early=said.programmatic_dependent_launch and self._waits_first)
+        plan: Plan | HostPlan
+        if on_host:
+            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes)
+            plan = HostPlan(self, self.bundle.bytecode, axes, run)
+        else:
+            early = said.programmatic_dependent_launch and self._waits_first
+            plan = self._on(device).plan(axes, named, lists, early=early)
         return Planned(plan, use, again=not guard.data)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:

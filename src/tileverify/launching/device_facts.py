@@ -67,7 +67,7 @@ class _Asked:
 class DeviceFacts:
     """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches."""
 
-    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned | None]
+    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]
     make: Callable[[Any, Planned, Sequence[Any]], None]
     scratch: Scratch
     array: Callable[[int, int], Any] = IndexArray
@@ -127,8 +127,6 @@ class DeviceFacts:
         planned = self._plans.get(key)
         if planned is None:
             planned = self.plan(asked.stream, grid, kernel, arguments)
-            if planned is None:  # it was done, on the host
-                return self.scratch.number(asked.stream, asked.address, "kept") == asked.count
             while len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = planned

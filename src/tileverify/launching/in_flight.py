@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, Protocol
 
+from ..backend.gpu import driver
 from ..backend.inflight import EventMark, Ledger, Order, StreamId, Work
 from .journal import Journal, Noted, Repeated, Use, complain
 
@@ -212,6 +213,33 @@ class InFlight:
         """Launches that are not known to have finished."""
         with self.lock:
             return self.journal.count + len(self._ledger.in_flight)
+
+
+class HostDevice:
+    """The host alone: what it was given is done."""
+
+    def stream(self, device: int, stream: Any) -> StreamId:
+        return StreamId(device, driver.stream_handle(stream))
+
+    def record(self, stream: StreamId) -> None:
+        """Behind all that the stream was given is now."""
+
+    def wait(self, stream: StreamId, event: None) -> None:
+        """Nothing is left to wait for."""
+
+    def done(self, event: None) -> bool:
+        return True
+
+    def synchronize(self, event: None) -> None:
+        """Nothing is left to wait for."""
+
+
+def of_this_machine() -> InFlight:
+    """`in_flight`, on whatever this machine has."""
+    found = in_flight()
+    if not driver.present():
+        found.device = HostDevice()
+    return found
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel
+from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.launch import LaunchRefused
 from ..backend.launch.arguments import Grid
 from ..bundles.manifest import parameter_types
@@ -26,6 +26,7 @@ from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import contents_of
 from .cubins import CubinCache
+from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
@@ -70,17 +71,16 @@ class Launcher:
         if remembered is not None and remembered.launch(stream, grid, arguments):
             return
         planned = self.planned(stream, grid, kernel, arguments, **options)
-        if planned is not None:
-            remembered = launches.setdefault(kernel, Remembered())
-            remembered.first(stream, grid, arguments, planned)
-            if not early:
-                kernel.tileverify_again = remembered.again
+        if isinstance(planned.plan, HostPlan):
+            planned.plan.launch(stream)
+            return
+        remembered = launches.setdefault(kernel, Remembered())
+        remembered.first(stream, grid, arguments, planned)
+        if not early:
+            kernel.tileverify_again = remembered.again
 
-    def planned(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Planned | None:
-        """A launch that is verified and ready to be made; ``None`` for one on the CPU, which is done then.
-
-        What it raises is what `launch` raises.
-        """
+    def planned(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+        """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
         if isinstance(kernel, BundledKernel):
             return kernel.planned(stream, grid, arguments, **options)
         said = options_of(options)
@@ -102,15 +102,18 @@ class Launcher:
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         proof = self._admitted(known, specialisation, request(axes))
         lists = dict(calls.lists_of(known.parameters, descriptions))
-        if device is None:
-            on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
-            return None
-        early = said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
-        plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
         touched = specialisation.touched
         if proof is None:  # nobody showed that it stays within its arrays' elements
             touched = touched.anywhere()
-        use = use_of(known.name, device, axes, named, touched, lists)
+        plan: Plan | HostPlan
+        if device is None:
+            unit = request(axes).unit()
+            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes)
+            plan = HostPlan(specialisation, unit.bytecode, axes, run)
+        else:
+            early = said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
+            plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
+        use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
 

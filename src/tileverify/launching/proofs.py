@@ -17,11 +17,11 @@ from ..backend.early_start import waits_first
 from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import Grid, Value
 from ..check import CheckOptions, check_unit, entry_of, summary_of
-from ..errors import SpecError, UsageError
+from ..errors import SpecError, UnsupportedOperation, UsageError
 from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
 from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
-from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
+from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
 from ..verifier.layout import IndexFootprint, place
@@ -219,9 +219,14 @@ def not_proved(result: KernelResult) -> str:
 def touched_by(unit: KernelUnit) -> Touched:
     """What the kernel may do to its arrays, from its access summary.
 
-    A view of an array's own sizes and strides touches elements of the array and nothing between them.
+    A view of an array's own sizes and strides touches elements of the array and nothing between them.  A kernel that
+    has no summary, which only an opt-out launches, may write everything.
     """
-    summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    try:
+        summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    except UnsupportedOperation:
+        pointers = (each for each in unit.parameters if each.role in (Role.POINTER, Role.LIST_POINTER))
+        return Touched(frozenset(each.argument for each in pointers), frozenset())
     places = [(site.origin, place(site)) for site in summary.sites]
     views = {origin.name for origin, _ in places if origin.kind is OriginKind.PARAMETER}
     views -= {origin.name for origin, each in places if not (isinstance(each, IndexFootprint) and each.bounded)}

@@ -39,6 +39,16 @@ def bindings() -> Any:
     return driver
 
 
+@cache
+def present() -> bool:
+    """Whether there are cuda-python, a driver and a GPU."""
+    try:
+        bindings()
+    except UsageError:
+        return False
+    return True
+
+
 def called(result: tuple[Any, ...]) -> Any:
     """What a call returned beside its status; raises `DriverFailure` for any status but success."""
     status, *rest = result

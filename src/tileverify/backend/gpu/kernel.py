@@ -53,6 +53,11 @@ class Plan:
     early: bool = False
     _bound: dict[int, Callable[[], int]] = field(default_factory=dict)
 
+    @property
+    def code(self) -> bytes:
+        """The machine code."""
+        return self.kernel.cubin
+
     def launch(self, stream: Any) -> None:
         """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle; raises `DriverFailure`."""
         status = self.bound(driver.stream_handle(stream))()

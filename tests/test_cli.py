@@ -486,7 +486,7 @@ def test_record_hands_options_on_and_tells_what_came(
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
-        expected = record.RecordOptions(specialisations=5)
+        expected = record.RecordOptions(specialisations=5, generalise=False)
         assert options == {
             "output": Path("there"),
             "no_gpu": True,
@@ -495,17 +495,18 @@ def test_record_hands_options_on_and_tells_what_came(
             "options": expected,
         }
         failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
-        return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,))
+        return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,), generalised=7)
 
     monkeypatch.setattr(record, "record", fake)
     ran = tileverify(
-        *("record", "--no-gpu", "--specialisations", "5", "-o", "there"),
+        *("record", "--no-gpu", "--specialisations", "5", "--no-generalise", "-o", "there"),
         *("--", "python", "prog.py", "--no-gpu", "-o", "x"),
     )
     assert ran.code == (2 if code else 0)
     assert ran.out == ""
     assert "not recorded: f: TileTypeError: no" in ran.err
     assert "4 launches" in ran.err
+    assert "7 launches with names" in ran.err
 
 
 # ---------------------------------------------------------------------------------------------- whole way

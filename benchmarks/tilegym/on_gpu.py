@@ -1,14 +1,12 @@
 """The same launches on a GPU: are recordings with and without one equal?
 
-    python -m benchmarks.tilegym.on_gpu without DIR [--calls N] [--python PYTHON] [PART ...]
-    python -m benchmarks.tilegym.on_gpu assemble DIR CUBINS.zip
-    python -m benchmarks.tilegym.on_gpu with DIR CUBINS.zip [--calls N] [PART ...]
-    python -m benchmarks.tilegym.on_gpu compare WITHOUT WITH
+    python -m benchmarks.tilegym.on_gpu without DIR [PART ...] [--calls N] [--python PYTHON]
+    python -m benchmarks.tilegym.on_gpu with DIR [PART ...] [--calls N]
+    python -m benchmarks.tilegym.on_gpu compare WITHOUT WITH ...
 
-The first two run where ``tileiras`` is, the third on an H100 or H200, which needs neither compiler nor network:
-cuda.tile's JIT is given the machine code by the meaning of the bytecode that it makes.  ``with`` records a program
-whose launches really run; ``compare`` says for every specialisation that both recordings have whether bytecode,
-signature and launches are the same.
+The second needs an H100 or H200 and ``tileiras``: it records a program whose launches really run.  ``compare`` says for
+every specialisation that both sides have, the second of several recordings, whether the bytecode's text (all but
+places in sources), signature and launches are the same.
 """
 
 from __future__ import annotations
@@ -17,15 +15,12 @@ import argparse
 import json
 import os
 import sys
-import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tileverify.backend.assembler import AssemblyError, find_assembler
-from tileverify.frontend.bytecode.identity import semantic_sha256
+from tileverify.frontend.bytecode import decode, print_module
 from tileverify.record import RecordOptions, RecordSummary, record
 
 HERE = Path(__file__).parent
@@ -39,14 +34,15 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, positional in (
         ("without", ["recording"]),
-        ("assemble", ["recording", "cubins"]),
-        ("with", ["recording", "cubins"]),
-        ("compare", ["without", "with_gpu"]),
-        ("program", ["cubins"]),
+        ("with", ["recording"]),
+        ("compare", ["without"]),
+        ("program", []),
     ):
         command = commands.add_parser(name)
         for each in positional:
             command.add_argument(each, type=Path)
+        if name == "compare":
+            command.add_argument("with_gpu", type=Path, nargs="+")
         if name in ("without", "with", "program"):
             command.add_argument("--calls", type=int, default=2, help="calls of each case (default 2)")
             command.add_argument("--python", default=sys.executable, help="a Python with TileGym")
@@ -56,14 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
         case "without":
             drive = [options.python, str(HERE / "drive.py"), *_drive_arguments(options)]
             return _say(record(drive, output=options.recording, no_gpu=True, options=_limits()))
-        case "assemble":
-            return assemble(options.recording, options.cubins)
         case "with":
-            command = [sys.executable, "-m", "benchmarks.tilegym.on_gpu", "program", str(options.cubins)]
-            command += _drive_arguments(options)
+            command = [sys.executable, "-m", "benchmarks.tilegym.on_gpu", "program", *_drive_arguments(options)]
             return _say(record(command, output=options.recording, no_gpu=False, options=_limits()))
         case "program":
-            return program(options.cubins, _drive_arguments(options))
+            return program(_drive_arguments(options))
         case _:
             return compare(options.without, options.with_gpu)
 
@@ -86,39 +79,8 @@ def _say(summary: RecordSummary) -> int:
     return 0
 
 
-# ------------------------------------------------------------------------------------------------ machine code
-def assemble(recording: Path, cubins: Path) -> int:
-    """Put the machine code of every recorded specialisation into ``cubins``, named by the meaning of its bytecode."""
-    assembler = find_assembler()
-    index = json.loads((recording / "index.json").read_text())
-    versions = {entry["bytecode_version"] for entry in index["specialisations"]}
-    work = {}
-    for entry in index["specialisations"]:
-        bytecode = (recording / entry["bytecode"]).read_bytes()
-        work[semantic_sha256(bytecode)] = (bytecode, entry["architecture"])
-
-    def made(item: tuple[str, tuple[bytes, str]]) -> tuple[str, bytes | None, str]:
-        name, (bytecode, architecture) = item
-        try:
-            return name, assembler.assemble(bytecode, architecture), ""
-        except AssemblyError as error:
-            return name, None, error.message
-
-    with zipfile.ZipFile(cubins, "w", zipfile.ZIP_LZMA) as archive, ThreadPoolExecutor(2) as pool:
-        (version,) = versions
-        archive.writestr("version", version)
-        for name, cubin, problem in pool.map(made, work.items()):
-            if cubin is None:
-                print(f"{name[:12]}: {problem}")
-            else:
-                archive.writestr(name, cubin)
-    print(f"{len(work)} bytecodes, version {version}, {cubins.stat().st_size / 2**20:.1f} MiB")
-    return 0
-
-
-def program(cubins: Path, arguments: list[str]) -> int:
-    """The recorded program: drive TileGym with the machine code at hand, thinning tuning runs as without a GPU."""
-    give_machine_code(cubins)
+def program(arguments: list[str]) -> int:
+    """The recorded program: drive TileGym, thinning tuning runs as without a GPU."""
     import cuda.tile.tune as tune
 
     from tileverify.record.hook.launches import thinned_search
@@ -131,32 +93,11 @@ def program(cubins: Path, arguments: list[str]) -> int:
     return int(drive.main(arguments))
 
 
-def give_machine_code(cubins: Path) -> None:
-    """Answer what cuda.tile's JIT asks of ``tileiras``."""
-    import cuda.tile._compile as jit
-
-    archive = zipfile.ZipFile(cubins)
-    known = set(archive.namelist())
-    version = jit.parse_bytecode_version(archive.read("version").decode())
-
-    def compile_cubin(source: str, *options: Any, **named: Any) -> Path:
-        name = semantic_sha256(Path(source).read_bytes())
-        if name not in known:
-            raise RuntimeError(f"no machine code at hand for {Path(source).name}")
-        target = Path(source).with_suffix(".cubin")
-        target.write_bytes(archive.read(name))
-        return target
-
-    jit.compile_cubin = compile_cubin
-    jit._get_max_supported_bytecode_version = lambda *asked, **named: version
-    jit._get_compiler_version_string = lambda: None  # no cache on disk
-    jit._tileiras_supports_remarks = lambda folder: False
-
-
 # ---------------------------------------------------------------------------------------------------- comparing
-def compare(without: Path, with_gpu: Path) -> int:
+def compare(without: Path, with_gpu: Sequence[Path]) -> int:
     """Print what both recordings have in common and where they differ; exit code 1 if specifications differ."""
-    here, there = (dict(_specialisations(folder)) for folder in (without, with_gpu))
+    here = {key: entry | {"folder": without} for key, entry in _specialisations(without)}
+    there = {key: entry | {"folder": folder} for folder in with_gpu for key, entry in _specialisations(folder)}
     common = [key for key in there if key in here]
     kernels = {key[0] for key in common}
     print(f"without a GPU: {len(here)} specialisations of {len({key[0] for key in here})} kernels")
@@ -168,14 +109,12 @@ def compare(without: Path, with_gpu: Path) -> int:
         print(f"  {there[key]['kernel']} {key[1][:100]}")
     differ = 0
     for what, read in (
-        ("meaning of the bytecode", lambda folder, entry: semantic_sha256((folder / entry["bytecode"]).read_bytes())),
-        ("signature", lambda folder, entry: entry["signature"]),
-        ("bytecode, but for paths of sources", lambda folder, entry: len((folder / entry["bytecode"]).read_bytes())),
+        ("text of the bytecode", lambda entry: print_module(decode(_bytecode(entry)))),
+        ("signature", lambda entry: entry["signature"]),
     ):
-        same = [read(without, here[key]) == read(with_gpu, there[key]) for key in common]
+        same = [read(here[key]) == read(there[key]) for key in common]
         print(f"same {what}: {sum(same)} of {len(same)}")
-        if not what.endswith("sources"):
-            differ += same.count(False)
+        differ += same.count(False)
     differ += _compare_launches(here, there, common)
     return 1 if differ else 0
 
@@ -206,6 +145,10 @@ def _specialisations(folder: Path) -> Iterator[tuple[tuple[str, str, int], dict[
         key = entry["source"]["id"], f"{entry['symbol']} {entry['options']}"
         yield (*key, seen[key]), entry
         seen[key] += 1
+
+
+def _bytecode(entry: Mapping[str, Any]) -> bytes:
+    return (entry["folder"] / entry["bytecode"]).read_bytes()  # type: ignore[no-any-return]
 
 
 def _geometry(launch: Mapping[str, Any]) -> str:

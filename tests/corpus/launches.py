@@ -342,7 +342,7 @@ def _array(
             made = rich_contents(array.name, array.dtype, shape, spec, known_values, seed, _known(filled), variant)
             contents = dict(enumerate(map(int, made)))
         else:
-            contents = _contents(array, spec, values, source, _product(shape), variant)
+            contents = _contents(array, spec, {**values, **_layouts(spec, values)}, source, _product(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.gate_runs.candidates import Candidate, Task, candidates
+from tileverify.gate_runs.candidates import Candidate, OnStdin, Task, candidates
 from tileverify.gate_runs.local_workers import LocalWorkers
 from tileverify.gate_runs.run import Plan, longest_s, open_table, stream, tabulate
-from tileverify.gate_runs.spreading import Failed, Ready, Workers
+from tileverify.gate_runs.spreading import Failed, Ready, Workers, stopped
 from tileverify.gating import GateOptions, GateResult, Submission
 from tileverify.shell import INTERRUPTED
 
@@ -101,8 +101,8 @@ def test_only_what_changed_is_judged_again(folder: Path, tmp_path: Path) -> None
     options = GateOptions(hints=False)
     judged: list[str] = []
 
-    def keep(result: GateResult) -> None:
-        judged.append(result.kernels[0].result.file)
+    def keep(candidate: Candidate | OnStdin, result: GateResult) -> None:
+        judged.append(candidate.name)
 
     def go(of: tuple[Candidate, ...]) -> None:
         answers = open_table(tmp_path / "answers.sqlite", options, True)
@@ -121,8 +121,70 @@ def test_only_what_changed_is_judged_again(folder: Path, tmp_path: Path) -> None
     assert {row[0] for row in table(tmp_path / "answers.sqlite")} == {each.name for each in found[1:]}
 
 
+CLOCKS = ("limit-time", "worker-crash", "worker-hung")
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "parquet"])
+def test_what_time_alone_stopped_is_judged_again(suffix: str, tmp_path: Path) -> None:
+    """Once more in the next run, and then no more; what took too much of the processor is an answer."""
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs the extra 'parquet'")
+    first = {"a.py": "answer", "b.py": "limit-cpu", **{f"{id_}.py": id_ for id_ in CLOCKS}}
+    folder = tmp_path / "candidates"
+    folder.mkdir()
+    for name in first:
+        (folder / name).write_text("import os\n")
+
+    def go(said: dict[str, str]) -> list[str]:
+        """The files that are judged."""
+        judged: list[str] = []
+        answers = open_table(tmp_path / f"a.{suffix}", OPTIONS_ALONE, False)
+        plan = Plan(
+            _candidates(folder),
+            OPTIONS_ALONE,
+            False,
+            lambda most: _Saying(said),
+            lambda candidate, result: judged.append(candidate.name),
+        )
+        tabulate(plan, answers)
+        answers.close()
+        return sorted(judged)
+
+    assert go(first) == sorted(first)
+    assert go(dict.fromkeys(first, "import")) == sorted(f"{id_}.py" for id_ in CLOCKS)
+    assert go(dict.fromkeys(first, "never")) == []
+    if suffix == "sqlite":
+        told = {str(row[0]): row[8] for row in table(tmp_path / "a.sqlite")}
+        assert told == {"a.py": "answer", "b.py": "limit-cpu", **{f"{id_}.py": "import" for id_ in CLOCKS}}
+
+
+OPTIONS_ALONE = GateOptions(hints=False)
+
+
+class _Saying:
+    """One worker that answers each file with a reason."""
+
+    def __init__(self, said: dict[str, str]) -> None:
+        self.count = 1
+        self.said = said
+        self.heard: list[tuple[int, object]] = []
+
+    def start(self, worker: int) -> None:
+        self.heard.append((worker, Ready()))
+
+    def send(self, worker: int, task: Task) -> None:
+        self.heard.append((worker, stopped(task, self.said[task.submission.file], "")))
+
+    def wait(self, timeout_s: float) -> list[tuple[int, object]]:
+        heard, self.heard = self.heard, []
+        return heard
+
+    def close(self) -> None:
+        pass
+
+
 def _candidates(folder: Path) -> tuple[Candidate, ...]:
-    return candidates(folder, lambda file: file.name, lambda text: None)
+    return candidates(folder, lambda file: file.name)
 
 
 def _inline(most: int) -> Workers:
@@ -222,19 +284,13 @@ def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
     found = _candidates(folder)[:4]
     options = GateOptions(hints=False)
     for name in ("a.sqlite", "a.parquet"):
-        tabulate(Plan(found, options, True, _inline, lambda result: None), open_table(tmp_path / name, options, True))
+        tabulate(
+            Plan(found, options, True, _inline, lambda candidate, result: None),
+            open_table(tmp_path / name, options, True),
+        )
     rows = [tuple(row.values()) for row in parquet.read_table(tmp_path / "a.parquet").to_pylist()]
     assert rows == table(tmp_path / "a.sqlite")
     assert not (tmp_path / "a.parquet.journal").exists()
-
-
-def test_a_link_is_left_out(folder: Path, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.py"
-    secret.write_text("1\n")
-    (folder / "link.py").symlink_to(secret)
-    said: list[str] = []
-    assert "link.py" not in [each.name for each in candidates(folder, lambda file: file.name, said.append)]
-    assert "link.py" in said[0]
 
 
 def test_workers_may_take_longer_than_the_limits() -> None:
@@ -247,7 +303,9 @@ def test_lines_come_in_order_whatever_the_order_of_the_answers(tmp_path: Path) -
     for name in "abcd":
         (tmp_path / f"{name}.py").write_text("import os\n")
     lines: list[str] = []
-    plan = Plan(_candidates(tmp_path), GateOptions(), False, lambda most: _Backwards(most), lambda result: None)
+    plan = Plan(
+        _candidates(tmp_path), GateOptions(), False, lambda most: _Backwards(most), lambda candidate, result: None
+    )
     counts = stream(plan, lines.append)
     assert counts.kernels == 4
     assert [json.loads(line)["file"] for line in lines] == ["a.py", "b.py", "c.py", "d.py"]
@@ -268,8 +326,6 @@ class _Backwards:
         self.tasks.append((worker, task))
 
     def wait(self, timeout_s: float) -> list[tuple[int, object]]:
-        from tileverify.gate_runs.spreading import stopped
-
         if self.ready:
             ready, self.ready = self.ready, []
             return list(ready)

@@ -128,6 +128,78 @@ TRICKS: Final = {
     "launches": "import cuda.tile as ct\nimport tileverify, numpy\ntileverify.gate('import os', isolation='landlock')",
 }
 
+_WRITE: Final = "\"open('{folder}/new', 'w')\""
+
+
+def _evaluated(before: str, expression: str = "eval({write})") -> str:
+    """A kernel whose compilation evaluates ``expression``, behind what would make `eval` a name of the module's own."""
+    return (
+        f"import cuda.tile as ct\nfrom dataclasses import dataclass, field\n{before}\n@ct.kernel\ndef g(x, out):\n"
+        f"    n = ct.static_eval({expression.replace('{write}', _WRITE)})\n"
+        "    ct.store(out, index=(ct.bid(0),), tile=ct.load(x, index=(ct.bid(0),), shape=(128,)))\n"
+    )
+
+
+SCOPES: Final = {
+    "rebinds-a-builtin": _evaluated("eval = eval"),
+    "rebinds-in-a-tuple": _evaluated("(eval, N) = (eval, 1)"),
+    "rebinds-with-an-annotation": _evaluated("eval: int = eval"),
+    "field-named-as-a-builtin": _evaluated("@dataclass\nclass A:\n    eval: int = 1"),
+    "default-of-a-lambda": _evaluated("", "(lambda eval=eval: eval({write}))()"),
+    "keyword-default-of-a-lambda": _evaluated("", "(lambda *, eval=eval: eval({write}))()"),
+    "first-iterator": _evaluated("", "[eval({write}) for eval in (eval,)]"),
+    "factory-of-a-field": _evaluated(
+        "@dataclass\nclass A:\n    breakpoint: int = 1\n"
+        "@dataclass\nclass B:\n    x: int = field(default_factory=breakpoint)\nC = B()",
+        "1",
+    ),
+}
+
+OBJECTS: Final = {
+    "class-pattern": "match ().__class__:\n    case type(__base__=o): pass\n"
+    "[c for c in o.__subclasses__() if c.__name__ == '_wrap_close'][0]"
+    ".__init__.__globals__['open']('{folder}/new', 'w')",
+    "match-args": "class A:\n    __match_args__ = ('__class__',)\nmatch A():\n    case A(c): pass\n"
+    "c.__init_subclass__.__self__\nopen('{folder}/new', 'w')",
+    "init-subclass": "class A:\n    def __init_subclass__(cls): open('{folder}/new', 'w')\nclass B(A): pass",
+    "set-name": "class D:\n    def __set_name__(self, owner, name): open('{folder}/new', 'w')\nclass A:\n    d = D()",
+    "class-getitem": "class A:\n    def __class_getitem__(cls, i): open('{folder}/new', 'w')\ndef f(x: A[1]): pass",
+    "mro-entries": "class A:\n    def __mro_entries__(self, b):\n        open('{folder}/new', 'w')\n        return ()\n"
+    "class B(A()): pass",
+    "prepare": "class M(type):\n    @classmethod\n    def __prepare__(*a):\n        open('{folder}/new', 'w')\n"
+    "        return {}\nclass A(metaclass=M): pass",
+    "type-call": "type('A', (), {'__del__': lambda s: open('{folder}/new', 'w')})()",
+    "type-of-a-type": "type('A', (type,), {'__call__': lambda *a: open('{folder}/new', 'w')})('B', (), {})()",
+    "post-init": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int = 1\n"
+    "    def __post_init__(self): open('{folder}/new', 'w')\nA()",
+    "default-factory": "from dataclasses import dataclass, field\n@dataclass\nclass A:\n"
+    "    x: int = field(default_factory=lambda: open('{folder}/new', 'w'))\nA()",
+    "walrus-in-a-default": "def f(x=(o := open)): pass\no('{folder}/new', 'w')",
+    "evaluated-annotations": "from __future__ import annotations\nimport cuda.tile as ct\n@ct.kernel\n"
+    "def g(x: open('{folder}/new', 'w')): pass",
+    "annotation-of-a-name": "x: open('{folder}/new', 'w') = 1",
+    "f-string-attribute": "x = f'{().__class__.__base__.__subclasses__()}'\nx = f\"{open('{folder}/new', 'w')}\"",
+    "format-map": "class D(dict):\n    def __missing__(self, k): open('{folder}/new', 'w')\n'{a}'.format_map(D())",
+    "generator-frame": "g = (i for i in ())\ng.gi_frame.f_builtins['open']('{folder}/new', 'w')",
+    "coroutine-frame": "async def c(): pass\nk = c()\nk.cr_frame.f_builtins['open']('{folder}/new', 'w')",
+    "closure-cell": "def f():\n    o = open\n    return lambda: o\n"
+    "f().__closure__[0].cell_contents('{folder}/new', 'w')",
+    "function-globals": "(lambda: 0).__globals__['__builtins__']['open']('{folder}/new', 'w')",
+    "module-of-the-compiler": "import cuda.tile as ct\nct._execution.sys.modules['os'].system('touch {folder}/new')",
+    "attribute-of-a-decorator": "import cuda.tile as ct\n@ct.kernel.__init__.__globals__['__builtins__']['exec']\n"
+    "def f(): pass\nopen('{folder}/new', 'w')",
+    "star-import": "from os import *\nsystem('touch {folder}/new')",
+    "builtin-of-a-module": "import cuda.tile as ct\nct.__builtins__['open']('{folder}/new', 'w')",
+    "print-to-an-object": "class A:\n    def write(self, t): open('{folder}/new', 'w')\nprint(1, file=A())",
+    "sort-key": "sorted([1], key=lambda x: open('{folder}/new', 'w'))",
+    "context-manager": "with open('{folder}/new', 'w') as x: pass",
+    "deleter": "class A:\n    def __delitem__(self, k): open('{folder}/new', 'w')\ndel A()[0]",
+    "operator": "class A:\n    def __add__(self, o): open('{folder}/new', 'w')\nx = A() + 1",
+    "audit-hook": "import sys\nsys.addaudithook(lambda e, a: open('{folder}/new', 'w'))\nopen('{folder}/new', 'w')",
+    "profiler": "import sys\nsys.setprofile(lambda *a: open('{folder}/new', 'w'))",
+    "excepthook": "import sys\nsys.excepthook = lambda *a: open('{folder}/new', 'w')\n1 / 0",
+}
+
 BOMBS: Final = {
     "endless-import": "while True: pass",
     "endless-import-that-ignores-signals": "import signal\ntry:\n    signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
@@ -144,17 +216,15 @@ BOMBS: Final = {
     "huge-output": "import os\nwhile True:\n    for fd in range(3, 64):\n        try: os.write(fd, b'x' * (1 << 20))\n"
     "        except OSError: pass",
     "huge-error": "raise ValueError('x' * (1 << 28))",
-    "exponential-static-eval": "import cuda.tile as ct\n@ct.kernel\ndef g(out):\n"
-    "    n = ct.static_eval(sum(1 for i in range(10**5) for j in range(10**9)))\n"
-    "    ct.store(out, index=(0,), tile=n)",
-    "exponential-loop": "import cuda.tile as ct\n@ct.kernel\ndef g(x, out):\n"
-    + "".join(f"{'    ' * n}for i{n} in ct.static_iter(range(64)):\n" for n in range(1, 6))
-    + "    " * 6
-    + "ct.store(out, index=(i1,), tile=ct.load(x, index=(i5,), shape=(128,)))",
-    "giant-tile": "import cuda.tile as ct\n@ct.kernel\ndef g(out):\n"
-    "    ct.store(out, index=(0,), tile=ct.full((1 << 40,), 0, ct.float32))",
     "deep-nesting": "x = " + "(" * 150 + "1" + ")" * 150 + "\ny = " + "[" * 190 + "]" * 190,
     "deep-operators": "x = " + "not " * 800 + "1",
+    "hexadecimal": "x = 0x" + "f" * 4000,
+    "nested-tuples": "x = ((((1,) * 999,) * 999,) * 999,) * 999\ny = len(repr(x))",
+    "folded-power": "x = 2 ** 10 ** 9 % 7",
+    "folded-shift": "x = 1 << (1 << 36)",
+    "deep-lambdas": "x = " + "lambda: " * 90 + "1",
+    "huge-range": "x = list(range(1 << 40))",
+    "regex": "import re\nre.match('(a*)*b', 'a' * 64)",
     "deep-attributes": "def f(x):\n    return x" + ".y" * 1000,
 }
 
@@ -193,14 +263,37 @@ TERMINAL: Final = {
     "escapes-in-an-error": "raise ValueError('\\x1b[2J\\x1b]0;owned\\x07')",
     "bidi": "x = 1 # \u202e } \u2066",
     "null-byte": "x = 1\x00",
+    "byte-order-mark": "\ufeffx = 1",
+    "tag-characters": "x = 1 # \U000e0065\U000e0076",
+    "surrogate": "x = 1 # \udc80",
     "other-encoding": "# -*- coding: utf-7 -*-\n+AGkAbQBwAG8AcgB0 os",
 }
 
 PROGRAMS: Final = {
-    **FILES, **NETWORK, **PROCESSES, **NATIVE, **TRICKS, **BOMBS, **FORGERIES, **TERMINAL,
+    **FILES, **NETWORK, **PROCESSES, **NATIVE, **TRICKS, **SCOPES, **OBJECTS, **BOMBS, **FORGERIES, **TERMINAL,
 }  # fmt: skip
 
+LIMITED: Final = {
+    "doubled-tuples": "a0 = (1, 1)\n" + "".join(f"a{n} = a{n - 1} + a{n - 1}\n" for n in range(1, 60)),
+    "repeated-by-name": "A = (1, 1)\nB = A * 1000000000000",
+    "rounded": "x = round(7, -1000000000)",
+    "repeated-in-a-kernel": _evaluated("A = (1, 1)", "len([i for i in A * 1000000000000])"),
+    "exponential-static-eval": "import cuda.tile as ct\n@ct.kernel\ndef g(out):\n"
+    "    n = ct.static_eval(sum(1 for i in range(10**5) for j in range(10**9)))\n"
+    "    ct.store(out, index=(0,), tile=n)",
+    "exponential-loop": "import cuda.tile as ct\n@ct.kernel\ndef g(x, out):\n"
+    + "".join(f"{'    ' * n}for i{n} in ct.static_iter(range(64)):\n" for n in range(1, 6))
+    + "    " * 6
+    + "ct.store(out, index=(i1,), tile=ct.load(x, index=(i5,), shape=(128,)))",
+    "giant-tile": "import cuda.tile as ct\n@ct.kernel\ndef g(out):\n"
+    "    ct.store(out, index=(0,), tile=ct.full((1 << 40,), 0, ct.float32))",
+}
+"""Nothing that the screen has a rule against, but too much of it: the limits of the sandbox stop these."""
+
 ALONE: Final = frozenset(
-    ("escapes-in-source", "escapes-in-a-string", "escapes-printed", "bidi", "deep-nesting", "deep-operators")
-)
+    (
+        "escapes-in-source", "escapes-in-a-string", "escapes-printed", "bidi", "tag-characters", "byte-order-mark",
+        "deep-nesting", "deep-operators", "deep-lambdas", "hexadecimal", "factory-of-a-field",
+    )
+)  # fmt: skip
 """Nothing but the screen refuses these."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,17 +44,18 @@ def test_folder(tmp_path: Path) -> None:
     (tmp_path / "d.txt").write_text("no Python")
     (tmp_path / "link.py").symlink_to("/etc/passwd")
     (tmp_path / "a.tileverify.toml").write_text(SPEC)
-    bundles = tmp_path / "bundles"
-    code, lines, told = gate(str(tmp_path), "--bundle", str(bundles))
+    bundles = tmp_path.with_name(f"{tmp_path.name}-bundles")
+    code, lines, _ = gate(str(tmp_path), "--bundle", str(bundles))
     assert code == 1
     assert [(Path(line["file"]).name, line["verdict"], line["accepted"]) for line in lines] == [
         ("a.py", "proved", True),
         ("c.py", "rejected", False),
         ("b.py", "refuted", False),
+        ("link.py", "rejected", False),
     ]
     assert lines[0]["launch"] == "0"
     assert lines[2]["reasons"][0].startswith("TV101: ")
-    assert "left out" in told
+    assert lines[3]["reasons"] == ["not-read: it is no plain file"]
     assert [path.name for path in bundles.iterdir()] == ["a.k.0.tvk"]
 
 
@@ -63,6 +65,26 @@ def test_bad_usage(tmp_path: Path) -> None:
     assert gate("-", "--spec", str(tmp_path / "nowhere.toml"), text=HONEST)[0] == 2
     assert gate("-", "--reference", "nothing", text=HONEST)[0] == 2
     assert gate(str(tmp_path))[0] == 4
+    (tmp_path / "a.py").write_text(HONEST)
+    for option in ("--bundle", "--results"):
+        code, lines, told = gate(str(tmp_path), option, str(tmp_path / "inside.sqlite"))
+        assert (code, lines) == (2, [])
+        assert "lies among the submissions" in told
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_modules_of_the_working_folder_are_not_those_of_the_program(tmp_path: Path) -> None:
+    """What `python -m` puts first on the path may be full of submissions."""
+    for name in ("click", "numpy", "z3", "pathlib", "json", "linecache", "ast"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'touched')!r}, 'w')\n" + HONEST)
+    found = subprocess.run(
+        [sys.executable, "-m", "tileverify", "gate", "."],
+        env={**os.environ, "PYTHONPATH": str(Path(tileverify.__file__).parents[1])},
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert not (tmp_path / "touched").exists()
+    assert found.returncode == 1, found.stderr
+    assert {json.loads(line)["verdict"] for line in found.stdout.splitlines()} == {"rejected"}
 
 
 def test_api() -> None:

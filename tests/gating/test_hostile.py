@@ -9,7 +9,7 @@ import pytest
 from tileverify.gating import GateOptions, GateResult, Limits, Sandbox, Submission, judge
 
 from .conftest import SECRET, Canary
-from .hostile import ALONE, HONEST, PROGRAMS
+from .hostile import ALONE, HONEST, LIMITED, PROGRAMS
 
 LIMITS = Limits(
     compile_cpu_s=1, compile_wall_s=6, compile_memory_mib=512, prove_cpu_s=4, prove_wall_s=20, prove_memory_mib=1024,
@@ -64,6 +64,25 @@ def test_sandbox_alone_holds(program: str, canary: Canary, sandbox: Sandbox) -> 
     if program not in ALONE:
         assert not result.accepted, result.lines()
         assert all(kernel.reasons for kernel in result.kernels if not kernel.accepted)
+
+
+@pytest.mark.parametrize("program", LIMITED)
+def test_limits_stop_what_the_screen_cannot_see(program: str, canary: Canary, sandbox: Sandbox) -> None:
+    source = canary.put_into(LIMITED[program]) + "\n" + HONEST
+    result = judge(Submission(source.encode(), f"{program}.py"), GateOptions(limits=LIMITS), sandbox)
+    holds(result, canary, sandbox)
+    stopped = [kernel.reasons[0].id for kernel in result.kernels if not kernel.accepted]
+    assert stopped
+    assert set(stopped) <= {"limit-memory", "limit-cpu", "limit-time", "TV001"}
+
+
+def test_a_declared_encoding_changes_nothing(canary: Canary, sandbox: Sandbox) -> None:
+    """In UTF-7 the comment holds the end of a line, and a call behind it."""
+    source = canary.put_into("# coding: utf-7\n# +AAo-open('{folder}/new', 'w')\n") + HONEST
+    for screen in (True, False):
+        result = judge(Submission(source.encode()), GateOptions(limits=LIMITS, screen=screen), sandbox)
+        holds(result, canary, sandbox)
+        assert result.accepted, result.lines()
 
 
 def test_honest_kernel_is_accepted(canary: Canary, sandbox: Sandbox) -> None:

@@ -18,7 +18,9 @@ REFUSED = {
     "module-name": ["x = ct.launch", "x = ct.compilation", "x = ct.tune", "N = math.factorial(5)",
                     "def f():\n    return ct.launch"],
     "module-value": ["x = ct", "def f():\n    return ct", "x = (math, 1)"],
-    "rebinding": ["import math as ct", "math = 3"],
+    "rebinding": ["import math as ct", "math = 3", "from math import pi as ct",
+                  "from cuda.tile import cdiv as math", "eval = 1", "open: int = 2", "(a, (b, getattr)) = (1, (2, 3))",
+                  "@dataclass\nclass type:\n    x: int = 1"],
     "module-statement": ["while True: pass", "for i in (1,): pass", "if 1: x = 2", "1 / 0", "print(1)", "x = 1; del x",
                          "a.b = 1", "x[0] = 1", "raise ValueError", "async def f(): pass", "with x: pass",
                          "try:\n    pass\nfinally:\n    pass", "x += 1", "match 1:\n    case 1: pass", "global x",
@@ -32,7 +34,10 @@ REFUSED = {
                     "x = ct.full((1,), 0, ct.int32)", "x = range(3)", "x = int.from_bytes(1)"],
     "builtin": [f"def f(x):\n    return {name}(x)" for name in
                 ("getattr", "setattr", "eval", "exec", "open", "compile", "globals", "locals", "vars", "dir", "type",
-                 "super", "object", "input", "breakpoint", "memoryview", "help", "id", "hasattr", "delattr", "iter")],
+                 "super", "object", "input", "breakpoint", "memoryview", "help", "id", "hasattr", "delattr", "iter")]
+               + ["@dataclass\nclass A:\n    eval: int = 1\ndef f(x):\n    return eval(x)",
+                  "def f():\n    return (lambda eval=eval: eval)()", "def f():\n    return [open for open in (open,)]",
+                  "def f():\n    return lambda a, *, b=getattr: b"],
     "dunder": ["__all__ = ()", "def __getattr__(name): pass", "x = ().__class__", "def f():\n    return __import__",
                "def f(__x): pass", "import math as __builtins__"],
     "attribute": ["x = ().__class__", "def f(x):\n    return x._y", "def f(x):\n    x.y = 1",
@@ -111,6 +116,9 @@ def test_lets_the_corpus_through(path: Path) -> None:
         HEAD + "def add(a, b):\n    '''Both.'''\n    return a + b\ndef f(x):\n"
         "    s = ct.reduce(x, axis=0, func=lambda a, b: a + b, identity=0)\n"
         "    return add(s, [i for i in range(3)][0])\n",
+        HEAD + "import cuda.tile as ct\nfrom math import pi\nfrom math import pi\nN = pi\n",
+        HEAD + "def f(input, id=3):\n    type = input + id\n    return (lambda min, max=type: min + max)(type)\n",
+        HEAD + "def f(x):\n    return [a + b for a in x for b in range(3) if a > b]\n",
         HEAD + "def f(x):\n    def inner(y):\n        return y + z\n    z = x.shape[0] ** 2\n    return inner(z)\n",
         "from tileverify import launch\nimport cuda.tile as ct\n@launch(args={'x': 'f32[N]'}, grid=['cdiv(N, 128)'])\n"
         "@ct.kernel\ndef k(x):\n    ct.printf('%d', ct.bid(0))\n",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -50,6 +50,19 @@ LIES = {
     "deep-expression": LAUNCH.format("f32[" + "(" * 5000 + "N" + ")" * 5000 + "]"),
     "deep-not": LAUNCH.format("f32[N]") + 'requires = ["' + "not " * 5000 + 'N >= 1"]\n',
     "deep-table": "x = " + "[" * 50_000 + "]" * 50_000,
+    "long-integer": LAUNCH.format("f32[N]").replace('["cdiv(N, 128)"]', f"[{'9' * 9000}]"),
+    "long-hexadecimal": LAUNCH.format("f32[N]").replace('["cdiv(N, 128)"]', f"[0x{'f' * 100_000}]"),
+    "not-a-number": LAUNCH.format("f32[N]").replace('["cdiv(N, 128)"]', "[nan]"),
+    "infinite-grid": LAUNCH.format("f32[N]").replace('["cdiv(N, 128)"]', "[1e999]"),
+    "infinite-size": LAUNCH.format("f32[1e999]"),
+    "key-twice": LAUNCH.format("f32[N]") + "grid = [1]\n",
+    "prototype": LAUNCH.format("f32[N]").replace("x =", '__proto__ = "f32[N]", x ='),
+    "another-object": LAUNCH.format("f32[N]").replace('"k"', '"__class__"'),
+    "many-arguments": LAUNCH.format("f32[N]").replace("x =", "".join(f'a{n} = "i32", ' for n in range(5000)) + "x ="),
+    "many-axes": LAUNCH.format("f32[" + ", ".join(["N"] * 2000) + "]"),
+    "walrus": LAUNCH.format("f32[(N := 5)]"),
+    "attributes": LAUNCH.format("f32[N]") + 'requires = ["x.shape.__class__ == 1"]\n',
+    "null-byte": LAUNCH.format("f32[N]") + "\0",
     "no-toml": "this is no TOML",
     "unknown-key": LAUNCH.format("f32[N]") + 'trust = "me"\n',
     "escape-codes": LAUNCH.format("f32[N]") + 'name = "\\u001b[2J"\nrequires = ["\\u001b[2J"]\n',
@@ -67,6 +80,15 @@ def test_a_spec_that_lies_or_errs_accepts_nothing(lie: str, own: bool, sandbox: 
     assert not result.accepted, result.lines()
     assert all(line.isprintable() and line.isascii() for line in result.lines().splitlines())
     assert all(kernel.reasons for kernel in result.kernels if not kernel.accepted)
+    # The mistake is told, not taken for a crash or for a forgery.
+    assert not any(reason.id in ("crash", "forged-result") for kernel in result.kernels for reason in kernel.reasons)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1e999"])
+def test_constants_need_not_be_finite(value: str, sandbox: Sandbox) -> None:
+    source = HONEST.replace("x, out", "x, out, c: ct.Constant[float]").replace("tile=ct", "tile=c * ct")
+    spec = LAUNCH.format("f32[N]").replace(" }", f", c = {value} }}")
+    assert judge(Submission(source.encode(), own_spec=spec), GateOptions(bundles=True), sandbox).accepted
 
 
 def test_what_is_too_large_stops_nobody_else(sandbox: Sandbox) -> None:
@@ -136,6 +158,7 @@ def test_results_are_data(sandbox: Sandbox, tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps((Submission(b""), GateOptions()))) == (Submission(b""), GateOptions())
     (bundle,) = result.write_bundles(tmp_path)
     assert bundle == tmp_path / "where.k.0.tvk"
+    assert result.write_bundles(tmp_path, PurePath("in/side")) == (tmp_path / "in" / "side" / "where.k.0.tvk",)
     from tileverify.bundles.manifest import read_bundle
 
     read = read_bundle(bundle.read_bytes(), str(bundle))

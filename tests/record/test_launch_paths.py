@@ -54,6 +54,24 @@ def test_a_timed_benchmark_is_recorded(run: Run) -> None:
     assert recorded.summary.launches == 1
 
 
+def test_the_extended_launch_is_one(run: Run) -> None:
+    recorded = run("""
+        from cuda.tile import _cext
+        x = np.zeros(64, np.float32)
+        assert _cext.launch_extended(STREAM, (4,), (128,), scale, (x, np.zeros_like(x), 3, 16)) is None
+        try:
+            _cext.launch_extended(STREAM, (4,), (128,), "no kernel", ())
+        except TypeError:
+            pass
+        else:
+            raise AssertionError("what is no tile kernel goes where it went before")
+    """)
+    assert recorded.summary.exit_code == 0
+    (entry,) = recorded.specialisations
+    assert [launch["grid"] for launch in entry["launches"]] == [[4, 1, 1]]
+    assert recorded.summary.failures == ()
+
+
 def test_hints_make_another_specialisation_and_a_closure_another_kernel(run: Run) -> None:
     recorded = run("""
         x = np.zeros(64, np.float32)

@@ -31,7 +31,7 @@ OFFERED = {
     "racy/matmul_missing_batch.py::matmul_missing_batch": [("TV101", "split-output-index", "maybe")],
     "racy/short_stride.py::fill_short_stride": [("TV101", "split-output-index", "maybe")],
     "racy/block_scope.py::total_in_block_scope": [("TV103", "widen-scope", "safe")],
-    "racy/index_wrap.py::fill::four-million-blocks": [("TV101", "widen-index", "safe")],
+    "racy/index_wrap.py::fill::four-million-blocks": [("TV101", "widen-index", "maybe")],
     "racy/persistent_wrong_step.py::step_one_short": [("TV101", "mend-loop", "maybe")],
     "racy/missing_grid_axis.py::double": [("TV101", "fit-grid", "maybe"), ("TV101", "split-output-index", "display")],
     "racy/store_beside_atomic.py::initialise_and_add": [("TV103", "separate-launch", "display")],

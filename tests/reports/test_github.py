@@ -73,7 +73,7 @@ def test_ten_of_a_severity_are_annotated_and_the_rest_is_told(tmp_path: Path) ->
 def test_properties_and_data_are_escaped() -> None:
     ((_, properties, message),) = commands(github_report(failing(1, message="50 %0A, a: b\r\n::error::x")))
     assert properties["file"] == "k,:%\\x0a.py"
-    assert message.startswith("50 %0A, a: b\\x0d\\x0a::error::x\n")
+    assert message.startswith("50 %0A, a: b\\x0d\n  | ::error::x\n")
 
 
 @pytest.mark.parametrize("text", ["::error::x", "  ::set-env::", "a ##[error]x", "\n::stop-commands::t", "\x1b[2J::x"])

@@ -37,6 +37,15 @@ def test_no_line_of_hostile_names_can_pass_for_a_verdict(report: Report) -> None
     assert len(heads) == len(report.results)
 
 
+def test_an_example_in_a_message_stands_in_lines_of_its_own() -> None:
+    finding = Finding("TV001", 'write a spec:\n[[launch]]\nkernel = "k"\n::error::x')
+    lines = text_report(
+        Report((KernelResult("k.py", "k", "", Verdict.ERROR, findings=(finding,)),), "0", "z3")
+    ).splitlines()
+    start = lines.index("  error[TV001]: write a spec:") + 1
+    assert lines[start : start + 3] == ["       | [[launch]]", '       | kernel = "k"', "       | ::error::x"]
+
+
 def test_carets_stand_below_the_expression(report: Report) -> None:
     lines = text_report(report).splitlines()
     for above, below in itertools.pairwise(lines):

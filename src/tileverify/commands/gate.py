@@ -92,6 +92,8 @@ def gate(
     from ..gate_runs.run import Plan, open_table, stream, tabulate
     from ..gating import GateOptions
 
+    for option, path in (("--bundle", bundle), ("--results", results)):
+        _refuse_inside(option, path, target)
     text = None if spec is None else read_text(spec, "--spec")
     found = _candidates(target, relative=results is not None)
     if bundle is not None:
@@ -109,10 +111,10 @@ def gate(
     def workers(most: int) -> Workers:
         return _workers(engine, jobs, ray_address, isolation, most)
 
-    def keep(result: GateResult) -> None:
+    def keep(candidate: Candidate | OnStdin, result: GateResult) -> None:
         try:
             if bundle is not None:
-                result.write_bundles(bundle)
+                result.write_bundles(bundle, candidate.folder)
         except OSError as error:
             raise UsageError(f"--bundle: cannot write: {error.strerror or error}") from None
 
@@ -133,7 +135,7 @@ def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
     if not path.is_file() and not path.is_dir():
         raise UsageError(f"there is no file or folder '{target}'")
     base = path if path.is_dir() else path.parent
-    found = candidates(path, lambda file: file.relative_to(base).as_posix() if relative else display_path(file), talk)
+    found = candidates(path, lambda file: file.relative_to(base).as_posix() if relative else display_path(file))
     if not found:
         raise NoKernelFound("there is no submission", target)
     return found
@@ -153,6 +155,12 @@ def _workers(engine: str, jobs: int | None, ray_address: str | None, isolation: 
     from ..parallel import usable_processors
 
     return LocalWorkers(min(jobs or usable_processors(), most), isolation)
+
+
+def _refuse_inside(option: str, path: Path | None, target: str) -> None:
+    """Whoever made the folder of submissions may have put a link, or answers of his own, in that place."""
+    if path is not None and Path(target).is_dir() and path.resolve().is_relative_to(Path(target).resolve()):
+        raise UsageError(f"{option}: '{path}' lies among the submissions, which nobody trusts; name another place")
 
 
 def _make(folder: Path) -> None:

@@ -30,6 +30,12 @@ from ..shell import Working, talk
     show_default=True,
     help="Specialisations kept per kernel.",
 )
+@click.option(
+    "--generalise/--no-generalise",
+    default=True,
+    show_default=True,
+    help="Where launches of one specialisation differ in numbers alone, also write one with names, if it is proved.",
+)
 @click.argument("arguments", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND...")
 @click.pass_context
 def record(
@@ -39,13 +45,14 @@ def record(
     append: bool,
     output: Path,
     specialisations: int,
+    generalise: bool,
     arguments: tuple[str, ...],
 ) -> None:
     """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
     from ..record import RecordOptions
     from ..record import record as run
 
-    options = RecordOptions(specialisations=specialisations)
+    options = RecordOptions(specialisations=specialisations, generalise=generalise)
     with Working(live=False):
         summary = run(arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options)
     for failure in summary.failures:
@@ -54,6 +61,8 @@ def record(
         f"recorded {summary.launches} launches, {summary.specialisations} specialisations of {summary.kernels} kernels"
         f"; check them with: tileverify check {output}"
     )
+    if summary.generalised:
+        talk(f"{summary.generalised} launches with names for their sizes, each proved, stand for several of them")
     if summary.left_out:
         talk(f"left out {summary.left_out} launches of further specialisations")
     if summary.exit_code:

@@ -35,7 +35,7 @@ class ObligationDetail:
     """One obligation: what it is about, and how it was decided (``rung``; empty where it was not).
 
     ``milliseconds`` of proving, searches for clauses left out; ``lemmas``: instances that the solver was given on the
-    way; ``facts``: those of the contract that the proof used, in words, ``None`` where nobody asked.
+    way.
     """
 
     code: str

@@ -7,7 +7,7 @@ from ..failures import failure_sentence
 from ..gating import IsolationUnavailable, SandboxFailure, judge
 from ..gating.gate import own_sandbox
 from .candidates import Task
-from .spreading import Answer, Failed, Ready, Unusable
+from .spreading import Answer, Failed, Ready, Unusable, stopped
 
 
 def ready(isolation: str) -> Ready | Unusable | Failed:
@@ -23,6 +23,8 @@ def ready(isolation: str) -> Ready | Unusable | Failed:
 
 def judged(task: Task) -> Answer:
     """The answer to one task; whatever goes wrong is said, not raised."""
+    if task.unread is not None:
+        return stopped(task, "not-read", task.unread)
     try:
         return judge(task.submission, task.options)
     except UsageError as error:

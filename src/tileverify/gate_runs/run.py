@@ -28,7 +28,7 @@ class Plan:
     options: GateOptions
     trust_specs: bool
     engine: Callable[[int], Workers]
-    keep: Callable[[GateResult], None]
+    keep: Callable[[Candidate | OnStdin, GateResult], None]
 
 
 def stream(plan: Plan, emit: Callable[[str], None]) -> Counts:
@@ -40,7 +40,7 @@ def stream(plan: Plan, emit: Callable[[str], None]) -> Counts:
         waiting[task.number] = result
         while place in waiting:
             due = waiting.pop(place)
-            plan.keep(due)
+            plan.keep(plan.candidates[place], due)
             emit(due.lines())
             counts = Counts(
                 counts.kernels + len(due.kernels), counts.accepted + sum(each.accepted for each in due.kernels)
@@ -60,7 +60,7 @@ def tabulate(plan: Plan, table: Table) -> Counts:
         if known.get(task.submission.file) != task.sha256
     )
     for task, result in _answers(plan, unknown, len(plan.candidates), len(known)):
-        plan.keep(result)
+        plan.keep(plan.candidates[task.number], result)
         table.add(rows(task, result))
     counts = table.counts()
     table.finish()

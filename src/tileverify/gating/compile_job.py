@@ -32,6 +32,7 @@ from .tripwire import set_tripwire
 
 Send = Callable[[bytes], None]
 
+_LONGEST_MESSAGE: Final = 2000
 _TOO_MUCH_MEMORY: Final = "importing or compiling it takes more memory than a submission may have"
 
 
@@ -72,7 +73,8 @@ def _message(reasons: Any) -> bytes:
 
 def _failure(error: TileVerifyError) -> dict[str, Any]:
     code = "TV002" if isinstance(error, SpecError) else "TV001"
-    return {"error": {"code": code, "message": error.message, "line": error.line, "column": error.column}}
+    message = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]} ..."
+    return {"error": {"code": code, "message": message, "line": error.line, "column": error.column}}
 
 
 def compiled_items(request: dict[str, Any], source: bytes) -> Iterator[dict[str, Any]]:
@@ -80,7 +82,7 @@ def compiled_items(request: dict[str, Any], source: bytes) -> Iterator[dict[str,
     path = Path(request["file"])
     specs = specs_of(request)
     text = source.decode("utf-8", errors="strict")
-    scan = scan_text(source, path)
+    scan = scan_text(text, path)
     count = 0
     only_kernel, only_launch = request.get("only") or (None, None)
     for kernel in kernels_of_module(import_text(text, path), path, scan):

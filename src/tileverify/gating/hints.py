@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..repair.catalogue import KINDS
 from ..repair.proposals import Proposal
-from ..repair.repairing import Trials, can_be_mended, repaired
+from ..repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..reports.json_report import result_from_json, result_to_json
 from ..results import Edit, KernelResult
 from .model import GatedKernel, GateResult, Limits
@@ -71,37 +71,32 @@ def _with_hints(kernel: GatedKernel, source: bytes, request: dict[str, Any], bud
     proposed = _proposals(result, source, budget)
     trials = Trials(
         source.decode("utf-8"),
-        _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget),
+        _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget).prepared,
         has_grid=True,  # where it has none, the trial finds what is known already
+        most=budget.limits.hint_trials - budget.trials,
     )
     findings = []
     for place, finding in enumerate(result.findings):
         findings.append(repaired(finding, proposed[place] if place < len(proposed) else (), trials))
+    budget.trials += trials.count
     return replace(kernel, result=replace(result, findings=tuple(findings)))
 
 
 @dataclass
 class _Sandboxed:
-    """Tries a changed source, or for ``None`` the source as it is under any grid."""
+    """Compiles and proves changed sources where the submission was."""
 
     source: bytes
     request: dict[str, Any]
     budget: _Budget
 
-    def __call__(self, text: str | None) -> KernelResult | None:
-        self.budget.trials += 1
-        if self.budget.trials > self.budget.limits.hint_trials:
-            return None
+    def prepared(self, text: str | None) -> Prove | None:
+        """As `Trials` wants it."""
         compiled = self.budget.run("compile", self.request, self.source if text is None else text.encode("utf-8"))
         if compiled is None:
             return None
-        if text is None:
-            return self._proved(compiled.data, any_grid=True)
-        outcome = self._proved(compiled.data)
-        if outcome is not None and outcome.requires:
-            exact = self._proved(compiled.data, deny_requires=True)
-            return exact if exact is not None and exact.verdict is outcome.verdict else outcome
-        return outcome
+        deny = bool(self.request["deny_requires"])
+        return lambda exact: self._proved(compiled.data, any_grid=text is None, deny_requires=exact or deny)
 
     def _proved(self, compiled: bytes, **more: bool) -> KernelResult | None:
         outcome = self.budget.run("prove", {**self.request, **more}, compiled)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ..errors import TileVerifyError
@@ -134,23 +135,41 @@ class GateResult:
 
         return prompt_text(self)
 
-    def write_bundles(self, folder: Path) -> tuple[Path, ...]:
-        """Write the bundles of accepted kernels as ``STEM.KERNEL.LAUNCH.tvk``; raises OSError."""
+    def write_bundles(self, folder: Path, below: PurePath | None = None) -> tuple[Path, ...]:
+        """Write the bundles of accepted kernels as ``BELOW/STEM.KERNEL.LAUNCH.tvk``; raises OSError.
+
+        ``below``: the folder of the submission, where it lies below the one that was judged.  The same submission gets
+        the same names, and no other one gets them.
+        """
         from ..atomic_file import write_whole
 
         written = []
         for kernel in self.kernels:
             if kernel.bundle is not None:
-                stem = Path(kernel.result.file).stem
-                path = folder / f"{_plain(stem)}.{_plain(kernel.result.kernel)}.{_plain(kernel.result.launch)}.tvk"
+                result = kernel.result
+                names = map(_file_name, (PurePath(result.file).stem, result.kernel, result.launch))
+                path = folder.joinpath(*map(_file_name, below.parts if below else ()), f"{'.'.join(names)}.tvk")
+                path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, kernel.bundle)
                 written.append(path)
         return tuple(written)
 
 
-def _plain(name: str) -> str:
-    """A name that cannot lead out of a folder: letters, digits, ``_`` and ``-``."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+_LONGEST_NAME: Final = 48
+"""Characters; three such names and what is between them are a file's name on any system."""
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_WITH_HASH: Final = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
+
+
+def _file_name(name: str) -> str:
+    """A name that cannot lead out of a folder: letters, digits, ``_`` and ``-``.
+
+    What is changed or cut for that gets a hash of the whole, so that two names stay two; so does what looks like it.
+    """
+    if len(name) <= _LONGEST_NAME and _PLAIN_NAME.fullmatch(name) and not _WITH_HASH.fullmatch(name):
+        return name
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_LONGEST_NAME]
+    return f"{plain}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:12]}"
 
 
 @dataclass

@@ -94,7 +94,7 @@ class Screen:
             elif alias.asname is None and "." in alias.name:
                 self._modules[alias.name] = alias.name
             else:
-                self._import_as(node, name)
+                self._import_as(node, name, alias.name)
                 self._modules[name] = alias.name
 
     def _import_from(self, node: ast.ImportFrom) -> None:
@@ -103,19 +103,20 @@ class Screen:
             if node.level or node.module is None:
                 self._refuse(node, "import", "a submission is one file: it has no neighbours to import")
             elif node.module == "cuda" and alias.name == "tile":
-                self._import_as(node, name)
+                self._import_as(node, name, "cuda.tile")
                 self._modules[name] = "cuda.tile"
             elif node.module not in MODULES:
                 self._refuse(node, "import", f"the module '{_short(node.module)}' may not be imported")
             elif alias.name not in MODULES[node.module]:
                 self._refuse(node, "import", f"'{_short(alias.name)}' of '{node.module}' may not be imported")
             else:
-                self._import_as(node, name)
+                self._import_as(node, name, (node.module, alias.name))
                 self._imported[name] = (node.module, alias.name)
 
-    def _import_as(self, node: ast.AST, name: str) -> None:
+    def _import_as(self, node: ast.AST, name: str, what: str | tuple[str, str]) -> None:
         self._identifier(node, name)
-        if name in self._defined or name in self._modules or name in self._imported:
+        before = self._modules.get(name) or self._imported.get(name)
+        if name in self._defined or before not in (None, what):
             self._refuse(node, "rebinding", f"the imported name '{_short(name)}' is bound twice")
 
     def _constant(self, targets: list[ast.expr], value: ast.expr) -> None:
@@ -124,7 +125,7 @@ class Screen:
                 if name is None:
                     self._refuse(target, "module-statement", "only names may be assigned at module level")
                 else:
-                    self._identifier(target, name)
+                    self._bound(target, name)
         for inner in ast.walk(value):
             # A string bound to a name could be an annotation, and annotations are evaluated.
             if isinstance(inner, ast.Constant) and isinstance(inner.value, str | bytes):
@@ -141,8 +142,15 @@ class Screen:
             else:
                 self._integers[name] = known
 
+    def _bound(self, node: ast.AST, name: str) -> None:
+        """A name that a statement of the module binds.  Until it has run, the builtin of that name is what others see:
+        ``eval = eval`` would make an own name of it."""
+        self._identifier(node, name)
+        if hasattr(builtins, name):
+            self._refuse(node, "rebinding", f"the builtin '{name}' is bound to something else")
+
     def _class(self, node: ast.ClassDef) -> None:
-        self._identifier(node, node.name)
+        self._bound(node, node.name)
         kinds = [self._qualified(_called(each)) for each in node.decorator_list]
         if kinds != [("dataclasses", "dataclass")]:
             self._refuse(node, "class", f"the class '{_short(node.name)}' is no plain @dataclass")
@@ -266,16 +274,40 @@ class Screen:
                 self._literal(node)
             case ast.BinOp():
                 self._arithmetic(node)
-            case ast.Lambda(args=arguments):
-                local = local | {argument.arg for argument in _arguments(arguments)}
-            case ast.ListComp(generators=generators) | ast.GeneratorExp(generators=generators):
-                bound = (name for each in generators for name in _target_names(each.target) if name is not None)
-                local = local | set(bound)
+            case ast.Lambda():
+                self._lambda(node, local, allowed)
+                return
+            case ast.ListComp() | ast.GeneratorExp():
+                self._comprehension(node, local, allowed)
+                return
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Dict(values=elements):
                 if len(elements) > MOST_ELEMENTS:
                     self._refuse(node, "literal-size", f"a literal has more than {MOST_ELEMENTS} elements")
         for child in _operands(node):
             self._expression(child, local, allowed)
+
+    def _lambda(self, node: ast.Lambda, local: frozenset[str], allowed: tuple[type[ast.expr], ...]) -> None:
+        """Defaults are evaluated where the lambda stands: they do not see its parameters."""
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                self._expression(default, local, allowed)
+        names = [argument.arg for argument in _arguments(node.args)]
+        for name in names:
+            self._identifier(node, name)
+        self._expression(node.body, local | set(names), allowed)
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp, local: frozenset[str], allowed: tuple[type[ast.expr], ...]
+    ) -> None:
+        """What the first ``for`` runs over is evaluated outside: it does not see the names that are bound inside."""
+        first, *others = node.generators
+        self._expression(first.iter, local, allowed)
+        bound = (name for each in node.generators for name in _target_names(each.target) if name is not None)
+        inside = local | set(bound)
+        conditions = (condition for each in node.generators for condition in each.ifs)
+        targets = (each.target for each in node.generators)
+        for part in (node.elt, *targets, *conditions, *(each.iter for each in others)):
+            self._expression(part, inside, allowed)
 
     def _name(self, node: ast.Name, local: frozenset[str]) -> None:
         name = node.id
@@ -416,8 +448,7 @@ def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
 
 
 def _module_names(tree: ast.Module) -> Iterator[str]:
-    """Names that the module's own statements define, imports not counted."""
-    for statement in tree.body:
-        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-            yield statement.name
-    yield from _bound_names([statement for statement in tree.body if not isinstance(statement, ast.FunctionDef)])
+    """Names that the module's own statements define, imports and fields of classes not counted."""
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    yield from (statement.name for statement in tree.body if isinstance(statement, definitions))
+    yield from _bound_names([statement for statement in tree.body if not isinstance(statement, definitions)])

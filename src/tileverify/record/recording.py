@@ -43,6 +43,10 @@ class Recording:
         return sum(len(entry["launches"]) for entry in self.specialisations.values())
 
     @property
+    def generalised(self) -> int:
+        return sum(len(entry.get("generalised", ())) for entry in self.specialisations.values())
+
+    @property
     def kernels(self) -> int:
         return len({entry["source"]["id"] for entry in self.specialisations.values()})
 
@@ -97,6 +101,8 @@ class Recording:
         for entry in index["specialisations"]:
             stem = entry["bytecode"].removesuffix(".tileirbc")
             self.bytecode.setdefault(stem, folder / entry["bytecode"])
+            for stale in ("generalised", "not_generalised"):
+                entry.pop(stale, None)
             for launch in entry.pop("launches"):
                 _add_launch(self.specialisations.setdefault(stem, {**entry, "launches": []}), launch, launches)
 
@@ -105,10 +111,7 @@ class Recording:
         self._name_source_specs()
         for stem, entry in self.specialisations.items():
             shutil.copyfile(self.bytecode[stem], folder / entry["bytecode"])
-            tables = [
-                launch_table(entry["symbol"], entry["parameters"], launch, constants=False, name=str(position))
-                for position, launch in enumerate(entry["launches"])
-            ]
+            tables = _tables(entry, entry["symbol"], constants=False, prefix="")
             (folder / entry["spec"]).write_text("\n".join(tables), encoding="utf-8")
         self._write_source_specs(folder)
         index = {
@@ -120,16 +123,11 @@ class Recording:
         (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
     def _write_source_specs(self, folder: Path) -> None:
-        """``sources/MODULE.tileverify.toml`` for ``check FILE --spec``; it says which launches TOML cannot express."""
+        """``sources/MODULE.tileverify.toml`` for ``check FILE --spec``."""
         texts: dict[str, list[str]] = {}
         for stem, entry in self.specialisations.items():
             tables = texts.setdefault(entry["source_spec"], [f"# {entry['source']['file']}\n"])
-            for position, launch in enumerate(entry["launches"]):
-                name, kernel = f"{stem.split('.')[-1]}-{position}", entry["source"]["name"]
-                try:
-                    tables.append(launch_table(kernel, entry["parameters"], launch, constants=True, name=name))
-                except NotExpressible as reason:
-                    tables.append(f"# launch {name} of {kernel} is left out: {reason}\n")
+            tables += _tables(entry, entry["source"]["name"], constants=True, prefix=f"{stem.split('.')[-1]}-")
         for name, tables in texts.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text("\n".join(tables), encoding="utf-8")
@@ -157,6 +155,24 @@ def read_index(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"not a recording: {INDEX} with schema {SCHEMA} is missing", file=str(folder)) from None
     return dict(index)
+
+
+def _tables(entry: Mapping[str, Any], kernel: str, *, constants: bool, prefix: str) -> Iterator[str]:
+    """The launches of a specialisation, equal specs once, and what they are in general; a comment stands for each that
+    TOML cannot express."""
+    named = [(str(position), launch) for position, launch in enumerate(entry["launches"])]
+    named += [(general["name"], general) for general in entry.get("generalised", ())]
+    written = set()
+    for name, launch in named:
+        try:
+            text = launch_table(kernel, entry["parameters"], launch, constants=constants, name=f"{prefix}{name}")
+        except NotExpressible as reason:
+            yield f"# launch {prefix}{name} of {kernel} is left out: {reason}\n"
+            continue
+        essence = launch_table(kernel, entry["parameters"], {**launch, "test": ""}, constants=constants, name="")
+        if essence not in written:
+            written.add(essence)
+            yield text
 
 
 def _events(journal: Path) -> Iterator[dict[str, Any]]:
@@ -192,6 +208,7 @@ def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:
         "grid": event["grid"],
         "arguments": [_relocatable(argument) for argument in event["arguments"]],
         "overlaps": [{"first": p.first, "second": p.second, "same": p.same} for p in pairs],
+        **({"alias": event["alias"]} if event["alias"] else {}),
         "how": event["how"],
         "test": event["test"],
     }

@@ -21,21 +21,23 @@ _HOOK = Path(__file__).parent / "hook"
 class RecordOptions:
     """``specialisations``: kept for each kernel source; ``launches``: looked at for each specialisation;
     ``configurations``: of a tuning run, looked at when no GPU is there to measure them; ``capability``: of the
-    imitated GPU; ``bytecode_version``: e.g. ``"13.3"``, by default the newest that the installed ``tileiras`` reads."""
+    imitated GPU; ``bytecode_version``: e.g. ``"13.3"``, by default the newest that the installed ``tileiras`` reads;
+    ``generalise``: look for one launch with names for the sizes where several launches differ in numbers alone."""
 
     specialisations: int = 16
     launches: int = 6
     configurations: int = 3
     capability: tuple[int, int] = (10, 0)
     bytecode_version: str | None = None
+    generalise: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """What a run gave.  ``exit_code`` is the command's own; ``left_out`` counts launches of specialisations beyond
-    the limit; ``failures`` are launches that could not be written down (``outcome``: ``rejected`` by ``cuda.tile``
-    itself, or ``failed``), each with ``kernel`` (its qualified name, if known), ``file``, ``line``, ``type`` and
-    ``message``."""
+    """What a run gave.  ``exit_code`` is the command's own; ``generalised`` counts the launches with names that stand
+    for several; ``left_out`` counts launches of specialisations beyond the limit; ``failures`` are launches that could
+    not be written down (``outcome``: ``rejected`` by ``cuda.tile`` itself, or ``failed``), each with ``kernel`` (its
+    qualified name, if known), ``file``, ``line``, ``type`` and ``message``."""
 
     output: Path
     exit_code: int
@@ -44,6 +46,7 @@ class RecordSummary:
     launches: int
     left_out: int
     failures: tuple[Mapping[str, Any], ...]
+    generalised: int = 0
 
 
 def record(
@@ -80,6 +83,8 @@ def record(
         recording.read_journals(journals, options.launches)
         if not recording.observed:
             raise NoKernelFound(_nothing(command, exit_code, recording))
+        if options.generalise:
+            _generalise(recording)
         recording.write(made, {"command": list(command), "exit_code": exit_code, "gpu": gpu})
         _publish(made, output, staging / "replaced")
     return RecordSummary(
@@ -90,7 +95,16 @@ def record(
         launches=recording.launches,
         left_out=recording.left_out,
         failures=tuple(recording.failures),
+        generalised=recording.generalised,
     )
+
+
+def _generalise(recording: Recording) -> None:
+    from ..cache import default_folder
+    from ..check import CheckOptions
+    from .general_proof import generalise
+
+    generalise(recording.specialisations, recording.bytecode, CheckOptions(cache=default_folder()))
 
 
 def _check_output(output: Path) -> None:

@@ -18,7 +18,8 @@ class NotExpressible(Exception):
 
 
 def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constants: bool, name: str) -> str:
-    """One ``[[launch]]`` for a recorded launch (``grid``, ``arguments``, ``overlaps``, ``test``).
+    """One ``[[launch]]`` for a recorded launch (``grid``, ``arguments``, ``overlaps``, ``test``), or for several in
+    one (`generalise`), whose numbers may be expressions.
 
     ``constants`` says whether constant parameters are written.  Raises `NotExpressible`.
     """
@@ -27,21 +28,28 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
         text = _argument(argument, parameter, constants)
         if text is not None:
             arguments.append(f"{_key(parameter)} = {text}")
-    grid = [str(axis) for axis in launch["grid"]]
-    while len(grid) > 1 and grid[-1] == "1":
-        grid.pop()
-    lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}", f"grid = {_strings(grid)}"]
-    same = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
-    if same:
-        lines.append(f"requires = {_strings(same)}")
+    lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}"]
+    if launch["grid"] is not None:
+        grid = [str(axis) for axis in launch["grid"]]
+        while len(grid) > 1 and grid[-1] == "1":
+            grid.pop()
+        lines.append(f"grid = {_strings(grid)}")
+    requires = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
+    requires += launch.get("requires", ())
+    if requires:
+        lines.append(f"requires = {_strings(requires)}")
     if launch["overlaps"]:
         pairs = [dict.fromkeys((pair["first"], pair["second"])) for pair in launch["overlaps"]]
         groups = ", ".join(_strings(list(pair)) for pair in pairs)
         lines.append(f"overlap = [{groups}]")
+    if launch.get("alias"):
+        lines.append(f"alias = [{', '.join(map(_strings, launch['alias']))}]")
     if launch.get("observed"):
         lines.append(f"observed = {_strings(launch['observed'])}")
     if launch.get("test"):
         lines.insert(0, f"# recorded in {' '.join(launch['test'].split())}")
+    if launch.get("remark"):
+        lines.insert(0, f"# {launch['remark']}")
     return "\n".join([*lines, "", "[launch.args]", *arguments, ""])
 
 
@@ -79,9 +87,9 @@ def array_text(argument: Recorded, name: str) -> str:
     return _array_text(argument["dtype"], argument["shape"], argument["strides"], argument["index_bits"])
 
 
-def _array_text(dtype: str, shape: Sequence[object], strides: Sequence[object], index_bits: int) -> str:
+def _array_text(dtype: str, shape: Sequence[object], strides: Sequence[object] | None, index_bits: int) -> str:
     options = []
-    if not is_contiguous(shape, strides):
+    if strides is not None and not is_contiguous(shape, strides):
         comma = "," if len(strides) == 1 else ""
         options.append(f"strides=({', '.join(map(str, strides))}{comma})")
     if index_bits == 64:
@@ -122,8 +130,12 @@ def _common(rows: Sequence[Sequence[int]], stem: str) -> list[object]:
 
 
 def _scalar_text(argument: Recorded) -> str:
-    value = argument["value"]
-    return f"{argument['dtype']} = {int(value)}" if isinstance(value, int) else str(argument["dtype"])
+    value = argument.get("tied", argument["value"])
+    if isinstance(value, int):
+        value = int(value)  # a bool is written as a number
+    elif "tied" not in argument:
+        value = None  # a float is nothing that a contract speaks of
+    return str(argument["dtype"]) if value is None else f"{argument['dtype']} = {value}"
 
 
 def _constant(argument: Recorded) -> str:

@@ -315,7 +315,7 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[Place], _Found], bool], ...]] = (
     ("guard-launch", _guard_launch, True),
     ("widen-scope", _widen_scope, True),
     ("strengthen-order", _strengthen_order, True),
-    ("widen-index", _widen_index, True),
+    ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, False),
     ("mend-loop", _mend_loop, False),
     ("use-atomic", _store_by_atomic, False),

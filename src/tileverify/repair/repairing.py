@@ -22,6 +22,8 @@ MOST_TRIALS: Final = 24
 
 Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
 """The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
+Prove: TypeAlias = Callable[[bool], KernelResult | None]
+"""The same of one kernel; ``None`` where there is no verdict to be had."""
 
 
 def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> KernelResult:
@@ -37,7 +39,7 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> Kernel
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result
-    trials = Trials(text, partial(_tried, unit, check), has_grid=unit.launch.grid is not None)
+    trials = Trials(text, partial(_prepared, unit, check), has_grid=unit.launch.grid is not None)
     findings = (repaired(finding, proposals(source, finding), trials) for finding in result.findings)
     return replace(result, findings=tuple(findings))
 
@@ -62,15 +64,21 @@ def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> 
 class Trials:
     """Each changed text is tried once, however many findings it might mend.
 
-    ``try_text``: the verdict on a changed source, under the same contract if it is proved there; on the source as it
-    is, under any grid, for ``None``.  ``has_grid``: the launch has one of its own.  ``most``: texts that are tried.
+    ``prepared``: makes ready to prove a changed source, under the launch of the result; for ``None`` the source as it
+    is, under any grid; no proof for a source that does not compile.  ``has_grid``: the launch has one of its own.
+    ``most``: texts that are tried.
     """
 
     text: str
-    try_text: Callable[[str | None], KernelResult | None]
+    prepared: Callable[[str | None], Prove | None]
     has_grid: bool
     most: int = MOST_TRIALS
     _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Texts that were tried."""
+        return len(self._known)
 
     def hint(self, proposal: Proposal) -> Hint | None:
         """The hint for a proposal that proves the kernel."""
@@ -93,22 +101,26 @@ class Trials:
 
     def _outcome(self, text: str | None) -> KernelResult | None:
         if text not in self._known and len(self._known) < self.most:
-            self._known[text] = self.try_text(text)
+            self._known[text] = self._tried(text)
         return self._known.get(text)
 
+    def _tried(self, text: str | None) -> KernelResult | None:
+        prove = self.prepared(text)
+        outcome = None if prove is None else prove(False)
+        if prove is None or outcome is None or text is None or not outcome.requires:
+            return outcome
+        # Clauses may only say how far the proof reaches beyond a launch of numbers: it may hold without them.
+        exact = prove(True)
+        return exact if exact is not None and exact.verdict is Verdict.PROVED else outcome
 
-def _tried(unit: KernelUnit, check: Check, text: str | None) -> KernelResult | None:
+
+def _prepared(unit: KernelUnit, check: Check, text: str | None) -> Prove | None:
     if text is None:
-        return check(replace(unit, launch=replace(unit.launch, grid=None, grid_text=())), False)
+        return partial(check, replace(unit, launch=replace(unit.launch, grid=None, grid_text=())))
     try:
-        changed = edited_unit(unit, text)
+        return partial(check, edited_unit(unit, text))
     except TileVerifyError:
         return None
-    outcome = check(changed, False)
-    if outcome.requires:  # of a launch of numbers, they say how far the proof reaches beyond it
-        exact = check(changed, True)
-        return exact if exact.verdict is Verdict.PROVED else outcome
-    return outcome
 
 
 def _advice(finding: Finding) -> Iterator[Hint]:

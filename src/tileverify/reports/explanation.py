@@ -59,7 +59,9 @@ def from_repository(file: str) -> str:
 
 
 def _lines(result: KernelResult | None, finding: Finding) -> Iterator[str]:
-    yield finding.message
+    message, *example = finding.message.split("\n")
+    yield message
+    yield from (f"  | {line}" for line in example)
     if result is not None and result.kernel:
         yield f"kernel {result.kernel}" + (f", launch {result.launch}" if result.launch else "")
     if finding.obligation and (asked := CODES.get(finding.obligation)):

@@ -39,9 +39,9 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     word = "undecided" if undecided else "error"
     if finding.suppression is not None:
         style, word = "dim", f"suppressed {word}"
-    yield Text.assemble(
-        (f"{word}[{printable(finding.code)}]", f"bold {style}"), (f": {printable(finding.message)}", "bold")
-    )
+    message, *example = finding.message.split("\n")
+    yield Text.assemble((f"{word}[{printable(finding.code)}]", f"bold {style}"), (f": {printable(message)}", "bold"))
+    yield from (Text.assemble(("     | ", "blue"), printable(line)) for line in example)
     if finding.obligation and (asked := CODES.get(finding.obligation)):
         yield Text.assemble("  about ", (asked.code, "bold"), f": {asked.title}")
     if finding.suppression is not None:

@@ -77,7 +77,16 @@ def mutants_of(subject: Subject, seed: int, per_kind: int, kinds: Sequence[str] 
 
 
 def run(task: Task) -> list[Line]:
-    """One line for the kernel itself and one for each of its mutants."""
+    """One line for the kernel itself and one for each of its mutants; a judge that breaks down costs no other kernel
+    its judgement."""
+    try:
+        return _run(task)
+    except Exception as broken:
+        why = f"the judge broke down: {broken!r}"
+        return [Line(task.subject.name, "", "", "open", "", why, "error", "", (), (), why, False, 0.0, 0.0)]
+
+
+def _run(task: Task) -> list[Line]:
     subject = task.subject
     started = time.perf_counter()
     original = check_unit(subject.unit, CheckOptions(timeout_s=task.timeout_s))

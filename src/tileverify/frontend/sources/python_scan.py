@@ -37,9 +37,12 @@ def scan_python(path: Path) -> PythonScan:
     return scan_text(source, path)
 
 
-def scan_text(source: bytes, path: Path) -> PythonScan:
-    """The same for a source that is not, or not only, a file; ``path`` is its name in errors."""
-    if b"kernel" not in source:
+def scan_text(source: str | bytes, path: Path) -> PythonScan:
+    """The same for a source that is not, or not only, a file; ``path`` is its name in errors.
+
+    Bytes are read in the encoding that they declare, as Python reads a file; a text has none.
+    """
+    if b"kernel" not in (source if isinstance(source, bytes) else source.encode(errors="surrogatepass")):
         return PythonScan()
     try:
         tree = ast.parse(source, filename=str(path))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from ...errors import SpecError, UsageError
 from .descriptions import suggestion
 
 SPEC_SUFFIX = ".tileverify.toml"
+MOST_BITS = 1024
+"""Of an integer: no launch needs more than 64, and longer ones cannot even be printed."""
 FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "overlap", "args")
 
 
@@ -108,12 +110,29 @@ def _read(path: Path) -> str:
 
 def _parse(text: str, path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         problem = re.sub(r"\s*\(at .*\)", "", str(error))
         line, column = (int(at[1]), int(at[2])) if at else (None, None)
         raise SpecError(f"not valid TOML: {problem}", str(path), line, column) from None
+    except (ValueError, RecursionError):  # more digits than `int` reads, more brackets than the parser
+        raise SpecError("a number in it is too long, or its values are nested too deeply", str(path)) from None
+    if any(value.bit_length() > MOST_BITS for value in _integers(table)):
+        raise SpecError(f"an integer in it has more than {MOST_BITS} bits", str(path))
+    return table
+
+
+def _integers(table: Any) -> Iterator[int]:
+    waiting = [table]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, int):
+            yield value
 
 
 def _tool_table(table: Mapping[str, Any], path: Path) -> Mapping[str, Any]:

@@ -1,0 +1,125 @@
+"""Which general launches are worth keeping: those that are proved, under clauses that the recorded launches keep."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..backend.launch.arguments import Grid
+from ..check import CheckOptions, check_unit
+from ..errors import TileVerifyError
+from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
+from ..frontend.sources.launch import KernelUnit
+from ..frontend.sources.spec import build_launch
+from ..frontend.sources.spec_files import raw_launch
+from ..launching.calls import named_values
+from ..launching.proofs import proof_of, touched_by
+from .generalise import GeneralLaunch, general_launches, items_of
+from .spec import NotExpressible, launch_table
+
+MOST_PROOFS: Final = 4
+"""Of general launches of one kernel, over all its specialisations."""
+
+_PAGE: Final = 4096
+
+
+def generalise(
+    specialisations: Mapping[str, dict[str, Any]], bytecode: Mapping[str, Path], options: CheckOptions
+) -> None:
+    """Add to each specialisation (as in ``index.json``, by stem) its general launches: ``generalised``, ready for
+    `spec.launch_table`, and ``not_generalised``, each with the reason."""
+    proofs: Counter[str] = Counter()
+    for stem, entry in specialisations.items():
+        if len(entry["launches"]) < 2:
+            continue
+        kernel = entry["source"]["id"]
+        kept: list[dict[str, Any]] = []
+        left: list[dict[str, Any]] = []
+        attempts = _Attempts(entry, bytecode[stem].read_bytes(), options)
+        for general in attempts.launches():
+            try:
+                proofs[kernel] += 1
+                clauses = attempts.proved(general) if proofs[kernel] <= MOST_PROOFS else None
+            except TileVerifyError as error:
+                left.append({"launches": general.positions, "why": str(error)})
+                continue
+            if clauses is None:
+                left.append({"launches": general.positions, "why": f"the kernel has had {MOST_PROOFS} proofs"})
+                continue
+            name = f"general-{len(kept) + 1}" if kept else "general"
+            known = {"name": name, "launches": general.positions, "names": general.names, "clauses": clauses}
+            kept.append({**known, **general.launch})
+        if kept:
+            entry["generalised"] = kept
+        if left:
+            entry["not_generalised"] = left
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempts:
+    """On one specialisation."""
+
+    entry: Mapping[str, Any]
+    bytecode: bytes
+    options: CheckOptions
+
+    def launches(self) -> list[GeneralLaunch]:
+        """None for a kernel that the tool cannot read."""
+        try:
+            written = touched_by(self._unit(self.entry["launches"][0])).written
+        except (TileVerifyError, NotExpressible):
+            return []
+        return list(general_launches(self.entry, written))
+
+    def proved(self, general: GeneralLaunch) -> list[str]:
+        """The clauses of the proof; raises a `TileVerifyError` where there is none that admits what was recorded."""
+        unit = self._unit(general.launch)
+        result = check_unit(unit, self.options)
+        guard = proof_of(unit, result).guard
+        assert guard is not None  # there are no lists in it
+        for position in general.positions:
+            launch = self.entry["launches"][position]
+            x, y, z = launch["grid"]
+            grid: Grid = (x, y, z)
+            values = dict(named_values(self.entry["parameters"], list(_placed(self.entry, launch))))
+            guard.check(list(values.values()), grid)
+        return list(result.requires)
+
+    def _unit(self, launch: Mapping[str, Any]) -> KernelUnit:
+        symbol, file = self.entry["symbol"], Path(self.entry["bytecode"])
+        table = launch_table(symbol, self.entry["parameters"], launch, constants=False, name="general")
+        spec = build_launch(raw_launch(tomllib.loads(table)["launch"][0], str(file), None, 0), "general", None)
+        known = next(each for each in bytecode_entries(self.bytecode, file) if each.symbol == symbol)
+        return entry_unit(known, spec)
+
+
+def _placed(entry: Mapping[str, Any], launch: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The arguments with addresses, which a recording forgets: arrays apart from each other, except those that were
+    one array, each as aligned as the JIT saw it, and no better."""
+    same = {pair["second"]: pair["first"] for pair in launch["overlaps"] if pair["same"]}
+    addresses: dict[str, int] = {}
+    end = _PAGE
+
+    def place(name: str, argument: Mapping[str, Any], constraint: Mapping[str, Any]) -> dict[str, Any]:
+        nonlocal end
+        if argument["kind"] == "array":
+            first = same.get(name, name)
+            if first not in addresses:
+                last = sum((n - 1) * step for n, step in zip(argument["shape"], argument["strides"], strict=True))
+                addresses[first] = end + constraint["base_addr_divisible_by"] % _PAGE
+                end += (max(0, last + 1) * argument["bits"] // 8 // _PAGE + 2) * _PAGE
+            addresses[name] = addresses[first]
+            return {**argument, "address": addresses[name]}
+        if argument["kind"] == "tuple":
+            fields = argument.get("fields")
+            paths = [f".{field}" for field in fields] if fields else [f"[{n}]" for n in range(len(argument["items"]))]
+            parts = zip(paths, argument["items"], items_of(constraint), strict=True)
+            return {**argument, "items": [place(f"{name}{path}", item, each) for path, item, each in parts]}
+        return dict(argument)
+
+    named = zip(entry["parameters"], launch["arguments"], entry["signature"], strict=True)
+    yield from (place(name, argument, constraint) for name, argument, constraint in named)

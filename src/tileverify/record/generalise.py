@@ -1,0 +1,222 @@
+"""Several launches of one specialisation as one launch whose sizes are names.
+
+A number that was the same in every launch stays that number.  Any other is a *column*: what one size, stride or scalar
+was in each of them.  Equal columns share one name, that of a scalar parameter if there is one; strides of contiguous
+arrays are left out, others are products of the array's sizes where that fits; a grid is an expression (`fitting`), or
+any.  What the JIT compiled in as a divisor becomes a fact: launches of the specialisation all have it.
+
+The result is a guess at what the program meant, and is kept only once it is proved (`general_proof`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import gcd, lcm, prod
+from typing import Any, Final, TypeAlias
+
+from .fitting import Column, fitted
+from .spec import is_contiguous
+
+Launch: TypeAlias = Mapping[str, Any]
+Sized: TypeAlias = int | str
+"""A number, or the name or expression that stands for it."""
+
+_TAKEN: Final = ("grid", "cdiv", "min", "max")
+"""Words of expressions, which no name of a size may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralLaunch:
+    """``positions``: the recorded launches that it stands for; ``launch``: for `spec.launch_table`; ``names``: what
+    each name was in them."""
+
+    positions: tuple[int, ...]
+    launch: dict[str, Any]
+    names: dict[str, Column]
+
+
+def general_launches(entry: Mapping[str, Any], written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
+    """One for each group of launches of a specialisation (as in ``index.json``) that differ in numbers alone.
+
+    ``written``: the arrays that the kernel writes, where known.  Launches with lists of arrays are left as they are.
+    """
+    groups: dict[str, list[int]] = {}
+    for position, launch in enumerate(entry["launches"]):
+        if not any(argument["kind"] in ("list", "opaque") for argument in _leaves(launch["arguments"])):
+            groups.setdefault(_without_numbers(launch), []).append(position)
+    for positions in groups.values():
+        launches = [entry["launches"][position] for position in positions]
+        if len({json.dumps(_numbers(launch)) for launch in launches}) > 1:
+            yield _Generaliser(entry, launches, written).launch(tuple(positions))
+
+
+def items_of(constraint: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The constraints of the items of a tuple or dataclass in a recorded signature."""
+    found: Sequence[Mapping[str, Any]] = constraint["items" if "items" in constraint else "fields"]
+    return found
+
+
+def _leaves(arguments: Sequence[Launch]) -> Iterator[Launch]:
+    for argument in arguments:
+        if argument["kind"] == "tuple":
+            yield from _leaves(argument["items"])
+        else:
+            yield argument
+
+
+def _without_numbers(launch: Launch) -> str:
+    """What launches have in common that one spec can speak of."""
+    kinds = [
+        {key: value for key, value in argument.items() if key not in ("shape", "strides")}
+        | ({"rank": len(argument["shape"])} if argument["kind"] == "array" else {})
+        | ({"value": None} if argument["kind"] == "scalar" else {})
+        for argument in _leaves(launch["arguments"])
+    ]
+    return json.dumps([kinds, launch["overlaps"], launch.get("alias")])
+
+
+def _numbers(launch: Launch) -> list[Any]:
+    """What a spec says of the launch in numbers; floats are none."""
+    found: list[Any] = [launch["grid"]]
+    for argument in _leaves(launch["arguments"]):
+        if argument["kind"] == "array":
+            contiguous = is_contiguous(argument["shape"], argument["strides"])
+            found.append([argument["shape"], None if contiguous else argument["strides"]])
+        elif isinstance(argument.get("value"), int):
+            found.append(argument["value"])
+    return found
+
+
+@dataclass
+class _Generaliser:
+    entry: Mapping[str, Any]
+    launches: Sequence[Launch]
+    written: Collection[str]
+    _names: dict[Column, str] = field(default_factory=dict)
+    _divisors: dict[str, int] = field(default_factory=dict)
+
+    def launch(self, positions: tuple[int, ...]) -> GeneralLaunch:
+        parameters = self.entry["parameters"]
+        columns = list(zip(*(launch["arguments"] for launch in self.launches), strict=True))
+        self._take_names_of_scalars(parameters, columns)
+        arguments = [
+            self._argument(name, column, constraint)
+            for name, column, constraint in zip(parameters, columns, self.entry["signature"], strict=True)
+        ]
+        names = {name: column for column, name in self._names.items()}
+        launch = {
+            "grid": self._grid(names, self._written_sizes(arguments)),
+            "arguments": arguments,
+            **{key: self.launches[0][key] for key in ("overlaps", "alias") if key in self.launches[0]},
+            "requires": [f"{name} % {divisor} == 0" for name, divisor in self._divisors.items()],
+            "remark": _remark(positions, names),
+        }
+        return GeneralLaunch(positions, launch, names)
+
+    def _take_names_of_scalars(self, parameters: Sequence[str], columns: Sequence[Sequence[Launch]]) -> None:
+        for name, column in zip(parameters, columns, strict=True):
+            numbers = tuple(argument["value"] for argument in column if isinstance(argument.get("value"), int))
+            plain = column[0]["kind"] == "scalar" and column[0]["dtype"] != "bool" and name not in _TAKEN
+            if plain and len(numbers) == len(column) and len(set(numbers)) > 1:
+                self._names.setdefault(numbers, name)
+
+    # ------------------------------------------------------------------------------------------ arguments
+    def _argument(self, name: str, column: Sequence[Launch], constraint: Mapping[str, Any]) -> dict[str, Any]:
+        first = dict(column[0])
+        if first["kind"] == "array":
+            return {**first, **self._array(name, column, constraint)}
+        if first["kind"] == "scalar":
+            return {**first, "tied": self._scalar(name, [argument["value"] for argument in column])}
+        if first["kind"] == "tuple":
+            fields = first.get("fields") or range(len(first["items"]))
+            parts = zip(*(argument["items"] for argument in column), strict=True)
+            first["items"] = [
+                self._argument(f"{name}_{field}", part, each)
+                for field, part, each in zip(fields, parts, items_of(constraint), strict=True)
+            ]
+        return first
+
+    def _scalar(self, name: str, values: Sequence[Any]) -> Sized | None:
+        """What the scalar is tied to; ``None``: it may have any value."""
+        if not all(isinstance(value, int) for value in values):
+            return None
+        if len(set(values)) == 1:
+            return int(values[0])
+        known = self._names.get(tuple(values))
+        return None if known == name else known
+
+    def _array(self, name: str, column: Sequence[Launch], constraint: Mapping[str, Any]) -> dict[str, Any]:
+        shape = [
+            self._sized(sizes, f"{name}_{dim}")
+            for dim, sizes in enumerate(zip(*(array["shape"] for array in column), strict=True))
+        ]
+        factors: list[tuple[Sized, ...]]
+        if all(is_contiguous(array["shape"], array["strides"]) for array in column):
+            strides = None
+            factors = [tuple(shape[dim + 1 :]) for dim in range(len(shape))]
+        else:
+            sizes = list(zip(shape, zip(*(array["shape"] for array in column), strict=True), strict=True))
+            factors = [
+                self._stride(steps, sizes, f"{name}_stride_{dim}")
+                for dim, steps in enumerate(zip(*(array["strides"] for array in column), strict=True))
+            ]
+            strides = [each[0] if len(each) == 1 else " * ".join(map(str, each)) for each in factors]
+        for size, divisor in zip(shape, constraint["shape_divisible_by"], strict=True):
+            self._note_divisor((size,), divisor)
+        for each, divisor in zip(factors, constraint["stride_divisible_by"], strict=True):
+            self._note_divisor(each, divisor)
+        return {"shape": shape, "strides": strides}
+
+    def _stride(self, column: Column, sizes: Sequence[tuple[Sized, Column]], stem: str) -> tuple[Sized, ...]:
+        """The factors of a stride: a number, a name, sizes of the array, or a new name."""
+        if len(set(column)) > 1 and column not in self._names:
+            for count in range(2, len(sizes) + 1):
+                for chosen in combinations(sizes, count):
+                    if tuple(map(prod, zip(*(each for _, each in chosen), strict=True))) == column:
+                        return tuple(size for size, _ in chosen)
+        return (self._sized(column, stem),)
+
+    def _sized(self, column: Column, stem: str) -> Sized:
+        if len(set(column)) == 1:
+            return column[0]
+        if column not in self._names:
+            taken = {*self._names.values(), *self.entry["parameters"], *_TAKEN}
+            while stem in taken:
+                stem += "_"
+            self._names[column] = stem
+        return self._names[column]
+
+    def _note_divisor(self, factors: Sequence[Sized], divisor: int) -> None:
+        """A product with one name is divisible where the name is divisible by what the numbers leave over."""
+        names = [factor for factor in factors if isinstance(factor, str)]
+        left = divisor // gcd(divisor, prod(factor for factor in factors if isinstance(factor, int)))
+        if len(names) == 1 and left > 1:
+            self._divisors[names[0]] = lcm(self._divisors.get(names[0], 1), left)
+
+    # ----------------------------------------------------------------------------------------------- grid
+    def _written_sizes(self, arguments: Sequence[Launch]) -> set[str]:
+        arrays = (each for name, each in zip(self.entry["parameters"], arguments, strict=True) if name in self.written)
+        return {size for each in arrays for size in each.get("shape", ()) if isinstance(size, str)}
+
+    def _grid(self, names: Mapping[str, Column], written: Collection[str]) -> list[Sized] | None:
+        """An expression for each axis; ``None`` where one has none that fits."""
+        constants = [
+            argument["value"]
+            for argument in _leaves(self.launches[0]["arguments"])
+            if argument["kind"] == "constant" and type(argument["value"]) is int
+        ]
+        grid: list[Sized] = []
+        for axis in zip(*(launch["grid"] for launch in self.launches), strict=True):
+            expression = axis[0] if len(set(axis)) == 1 else fitted(axis, names, constants, written)
+            if expression is None:
+                return None
+            grid.append(expression)
+        return grid
+
+
+def _remark(positions: Sequence[int], names: Mapping[str, Column]) -> str:
+    seen = "; ".join(f"{name} = {', '.join(map(str, column))}" for name, column in names.items())
+    return f"launches {', '.join(map(str, positions))} in general{f': {seen}' if seen else ''}"

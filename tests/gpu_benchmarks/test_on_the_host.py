@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cuda.tile as ct
@@ -13,6 +14,12 @@ from benchmarks.gpu.interleavings import ARRAYS, KINDS, Run, differing, program
 from benchmarks.gpu.kernels.elementwise import add
 
 import tileverify
+from tileverify.backend.early_start import waits_first
+from tileverify.check import check_unit
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import Verdict
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SIZE = 64
@@ -122,3 +129,14 @@ def test_a_difference_is_seen() -> None:
         return started
 
     assert differing(Host(), steps[:1], run) >= 1
+
+
+# ----------------------------------------------------------------------------------------------- early starts
+def test_the_kernel_that_waits_may_start_early() -> None:
+    file = Path(interleavings.__file__).with_name("kernels") / "early.py"
+    units = [unit for unit in discover([str(file)]) if isinstance(unit, KernelUnit)]
+    assert {unit.kernel: waits_first(decode(unit.bytecode).entries[0]) for unit in units} == {
+        "add_behind": True,
+        "add_beside": False,
+    }
+    assert all(check_unit(unit).verdict is Verdict.PROVED for unit in units)

@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +164,13 @@ def _tables(entry: Mapping[str, Any], kernel: str, *, constants: bool, prefix: s
     named = [(str(position), launch) for position, launch in enumerate(entry["launches"])]
     named += [(general["name"], general) for general in entry.get("generalised", ())]
     written = set()
+    write = partial(launch_table, kernel, entry["parameters"], constants=constants, signature=entry["signature"])
     for name, launch in named:
         try:
-            text = launch_table(kernel, entry["parameters"], launch, constants=constants, name=f"{prefix}{name}")
+            text, essence = write(launch, name=f"{prefix}{name}"), write({**launch, "test": ""}, name="")
         except NotExpressible as reason:
             yield f"# launch {prefix}{name} of {kernel} is left out: {reason}\n"
             continue
-        essence = launch_table(kernel, entry["parameters"], {**launch, "test": ""}, constants=constants, name="")
         if essence not in written:
             written.add(essence)
             yield text

@@ -74,6 +74,9 @@ def test_bad_usage(tmp_path: Path) -> None:
     assert gate("-", "--reference", "nothing", text=HONEST)[0] == 2
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[[launch]]\nkernel =\n")
+    code, lines, told = gate(os.devnull)
+    assert (code, lines) == (2, [])
+    assert "gate - <" in told
     code, lines, told = gate("-", "--spec", str(wrong), text=HONEST)
     assert (code, lines) == (2, [])
     assert "wrong.toml:2" in told

@@ -5,6 +5,7 @@ The first test needs no JAX: of a lowering nothing but sizes and data types is l
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import textwrap
 import tomllib
@@ -130,3 +131,20 @@ def test_what_does_not_compile_fails_as_in_cuda_tile(tmp_path: Path) -> None:
     )
     assert summary.exit_code == 0
     assert [failure["outcome"] for failure in summary.failures] == ["rejected"]
+
+
+def test_a_program_that_has_imported_it_already_is_watched_too(tmp_path: Path) -> None:
+    pytest.importorskip("jax", reason="runs a JAX program")
+    program = tmp_path / "program.py"
+    program.write_text(
+        PROGRAM
+        + textwrap.dedent("""
+            import cuda.tile.jax._jax as module
+            from tileverify.record.hook.jax_calls import JaxCalls
+            told = []
+            JaxCalls(module, lambda *call: told.append(call), runs=False, interpret=None).install()
+            assert not cutile_call((1,), scale, (jnp.ones(4), OutputPlaceholder((4,), jnp.float32), 2.0, 4)).any()
+            assert [call[0] for call in told] == [scale]
+        """)
+    )
+    subprocess.run([sys.executable, str(program)], check=True)

@@ -140,6 +140,8 @@ def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
         return (OnStdin(),)
     path = Path(target)
     if not path.is_file() and not path.is_dir():
+        if path.exists():
+            raise UsageError(f"'{target}' is neither a file nor a folder; read it as standard input: gate - < {target}")
         raise UsageError(f"there is no file or folder '{target}'")
     base = path if path.is_dir() else path.parent
     found = candidates(path, lambda file: file.relative_to(base).as_posix() if relative else display_path(file))

@@ -22,7 +22,8 @@ class RecordOptions:
     """``specialisations``: kept for each kernel source; ``launches``: looked at for each specialisation;
     ``configurations``: of a tuning run, looked at when no GPU is there to measure them; ``capability``: of the
     imitated GPU; ``bytecode_version``: e.g. ``"13.3"``, by default the newest that the installed ``tileiras`` reads;
-    ``generalise``: look for one launch with names for the sizes where several launches differ in numbers alone."""
+    ``generalise``: look for one launch with names for the sizes where several launches differ in numbers alone;
+    ``repeats``: let journals say when an equal launch is made again."""
 
     specialisations: int = 16
     launches: int = 6
@@ -30,6 +31,7 @@ class RecordOptions:
     capability: tuple[int, int] = (10, 0)
     bytecode_version: str | None = None
     generalise: bool = True
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ def recording_environment(journals: Path, startup: Path, gpu: str, options: Reco
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",
         "TILEVERIFY_RECORD_SPECIALISATIONS": str(options.specialisations),
         "TILEVERIFY_RECORD_LAUNCHES": str(options.launches),
+        "TILEVERIFY_RECORD_REPEATS": "1" if options.repeats else "",
         "TILEVERIFY_RECORD_CONFIGURATIONS": str(options.configurations),
     }
 

@@ -40,6 +40,7 @@ def install() -> None:
     limits = Limits(
         specialisations=int(environment["TILEVERIFY_RECORD_SPECIALISATIONS"]),
         launches=int(environment["TILEVERIFY_RECORD_LAUNCHES"]),
+        repeats=bool(environment["TILEVERIFY_RECORD_REPEATS"]),
     )
     version = environment["TILEVERIFY_RECORD_BYTECODE_VERSION"] or None
     after = AfterImport()

@@ -44,11 +44,13 @@ class JaxCalls:
         self._register = module.register_primitive
 
     def install(self) -> None:
-        """``cuda.tile.jax`` registers the lowering next."""
+        """``cuda.tile.jax`` registers the lowering next, or has done so."""
         self._module.compile_kernel_cached = self._recorded_compile  # type: ignore[attr-defined]
         self._module._cutile_call_ffi_p_lower = self._recorded_lower  # type: ignore[attr-defined]
         if not self._runs:
             self._module.register_primitive = self._register_on_host  # type: ignore[attr-defined]
+        if self._module.cutile_call_ffi_p is not None:
+            self._module.register_primitive()
 
     def _recorded_lower(self, context: Any, *operands: Any, **call: Any) -> Any:
         self._call.made = (context, call)

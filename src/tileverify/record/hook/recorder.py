@@ -34,10 +34,12 @@ class _Specialisation:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a kernel is kept: specialisations per kernel source, launches per specialisation."""
+    """How much of a kernel is kept: specialisations per kernel source, launches per specialisation; with ``repeats``
+    it is noted, too, when an equal launch is made again."""
 
     specialisations: int
     launches: int
+    repeats: bool = False
 
 
 class Recorder:
@@ -60,11 +62,17 @@ class Recorder:
         self._limits = limits
         self._architecture = architecture
         self._bytecode_version = bytecode_version
+        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """A fork has a journal of its own, which knows nothing of what its parent wrote down."""
         self._known: dict[Any, _Specialisation] = {}
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
         self._noted: set[Any] = set()
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
@@ -152,6 +160,8 @@ class Recorder:
                 how=how,
                 test=os.environ.get("PYTEST_CURRENT_TEST", ""),
             )
+        elif self._limits.repeats:
+            self._journal.write("again", key=specialisation.key, number=specialisation.seen[fingerprint])
         return specialisation.seen[fingerprint]
 
     def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:

@@ -29,7 +29,10 @@ def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box:
     Verdicts, reasons and bundles stay what they are.
     """
     budget = _Budget(limits, box)
-    kernels = (_with_hints(kernel, result.source, {**request, "bundles": False}, budget) for kernel in result.kernels)
+    kernels = (
+        _with_hints(kernel, result.source, {**request, "bundles": False, "complete": False}, budget)
+        for kernel in result.kernels
+    )
     return replace(result, kernels=tuple(kernels))
 
 

@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tileverify.cache import ResultCache, default_folder
+from tileverify.cache import ResultCache, _looked_at, default_folder
 from tileverify.frontend.sources.launch import (
     ArrayArgument,
     ConstantArgument,
@@ -171,6 +173,49 @@ def test_stale_generations_go_and_nothing_else(cache: ResultCache) -> None:
     assert not old.exists()
     assert fresh.exists()
     assert foreign.exists()
+
+
+def numbered(number: int) -> KernelUnit:
+    return dataclasses.replace(UNIT, bytecode=str(number).encode())
+
+
+def test_the_oldest_verdicts_go_first(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    full = ResultCache(folder, "z3 1")
+    for number in range(8):
+        full.store(numbered(number), OPTIONS, PROVED)
+        for file in folder.rglob("*.json"):
+            os.utime(file, (file.stat().st_atime - 10, file.stat().st_mtime - 10))
+    (foreign := folder / "photos" / "ab").mkdir(parents=True)
+    (foreign / "one.json").write_text("{}")
+    size = sum(file.stat().st_size for file in folder.rglob("*.json")) // 8
+    _looked_at.clear()  # as in another process
+    small = ResultCache(folder, "z3 1", most_bytes=5 * size)
+    small.store(numbered(8), OPTIONS, PROVED)
+    kept = [number for number in range(9) if small.load(numbered(number), OPTIONS) is not None]
+    assert kept == [5, 6, 7, 8], "three quarters, and the new one"
+    assert (foreign / "one.json").exists()
+
+
+def stored_by_a_process(folder: Path, first: int) -> int:
+    """How many of fifty verdicts, stored and made room for beside other processes, were read as something else."""
+    wrong = 0
+    for number in range(50):
+        _looked_at.clear()
+        cache = ResultCache(folder, "z3 1", most_bytes=20_000)
+        unit = numbered((first + number) % 60)
+        cache.store(unit, OPTIONS, PROVED)
+        read = cache.load(unit, OPTIONS)
+        wrong += read is not None and read != dataclasses.replace(PROVED, cached=True)
+    return wrong
+
+
+def test_processes_may_share_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+        assert sum(pool.map(stored_by_a_process, [folder] * 4, (0, 10, 20, 30))) == 0
+    assert not [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".json"], "a file was left half"
+    assert sum(file.stat().st_size for file in folder.rglob("*.json")) < 30_000
 
 
 def test_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -483,6 +483,7 @@ def test_record_hands_options_on_and_tells_what_came(
     tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     from tileverify import record
+    from tileverify.shell import talk
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
@@ -493,6 +494,7 @@ def test_record_hands_options_on_and_tells_what_came(
             "interpret": False,
             "append": False,
             "options": expected,
+            "tell": talk,
         }
         failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,), generalised=7)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
-
-import torch
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import tileverify
 from tileverify.launching import device_facts
@@ -25,8 +25,30 @@ ROUNDS = 20
 FACTS = ("injective(places)", "range(places, 0, y.shape[0])")
 
 
+def put_all(stream: Any, places: Any, x: Any, y: Any, **options: object) -> None:
+    """``y[places] = x``, with the facts checked."""
+    tileverify.launch(stream, (-(-len(places) // 1024),), put, (places, x, y, 1024), data=FACTS, **options)
+
+
+def refusals(launch: Callable[[], object], places: Any) -> Iterator[str]:
+    """What is said of one duplicate, one place outside and a negative one; the places are right again behind it."""
+    before = int(places[7])
+    for what, wrong in (("duplicate", int(places[8])), ("outside", len(places)), ("negative", -1)):
+        places[7] = wrong
+        try:
+            launch()
+        except tileverify.LaunchRefused as error:
+            yield f"refused, {what}: {error}"
+        else:
+            raise AssertionError(what)
+        finally:
+            places[7] = before
+
+
 def milliseconds(launch: Callable[[], object]) -> float:
     """Median of a launch, waited for."""
+    import torch
+
     times = []
     for _ in range(ROUNDS):
         torch.cuda.synchronize()
@@ -38,13 +60,12 @@ def milliseconds(launch: Callable[[], object]) -> float:
 
 
 def main() -> int:
+    import torch
+
     places = torch.randperm(ELEMENTS, device="cuda", dtype=torch.int32)
     x = torch.rand(ELEMENTS, device="cuda")
     y = torch.full_like(x, float("nan"))
-    grid, stream = (ELEMENTS // 1024,), torch.cuda.current_stream()
-
-    def launch(**options: object) -> None:
-        tileverify.launch(stream, grid, put, (places, x, y, 1024), data=FACTS, **options)
+    launch = partial(put_all, torch.cuda.current_stream(), places, x, y)
 
     launch()  # the proof looks at what the array holds anyway
     launch()
@@ -58,16 +79,8 @@ def main() -> int:
     fetched = milliseconds(launch)
     device_facts.FETCHED = whole
     print(f"a launch: checked on the device {on_device:.3f} ms, on the host {fetched:.3f} ms, vouched {vouched:.3f} ms")
-    before = places[7].item()
-    for what, wrong in (("duplicate", places[8].item()), ("outside", ELEMENTS), ("negative", -1)):
-        places[7] = wrong
-        try:
-            launch()
-        except tileverify.LaunchRefused as error:
-            print(f"refused, {what}: {error}")
-        else:
-            raise AssertionError(what)
-        places[7] = before
+    for said in refusals(launch, places):
+        print(said)
     launch()
     print("as expected")
     return 0

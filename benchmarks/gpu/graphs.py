@@ -9,6 +9,7 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -19,6 +20,23 @@ from .common import bundles
 
 NODES = 1000
 ELEMENTS = 1 << 12
+
+
+def timed(graph: Any, stream: torch.cuda.Stream) -> tuple[float, float]:
+    """Median microseconds of a replay, on the host and on the GPU."""
+    host, device = [], []
+    for _ in range(20):
+        torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        with torch.cuda.stream(stream):
+            start.record()
+            begin = time.perf_counter()
+            graph.replay(stream)
+            host.append(time.perf_counter() - begin)
+            end.record()
+        end.synchronize()
+        device.append(start.elapsed_time(end))
+    return 1e6 * statistics.median(host), 1000 * statistics.median(device)
 
 
 def main() -> int:
@@ -39,21 +57,15 @@ def main() -> int:
         for out in outputs:
             wide.launch(grid, kernel, (one, x, out), after=[])
     for name, graph in (("one after the other", chain), ("all at once", wide)):
-        host, device = [], []
-        for _ in range(20):
-            torch.cuda.synchronize()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            with torch.cuda.stream(stream):
-                start.record()
-                begin = time.perf_counter()
-                graph.replay(stream)
-                host.append(time.perf_counter() - begin)
-                end.record()
-            end.synchronize()
-            device.append(start.elapsed_time(end))
+        host, device = timed(graph, stream)
+        print(f"{NODES} nodes {name}: {device / NODES:.3f} us a node on the GPU, {host:.1f} us on the host for all")
+    for count in (1, 10, 100):
+        with tileverify.graph() as short:
+            for n in range(count):
+                short.launch(grid, kernel, (one, *((x, y) if n % 2 == 0 else (y, x))))
+        host, device = timed(short, stream)
         print(
-            f"{NODES} nodes {name}: {1000 * statistics.median(device) / NODES:.3f} us a node on the GPU, "
-            f"{1e6 * statistics.median(host):.1f} us on the host for all"
+            f"{count} nodes one after the other: {device / count:.2f} us a node on the GPU, {host:.1f} us on the host"
         )
     x.zero_()
     torch.cuda.synchronize()

@@ -3,8 +3,10 @@
     python -m benchmarks.gpu.latency BUNDLES KEY.pub [--json FILE]
 
 ``BUNDLES`` has the bundles of `launches`.  Every way launches the same small addition 1, 10, 100 and 1000 times in a
-row on one stream; microseconds a launch on the host, medians of interleaved rounds, and the ratio to
-`cuda.tile.launch`.
+row on one stream; microseconds a launch, medians of interleaved rounds, and the ratio to `cuda.tile.launch`:
+
+* asynchronous: the host's time, the same launch again and again;
+* chained: every launch reads what the one before it wrote, and the time ends when the GPU has done the last one.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import torch
@@ -46,7 +49,7 @@ def by_cuda_tile(kernel: BundledKernel) -> object:
     return Handed(add._annotated_function.pyfunc)
 
 
-def measured(ways: dict[str, Callable[[], object]], count: int) -> dict[str, float]:
+def measured(ways: dict[str, Callable[[], object]], count: int, *, until_done: bool = False) -> dict[str, float]:
     """Median microseconds a launch, rounds interleaved."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for round_ in range(ROUNDS + 5):
@@ -55,6 +58,8 @@ def measured(ways: dict[str, Callable[[], object]], count: int) -> dict[str, flo
             start = time.perf_counter_ns()
             for _ in range(count):
                 way()
+            if until_done:
+                torch.cuda.synchronize()
             spent = time.perf_counter_ns() - start
             if round_ >= 5:
                 times[name].append(spent / count / 1000)
@@ -93,11 +98,23 @@ def main() -> int:
         ways["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, with_tile)
     except ImportError as error:
         print(f"without cuda.tile: {error}", file=sys.stderr)
-    rows = {count: measured(ways, count) for count in COUNTS}
+    turns = cycle([arguments, (x, out, y)])  # what one writes the next one reads
+    chained: dict[str, Callable[[], object]] = {
+        "tileverify.launch": lambda: tileverify.launch(stream, grid, kernel, next(turns)),
+        "BundledKernel.launch": lambda: kernel.launch(stream, grid, next(turns)),
+    }
+    if "cuda.tile.launch" in ways:
+        chained["cuda.tile.launch"] = lambda: ct.launch(stream, grid, handed, (*next(turns), tile))
+    rows = {
+        "asynchronous": {count: measured(ways, count) for count in COUNTS},
+        "chained": {count: measured(chained, count, until_done=True) for count in COUNTS},
+    }
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, Python {sys.version.split()[0]}")
-    for count, row in rows.items():
-        base = row.get("cuda.tile.launch", float("nan"))
-        print(f"{count:5} launches  " + "  ".join(f"{name} {us:.2f} us ({us / base:.2f})" for name, us in row.items()))
+    for what, table in rows.items():
+        for count, row in table.items():
+            base = row.get("cuda.tile.launch", float("nan"))
+            told = "  ".join(f"{name} {us:.2f} us ({us / base:.2f})" for name, us in row.items())
+            print(f"{what} {count:5} launches  {told}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0

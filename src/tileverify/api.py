@@ -27,7 +27,8 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
     """Verify and run a kernel, or describe a launch of the kernel below.
 
     ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
-    launch only if a proof covers it (`Launcher.launch`); NumPy arrays run in the interpreter, no GPU is needed.
+    launch only if a proof covers it (`Launcher.launch`, `LaunchOptions`); NumPy arrays run in the interpreter, no GPU
+    is needed.
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
     """
@@ -37,7 +38,7 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
         if kernel is None and arguments is None:
             return _written(fields, stream, grid)
     else:
-        if again(stream, grid, arguments):
+        if not fields and again(stream, grid, arguments):
             return None
     return launcher().look_and_launch(stream, grid, kernel, arguments, **fields)
 
@@ -53,18 +54,17 @@ def _written(fields: dict[str, Any], *given: Any) -> Any:
 
 
 def graph() -> Any:
-    """Launches that are checked and made together, on a GPU; see `launching.graphs`."""
-    from .backend.gpu.graph import CudaGraph
-    from .launching.graphs import Graph
+    """Launches that are checked and made together; see `launching.graphs`."""
+    from .launching.graphs import Graph, backend_of
 
-    return Graph(partial(launcher().planned, None), CudaGraph)
+    return Graph(partial(launcher().planned, None), backend_of)
 
 
 def in_flight() -> InFlight:
-    """What the launches of this process still use on GPUs."""
-    from .launching.in_flight import in_flight as of_process
+    """What the launches of this process still use on GPUs; on a machine without one, everything is always done."""
+    from .launching.in_flight import of_this_machine
 
-    return of_process()
+    return of_this_machine()
 
 
 def load(file: Any, **options: Any) -> Any:
@@ -92,7 +92,7 @@ def patch() -> Any:
 
 
 def tune(*call: Any, **options: Any) -> Any:
-    """The fastest of the variants that are proved, on a GPU; see `launching.tuning`."""
+    """The fastest of the variants that are proved; see `launching.tuning`."""
     from .backend.gpu.timing import CudaTimer
     from .launching.tuning import Tuner
 

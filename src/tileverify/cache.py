@@ -32,6 +32,11 @@ from .results import KernelResult, Verdict
 KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
 _STALE_AFTER_S: Final = 30 * 24 * 3600
 
+MOST_BYTES: Final = 1 << 30
+"""Of all verdicts; looked at once a process, when it first writes one, and then a quarter is made free."""
+
+_looked_at: set[Path] = set()
+
 
 def default_folder() -> Path:
     """``$TILEVERIFY_CACHE_DIR``, or ``tileverify`` in the user's cache folder as the platform has it."""
@@ -55,6 +60,7 @@ class ResultCache:
 
     folder: Path
     solver: str
+    most_bytes: int = MOST_BYTES
 
     def load(self, unit: KernelUnit, options: Mapping[str, Any]) -> KernelResult | None:
         """The verdict of an earlier run on exactly this."""
@@ -81,11 +87,31 @@ class ResultCache:
         with contextlib.suppress(OSError):
             if not path.parent.parent.exists():
                 self._remove_stale()
+            if self.folder not in _looked_at:
+                _looked_at.add(self.folder)
+                self._shrink()
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(entry))
 
     def _path(self, key: str) -> Path:
         return self.folder / generation(self.solver) / key[:2] / f"{key}.json"
+
+    def _shrink(self) -> None:
+        """The verdicts that were written first go, where there are too many."""
+        found = []
+        generations = [each for each in self.folder.glob("*") if _is_generation(each.name)]
+        for path in (path for each in generations for path in each.glob("??/*.json")):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        if total <= self.most_bytes:
+            return
+        for _, size, path in sorted(found):
+            if total <= self.most_bytes * 3 // 4:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
 
     def _remove_stale(self) -> None:
         """Runs once a generation: folders of provers that nobody has used for a month."""

@@ -111,6 +111,14 @@ def test_every_input_is_used_and_described() -> None:
         assert re.search(rf"inputs\.{name}\b", text)
 
 
+@pytest.mark.parametrize("file", ["action.yml", "docs/ci.md", "README.md"])
+def test_other_actions_are_named_by_commit(file: str) -> None:
+    """What a tag names can change, and would run with the rights of the job."""
+    used = re.findall(r"^\s*(?:- )?uses:\s*(\S+)", (REPOSITORY / file).read_text(), re.MULTILINE)
+    assert all(re.fullmatch(r"[\w./-]+@([0-9a-f]{40}|COMMIT)", each) for each in used), used
+    assert used or file == "README.md"
+
+
 def test_hooks_are_what_pre_commit_wants() -> None:
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
     assert [hook["id"] for hook in hooks] == ["tileverify", "tileverify-all"]

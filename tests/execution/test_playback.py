@@ -15,6 +15,7 @@ import pytest
 from tests.command_line import CommandLine, command_line
 
 from tileverify.check import CheckOptions, check_unit
+from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
@@ -230,6 +231,17 @@ def test_faults_that_a_gpu_does_not_survive_are_not_tried() -> None:
     assert finding.witness is not None
     assert finding.witness.launch is not None
     assert "may end the process" in (no_device(finding.witness.launch) or "")
+
+
+def test_kernels_that_are_not_assembled_are_not_tried() -> None:
+    (finding, *_) = check_unit(unit("racy.py")).findings
+    assert finding.witness is not None
+    assert finding.witness.launch is not None
+    (waits,) = (each for each in discover([f"{ROOT / 'protocols' / 'turns.py'}::add_in_turn"]))
+    assert isinstance(waits, KernelUnit)
+    assert "tileiras makes this acquire load once in each warp" in (
+        no_device(finding.witness.launch, waits.bytecode) or ""
+    )
 
 
 def test_launches_that_are_too_large_to_repeat_are_not_tried() -> None:

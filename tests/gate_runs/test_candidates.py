@@ -102,6 +102,37 @@ def test_specs_are_plain_files_too(tmp_path: Path) -> None:
     assert found == {"pipe.py": None, "link.py": None, "folder.py": None, "plain.py": "\ufffd"}
 
 
+def test_a_folder_may_be_deeper_than_recursion_goes(tmp_path: Path) -> None:
+    deepest = tmp_path
+    for _ in range(1500):
+        deepest /= "a"
+        deepest.mkdir()
+    (deepest / "s.py").write_text(REFUSED)
+    try:
+        assert [(each.submission().source, len(each.folder.parts)) for each in listed(tmp_path)] == [
+            (REFUSED.encode(), 1500)
+        ]
+    finally:  # no recursive removal gets there
+        (deepest / "s.py").unlink()
+        while deepest != tmp_path:
+            deepest.rmdir()
+            deepest = deepest.parent
+
+
+def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "open.py").write_text(REFUSED)
+    scan = os.scandir
+
+    def refused(path: Path) -> object:
+        if path.name == "closed":
+            raise PermissionError
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert unread(listed(tmp_path)) == {"closed": "it is no plain file", "open.py": None}
+
+
 NAMES = (b"new\nline.py", b"new\\x0aline.py", b"\x1b[2J.py", b"no\xfftext.py", b"no\xfetext.py", b"n" * 252 + b".py")
 
 
@@ -183,6 +214,12 @@ def test_folders_lead_nowhere_else(tmp_path: Path) -> None:
     assert path.is_relative_to(tmp_path / "out")
     assert ".." not in path.parts
     assert "\n" not in str(path)
+
+
+def test_folders_too_deep_for_a_path_are_one(tmp_path: Path) -> None:
+    paths = [accepted("s.py").write_bundles(tmp_path, PurePath(*["a"] * depth))[0] for depth in (1500, 1501, 3000)]
+    assert len(set(paths)) == 3
+    assert all(path.parent.parent == tmp_path for path in paths)
 
 
 def test_stdin_has_a_place_of_its_own() -> None:

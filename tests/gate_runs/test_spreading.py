@@ -111,6 +111,42 @@ def test_workers_that_never_start_end_the_run() -> None:
     assert len(workers.started) == MOST_FAILED_STARTS
 
 
+class OneComesUp(Played):
+    """Of its workers only the first ever starts: the others ``fail``, or say nothing."""
+
+    def __init__(self, fail: bool) -> None:
+        super().__init__(3, {})
+        self.fail = fail
+
+    def start(self, worker: int) -> None:
+        if worker == 0:
+            super().start(worker)
+            return
+        self.started.append(worker)
+        if self.fail:
+            self._heard.append((worker, Failed("no room")))
+
+
+def test_one_that_came_up_goes_on_without_those_that_do_not() -> None:
+    workers = OneComesUp(fail=True)
+    assert run(workers, 20) == dict.fromkeys(range(20), "answer")
+    assert len(workers.started) <= 3 + MOST_FAILED_STARTS
+
+
+def test_workers_that_say_nothing_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tileverify.gate_runs.spreading.LONGEST_START_S", -1.0)
+    assert run(OneComesUp(fail=False), 20) == dict.fromkeys(range(20), "answer")
+
+    class Silent(Played):
+        def start(self, worker: int) -> None:
+            self.started.append(worker)
+
+    silent = Silent(2, {})
+    with pytest.raises(SandboxFailure, match="was not there after"):
+        run(silent, 1)
+    assert silent.closed
+
+
 @pytest.mark.parametrize(("usage", "error"), [(False, IsolationUnavailable), (True, UsageError)])
 def test_what_no_worker_can_do_ends_the_run(usage: bool, error: type[Exception]) -> None:
     with pytest.raises(error, match="why"):

@@ -36,6 +36,14 @@ def test_stdin() -> None:
     assert line["reasons"] == ["import: the module 'os' may not be imported (line 1, column 1)"]
 
 
+def test_a_reason_is_one_line() -> None:
+    """An example of a spec, which the message holds, too."""
+    code, (line,), _ = gate("-", text=HONEST.replace("i = ct.bid(0)", "i = ct.bid(x, x)"))
+    assert (code, line["verdict"]) == (1, "error")
+    assert "for example: [[launch]] kernel =" in line["reasons"][0]
+    assert "\\x0a" not in line["reasons"][0]
+
+
 def test_folder(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "a.py").write_text(HONEST)
@@ -64,8 +72,17 @@ def test_bad_usage(tmp_path: Path) -> None:
     assert gate("-", "--spec", "x.toml", "--trust-specs", text=HONEST)[0] == 2
     assert gate("-", "--spec", str(tmp_path / "nowhere.toml"), text=HONEST)[0] == 2
     assert gate("-", "--reference", "nothing", text=HONEST)[0] == 2
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[[launch]]\nkernel =\n")
+    code, lines, told = gate(os.devnull)
+    assert (code, lines) == (2, [])
+    assert "gate - <" in told
+    code, lines, told = gate("-", "--spec", str(wrong), text=HONEST)
+    assert (code, lines) == (2, [])
+    assert "wrong.toml:2" in told
     assert gate(str(tmp_path))[0] == 4
     (tmp_path / "a.py").write_text(HONEST)
+    wrong.unlink()
     for option in ("--bundle", "--results"):
         code, lines, told = gate(str(tmp_path), option, str(tmp_path / "inside.sqlite"))
         assert (code, lines) == (2, [])

@@ -63,7 +63,7 @@ class Played:
         if job == "propose":
             return outcome(self.proposed if isinstance(self.proposed, bytes) else json.dumps(self.proposed).encode())
         assert request["screen"]
-        assert request["only"] == ["k", "0"] or request["only"] == ["other", "0"]
+        assert request["only"] in (["k", "0"], ["k", None], ["other", "0"])
         assert not request["bundles"]
         if job == "compile":
             return outcome(b"compiled " + payload, self.cpu_s)
@@ -132,6 +132,36 @@ def test_a_proof_that_can_do_without_its_clauses_is_safe() -> None:
         return answers(Verdict.PROVED, requires=() if request["deny_requires"] else ("N >= 2",))
 
     assert hints(hinted(Played([[proposal("good")]], exact))) == [("use-atomic", "safe")]
+
+
+@pytest.mark.parametrize(
+    ("after", "applicability", "end"),
+    [
+        ((Verdict.PROVED, Verdict.PROVED), "safe", "(proved)"),
+        ((Verdict.PROVED, Verdict.REFUTED), "maybe", "(proved); no longer under 1"),
+        ((Verdict.PROVED, Verdict.UNDECIDED), "maybe", "(proved); no longer under 1"),
+        ((Verdict.PROVED,), "maybe", "(proved); no longer under 1"),
+        (None, "maybe", "(proved); no longer under 1"),
+    ],
+)
+def test_safe_is_what_mends_one_launch_and_breaks_no_other(
+    after: tuple[Verdict, ...] | None, applicability: str, end: str
+) -> None:
+    def prove(text: str, request: Mapping[str, Any]) -> bytes:
+        if request["only"] != ["k", None]:
+            return answers(Verdict.PROVED)
+        if after is None:
+            return b"nothing"
+        lines = [answers(verdict, launch=str(n)).split(b"\n")[1] for n, verdict in enumerate(after)]
+        return b"\n".join([b'{"units": [], "missing": []}', *lines, b""])
+
+    other = GatedKernel(KernelResult("s.py", "k", "1", Verdict.PROVED), accepted=True)
+    strange = GatedKernel(KernelResult("s.py", "other", "2", Verdict.PROVED), accepted=True)
+    box = Played([[proposal("good")]], prove)
+    result = hinted(box, refuted(), other, strange)
+    assert hints(result) == [("use-atomic", applicability)]
+    assert the_hint(result).text.endswith(end)
+    assert box.tried() == ["good\ntwo\nthree\n"] * 2
 
 
 def test_any_grid_is_tried_last() -> None:

@@ -34,7 +34,7 @@ def rejected(reason: Reason) -> GatedKernel:
 
 
 def race(*hints: Hint, message: str = "two blocks store to one element", code: str = "TV101") -> Finding:
-    sites = tuple(SourceSite("s.py", 4, 0, "store", "out", expression=f"[{side}]") for side in "ab")
+    sites = tuple(SourceSite("s.py", 4, 0, "store", "out", expression=f"out[{side}]") for side in "ab")
     values = SeenValues("out[0]", (SideValue("a", "store", "1.0"), SideValue("b", "store", "2.0")))
     witness = Witness({"N": 8}, (2, 1, 1), (0, 0, 0), (1, 0, 0), "out[0]", scalars={"n": 3}, values=values)
     return Finding(code, message, sites, witness=witness, hints=hints)
@@ -54,8 +54,8 @@ def test_both_sides_and_the_repair() -> None:
         "NOT ACCEPTED: 0 of 1 kernel launches are proved.\n"
         "k [0]: refuted\n"
         "  TV101: two blocks store to one element\n"
-        "  side A: store of out [a] at line 4 in block (0, 0, 0) with the value 1.0\n"
-        "  side B: store of out [b] at line 4 in block (1, 0, 0) with the value 2.0\n"
+        "  side A: store of out[a] at line 4 in block (0, 0, 0) with the value 1.0\n"
+        "  side B: store of out[b] at line 4 in block (1, 0, 0) with the value 2.0\n"
         "  both touch out[0] with grid (2, 1, 1) and N = 8, n = 3\n"
         "  FIX (use-atomic): add with an atomic\n"
         "    -4: old line\n"
@@ -90,6 +90,15 @@ def test_what_was_rejected_says_where() -> None:
         "s.py []: rejected",
         "  import: the module 'os' may not be imported (line 3, column 1)",
     ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "told_as"),
+    [("", "load of x at"), ("x[0]", "load of x[0] at"), ("bytes 4..8", "load of x bytes 4..8 at")],
+)
+def test_a_side_names_its_array_once(expression: str, told_as: str) -> None:
+    site = SourceSite("s.py", 4, 0, "load", "x", expression=expression)
+    assert told_as in told(kernel("k", Verdict.REFUTED, Finding("TV301", "outside", (site,))))
 
 
 @pytest.mark.parametrize("longest", [200, 400, LONGEST])

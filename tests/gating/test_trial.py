@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, judge
+from tileverify.gating.sandbox import Outcome
 from tileverify.results import WrittenArrays
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"
@@ -128,6 +131,27 @@ def test_what_no_trial_shows_is_not_proved_to_be_written(sandbox: Sandbox) -> No
 def test_a_reference_that_cannot_be_used_is_the_caller_s_error(name: str, references: Path, sandbox: Sandbox) -> None:
     with pytest.raises(UsageError, match="reference"):
         judged(ADD + STORE, sandbox, f"{references}::{name}")
+
+
+@pytest.mark.parametrize("name", ["fails", "unknown", "strange", "another_shape"])
+def test_under_its_own_launch_it_stops_that_submission_alone(name: str, references: Path, sandbox: Sandbox) -> None:
+    submission = Submission((HEAD + ADD + STORE).encode(), own_spec=SPEC)
+    (kernel,) = judge(submission, GateOptions(reference=f"{references}::{name}"), sandbox).kernels
+    assert (kernel.accepted, [reason.id for reason in kernel.reasons]) == (False, ["not-compared"])
+
+
+@pytest.mark.parametrize("said", [b"{}\n", b"nothing\n", b"[" * 100_000 + b"\n", b"7\n"])
+def test_a_trial_that_says_nothing_of_use(said: bytes, references: Path, sandbox: Sandbox) -> None:
+    class Forging:
+        layers = sandbox.layers
+
+        def run(self, job: str, request: dict[str, Any], payload: bytes, limits: dict[str, Any]) -> Outcome:
+            outcome = sandbox.run(job, request, payload, limits)
+            return replace(outcome, data=said) if job == "try" else outcome
+
+    options = GateOptions(spec=SPEC, reference=f"{references}::add")
+    (kernel,) = judge(Submission((HEAD + ADD + STORE).encode()), options, Forging()).kernels  # type: ignore[arg-type]
+    assert (kernel.accepted, [reason.id for reason in kernel.reasons]) == (False, ["crash"])
 
 
 def test_a_reference_that_is_not_there(sandbox: Sandbox) -> None:

@@ -24,6 +24,10 @@ class Tensor:
     strides: tuple[int, ...] = (4, 1)
     dtype: str = "float32"
 
+    @property
+    def device(self) -> SimpleNamespace:
+        return SimpleNamespace(type="cuda")
+
     def data_ptr(self) -> int:
         return self.address
 

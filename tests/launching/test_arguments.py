@@ -69,12 +69,12 @@ def unit(path: str) -> KernelUnit:
 
 
 def test_views_of_the_whole_array_touch_elements_alone() -> None:
-    assert touched_by(unit("race_free/axpy.py")) == Touched(frozenset({"y"}), frozenset({"x", "y"}))
-    assert touched_by(unit("race_free/scatter_permutation.py")) == Touched(frozenset({"out"}), frozenset())  # pointers
+    assert touched_by(unit("race_free/axpy.py"))[:2] == ({"y"}, {"x", "y"})
+    assert touched_by(unit("race_free/scatter_permutation.py"))[:2] == ({"out"}, frozenset())  # pointers
 
 
 def test_only_what_is_touched_by_elements_has_rows() -> None:
     columns = ArrayValue(1000, (8, 4), (16, 1), "f32")
-    use = use_of("k", 0, {"x": columns, "y": columns}, Touched(frozenset({"y"}), frozenset({"x"})))
+    use = use_of("k", 0, (1, 1, 1), {"x": columns, "y": columns}, Touched(frozenset({"y"}), frozenset({"x"})))
     assert [(each.write, each.period, each.width) for each in use.accesses] == [(False, 64, 16), (True, 0, 0)]
     assert use.accesses[0].end == 1000 + 7 * 64 + 16

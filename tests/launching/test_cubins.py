@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 from tileverify.launching.cubins import CubinCache
@@ -86,3 +88,17 @@ def test_threads_make_one_cubin(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(maker.made) == 1
+
+
+def made_by_a_process(folder: Path, first: int) -> int:
+    """How many of fifty cubins, made and made room for beside other processes, were read as something else."""
+    maker = Maker()
+    kept = cache(folder, maker, most_bytes=600)
+    names = [str((first + number) % 40).encode() for number in range(50)]
+    return sum(kept.cubin(name, "sm_90") != b"cubin of " + name + b"sm_9013.4.92" for name in names)
+
+
+def test_processes_may_share_a_folder(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+        assert sum(pool.map(made_by_a_process, [tmp_path] * 4, (0, 10, 20, 30))) == 0
+    assert {file.suffix for file in tmp_path.iterdir()} == {".cubin"}, "a file was left half"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +23,7 @@ from tileverify.launching.device_facts import DeviceFacts
 from tileverify.launching.journal import Use
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.proofs import broken_fact
+from tileverify.launching.remembered import Planned
 
 Array = np.ndarray[Any, np.dtype[Any]]
 COUNT = 5000
@@ -58,7 +59,11 @@ def host_array(address: int, count: int) -> HostArray:
 @pytest.fixture
 def facts(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> DeviceFacts:
     monkeypatch.setattr(device_facts, "FETCHED", 16)
-    return DeviceFacts(launcher.planned, pytest.fail, HostScratch(), host_array)  # type: ignore[arg-type]
+
+    def make(stream: Any, planned: Planned, arguments: Sequence[Any]) -> None:
+        planned.plan.launch(stream)
+
+    return DeviceFacts(launcher.planned, make, HostScratch(), host_array)
 
 
 def value_of(array: Array) -> ArrayValue:

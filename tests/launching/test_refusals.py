@@ -124,6 +124,24 @@ def test_a_pointer_that_the_specialisation_assumed_aligned(tileverify: CommandLi
     assert (y == 4).all()
 
 
+def test_a_pointer_that_the_spec_says_is_aligned(tileverify: CommandLine) -> None:
+    source = (ROOT / "race_free" / "axpy.py").read_text()
+    Path("axpy.py").write_text(source)
+    Path("axpy.tileverify.toml").write_text(
+        '[[launch]]\nkernel = "axpy"\ngrid = ["cdiv(N, TILE)"]\nrequires = ["y.address % 128 == 0"]\n'
+        'args = { alpha = "f32", x = "f32[N]", y = "f32[N]", TILE = 512 }\n'
+    )
+    assert tileverify("build", "axpy.py::axpy", "-o", "aligned.tvk", "--arch", "none").code == 0
+    kernel, whole = load("aligned.tvk"), np.zeros(8192, np.uint8)
+    start = -whole.ctypes.data % 128
+    at, beside = (whole[start + by : start + by + 4096].view(np.float32) for by in (0, 64))
+    with pytest.raises(LaunchRefused, match=r"'y\.address % 128 == 0' does not hold for y\.address = \d+ \(TV502\)"):
+        tv.launch(None, (2,), kernel, (3.0, aligned(1024), beside, 512))
+    assert not whole.any()
+    tv.launch(None, (2,), kernel, (3.0, aligned(1024, offset=4), at, 512))
+    assert (at == 3).all()
+
+
 def test_overlapping_arguments(axpy: BundledKernel) -> None:
     memory = aligned(2048)
     with pytest.raises(LaunchRefused, match=r"`x` and `y` overlap in memory, .*\(TV501\)"):

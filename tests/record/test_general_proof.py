@@ -6,8 +6,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tileverify.check import CheckOptions, check_paths
 from tileverify.frontend.sources.discover import SourceFailure, discover
+from tileverify.record import general_proof
 from tileverify.results import Verdict
 
 from .conftest import Recorded, Run
@@ -73,7 +76,7 @@ def test_what_is_not_proved_is_not_kept_and_says_why(run: Run) -> None:
     assert "generalised" not in entry
     (left,) = entry["not_generalised"]
     assert left["launches"] == [0, 1]
-    assert "refuted" in left["why"]
+    assert left["why"].startswith("in general it is refuted: two tile blocks store to the same element of `y` [TV101]")
     assert len(launches(recorded, entry["spec"])) == 2
 
 
@@ -125,3 +128,14 @@ def test_specs_that_say_the_same_are_written_once(run: Run) -> None:
     assert len(entry["launches"]) == 3
     assert len(launches(recorded, entry["spec"])) == 1
     assert len(launches(recorded, entry["source_spec"])) == 1
+
+
+def test_ctrl_c_while_launches_are_proved_keeps_the_recording(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(general_proof, "check_unit", interrupted)
+    recorded = run(TWO_SIZES)
+    assert (recorded.summary.launches, recorded.summary.generalised) == (2, 0)
+    (entry,) = recorded.specialisations
+    assert len(launches(recorded, entry["spec"])) == 2

@@ -54,6 +54,24 @@ def test_a_timed_benchmark_is_recorded(run: Run) -> None:
     assert recorded.summary.launches == 1
 
 
+def test_the_extended_launch_is_one(run: Run) -> None:
+    recorded = run("""
+        from cuda.tile import _cext
+        x = np.zeros(64, np.float32)
+        assert _cext.launch_extended(STREAM, (4,), (128,), scale, (x, np.zeros_like(x), 3, 16)) is None
+        try:
+            _cext.launch_extended(STREAM, (4,), (128,), "no kernel", ())
+        except TypeError:
+            pass
+        else:
+            raise AssertionError("what is no tile kernel goes where it went before")
+    """)
+    assert recorded.summary.exit_code == 0
+    (entry,) = recorded.specialisations
+    assert [launch["grid"] for launch in entry["launches"]] == [[4, 1, 1]]
+    assert recorded.summary.failures == ()
+
+
 def test_hints_make_another_specialisation_and_a_closure_another_kernel(run: Run) -> None:
     recorded = run("""
         x = np.zeros(64, np.float32)
@@ -166,8 +184,23 @@ def test_lists_and_overlaps(run: Run) -> None:
     assert "overlap" not in disjoint
     assert 'xs = { list = "f32[32]", length = "2" }' in disjoint
     assert 'overlap = [["xs", "y"]]' in overlapping
-    assert 'xs = { list = "f32[xs_size_0]", length = "2" }' in uneven
+    assert 'xs = { list = "f32[16 * xs_size_0]", length = "2" }' in uneven
     assert "overlap" not in interleaved
     assert 'x = "f32[48; strides=(2,)]"' in interleaved
     assert 'overlap = [["x", "y"]]' in same
     assert 'requires = ["x is y"]' in same
+
+
+def test_sizes_in_a_list_keep_what_the_compiler_was_promised(run: Run) -> None:
+    recorded = run("""
+        @ct.kernel
+        def rows(xs, y):
+            ct.store(y, (ct.bid(0), 0), ct.load(xs[0], (ct.bid(0), 0), (1, 16)))
+        y = np.zeros((4, 16), np.float32)
+        for widths in ((52, 32), (52, 31)):
+            ct.launch(STREAM, (4,), rows, ([np.zeros((4, w), np.float32) for w in widths], y))
+    """)
+    wide, odd = recorded.specialisations
+    assert wide["signature"][0]["element"]["stride_divisible_by"] == [4, 1]
+    assert 'xs = { list = "f32[4, 4 * xs_size_1]", length = "2" }' in (recorded.folder / wide["spec"]).read_text()
+    assert 'xs = { list = "f32[4, xs_size_1]", length = "2" }' in (recorded.folder / odd["spec"]).read_text()

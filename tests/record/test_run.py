@@ -95,6 +95,24 @@ def test_child_processes_are_recorded_too(run: Run) -> None:
     assert recorded.summary.launches == 2
 
 
+def test_a_fork_launches_what_its_parent_launched_before(run: Run) -> None:
+    recorded = run("""
+        import os
+        def launch(n):
+            x = np.zeros(n, np.float32)
+            ct.launch(STREAM, (ct.cdiv(n, 16),), scale, (x, np.zeros_like(x), 3, 16))
+        launch(64)
+        if os.fork() == 0:
+            launch(64)
+            launch(128)
+            os._exit(0)
+        os.wait()
+        launch(256)
+    """)
+    (entry,) = recorded.specialisations
+    assert sorted(launch["grid"][0] for launch in entry["launches"]) == [4, 8, 16]
+
+
 def test_limits_are_kept_and_reported(run: Run) -> None:
     recorded = run(
         """

@@ -228,3 +228,63 @@ def test_tensors_of_torch_without_a_gpu(run_tests: RunTests, tmp_path: Path) -> 
     ended = run_tests(tmp_path, "--tileverify-no-gpu")
     failed = {name for name, outcome in ended.outcomes.items() if outcome != "passed"}
     assert failed == {"test_racy"}, ended.text
+
+
+WORKER = """
+import sys
+import cuda.tile as ct
+import numpy as np
+
+@ct.kernel
+def scale(x, y):
+    ct.store(y, (ct.bid(0),), ct.load(x, (ct.bid(0),), (16,)) * 2)
+
+@ct.kernel
+def last(x, y):
+    ct.store(y, (0,), ct.load(x, (ct.bid(0),), (16,)))
+
+for line in sys.stdin:
+    name, n = line.split()
+    x = np.zeros(int(n), np.float32)
+    ct.launch(0, (ct.cdiv(int(n), 16),), globals()[name], (x, np.zeros_like(x)))
+    print("done", flush=True)
+"""
+
+ASKING = """
+import subprocess, sys
+import pytest
+
+@pytest.fixture(scope="module")
+def ask():
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "worker.py"], **pipes) as worker:
+        def answer(name, n):
+            worker.stdin.write(f"{name} {n}\\n")
+            worker.stdin.flush()
+            assert worker.stdout.readline() == "done\\n"
+        yield answer
+
+def test_first(ask):
+    for n in range(32, 32 + 16 * 8, 16):
+        ask("scale", n)
+
+def test_racy(ask):
+    ask("last", 32)
+
+def test_right(ask):
+    ask("scale", 32)
+
+def test_racy_again(ask):
+    ask("last", 32)
+"""
+
+
+def test_a_process_that_outlives_tests_fails_those_in_which_it_makes_a_bad_launch(
+    tmp_path: Path, run_tests: RunTests
+) -> None:
+    (tmp_path / "worker.py").write_text(WORKER)
+    (tmp_path / "test_worker.py").write_text(ASKING)
+    ended = run_tests(tmp_path, "--tileverify-no-gpu")
+    expected = {"test_first": "passed", "test_racy": "failed", "test_right": "passed", "test_racy_again": "failed"}
+    assert ended.outcomes == expected
+    assert "11 launches of cuda.tile" in ended.text

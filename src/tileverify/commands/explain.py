@@ -32,7 +32,8 @@ def explain(code: str | None, format_: str) -> None:
             from difflib import get_close_matches
 
             near = get_close_matches(code.upper(), CODES, n=1)
-            raise UsageError(f"there is no code '{code}'" + (f"; did you mean {near[0]}?" if near else ""))
+            advice = f"did you mean {near[0]}?" if near else "`tileverify explain` lists all"
+            raise UsageError(f"there is no code '{code}'; {advice}")
         chosen = [known]
     if format_ == "json":
         import json

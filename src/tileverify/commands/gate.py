@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,7 @@ def gate(
         raise UsageError("--spec and --trust-specs exclude each other")
     if ray_address is not None and engine != "ray":
         raise UsageError("--ray-address needs --engine ray")
+    from ..frontend.sources.spec_files import launches_of_text
     from ..gate_runs.candidates import read_text
     from ..gate_runs.run import Plan, open_table, stream, tabulate
     from ..gating import GateOptions
@@ -99,6 +101,9 @@ def gate(
     for option, path in (("--bundle", bundle), ("--results", results)):
         _refuse_inside(option, path, target)
     text = None if spec is None else read_text(spec, "--spec")
+    if spec is not None and text is not None:
+        # The caller's own mistake is told at once, and not as a fault of every submission.
+        launches_of_text(text, spec)
     found = _candidates(target, relative=results is not None)
     if bundle is not None:
         _make(bundle)
@@ -134,9 +139,13 @@ def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
     from ..gate_runs.candidates import OnStdin, candidates
 
     if target == "-":
+        if sys.stdin.isatty():
+            talk("reading a submission from standard input, to its end (Ctrl-D)")
         return (OnStdin(),)
     path = Path(target)
     if not path.is_file() and not path.is_dir():
+        if path.exists():
+            raise UsageError(f"'{target}' is neither a file nor a folder; read it as standard input: gate - < {target}")
         raise UsageError(f"there is no file or folder '{target}'")
     base = path if path.is_dir() else path.parent
     found = candidates(path, lambda file: file.relative_to(base).as_posix() if relative else display_path(file))

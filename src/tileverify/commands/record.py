@@ -54,7 +54,9 @@ def record(
 
     options = RecordOptions(specialisations=specialisations, generalise=generalise)
     with Working(live=False):
-        summary = run(arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options)
+        summary = run(
+            arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options, tell=talk
+        )
     for failure in summary.failures:
         talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
     talk(

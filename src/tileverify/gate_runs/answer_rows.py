@@ -1,4 +1,8 @@
-"""A row of the table for each kernel under each launch; none depends on when, where or how fast it was made."""
+"""A row of the table for each kernel under each launch; none depends on when, where or how often it was made.
+
+What took too long may: rows of what time alone stopped are made again, and repairs are looked for within a limit on the
+processor's time.
+"""
 
 from __future__ import annotations
 

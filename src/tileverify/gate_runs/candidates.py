@@ -77,12 +77,27 @@ def candidates(target: Path, name: Callable[[Path], str]) -> tuple[Candidate, ..
     """A file, or whatever is called ``.py`` under a folder and is none, in the order of their names."""
     if target.is_file():  # a link, too: the caller chose it
         return (Candidate(target.resolve(), answered_name(name(target)), _own_spec(target)),)
-    found = sorted(target.rglob("*.py"), key=lambda each: each.as_posix())
     return tuple(
         Candidate(file, answered_name(name(file)), _own_spec(file), file.relative_to(target).parent)
-        for file in found
-        if file.is_symlink() or not file.is_dir()
+        for file in sorted(_below(target), key=lambda each: each.as_posix())
     )
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """What is called ``.py`` under ``folder``, however deep, and folders that cannot be listed; follows no links."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = list(os.scandir(here))
+        except OSError:
+            yield here
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(here / entry.name)
+            elif entry.name.endswith(".py"):
+                yield here / entry.name
 
 
 def answered_name(name: str) -> str:

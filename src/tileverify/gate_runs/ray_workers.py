@@ -35,7 +35,7 @@ class RayWorkers:
                 )
             except Exception as error:
                 raise UsageError(f"there is no Ray cluster to be had: {str(error).splitlines()[0]}") from None
-        processors = int(ray.cluster_resources().get("CPU", 1))
+        processors = max(int(ray.cluster_resources().get("CPU", 1)), 1)
         self.count = min(count, processors) if count else processors
         self._actor_class = ray.remote(num_cpus=1, max_restarts=0)(_Judge)
         self._actors: dict[int, Any] = {}

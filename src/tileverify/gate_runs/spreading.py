@@ -18,6 +18,8 @@ ATTEMPTS: Final = 2
 """A worker may die of its neighbours (memory), so a submission is given a second one."""
 MOST_FAILED_STARTS: Final = 3
 """In a row, without one worker that came up."""
+LONGEST_START_S: Final = 600.0
+"""Until a worker says that it is there; on a cluster it may wait for a machine."""
 _POLL_S: Final = 1.0
 
 
@@ -73,7 +75,7 @@ def spread(
     turns = _Turns(tasks, workers, allowed_s)
     try:
         for worker in range(workers.count):
-            workers.start(worker)
+            turns.start(worker)
         while turns.go_on():
             for worker, answer in workers.wait(_POLL_S):
                 yield from turns.heard(worker, answer)
@@ -102,8 +104,14 @@ class _Turns:
     again: deque[_Turn] = field(default_factory=deque)
     idle: set[int] = field(default_factory=set)
     busy: dict[int, _Turn] = field(default_factory=dict)
+    starting: dict[int, float] = field(default_factory=dict)  # worker -> deadline
     failed_starts: int = 0
     exhausted: bool = False
+
+    def start(self, worker: int) -> None:
+        """Wait for it no longer than a start may take."""
+        self.starting[worker] = time.monotonic() + LONGEST_START_S
+        self.workers.start(worker)
 
     def go_on(self) -> bool:
         """Give work to all who wait; whether there is anything left to wait for."""
@@ -125,6 +133,7 @@ class _Turns:
 
     def heard(self, worker: int, answer: Answer) -> _Answered:
         """What the worker said, as the answer to its task if it is one."""
+        self.starting.pop(worker, None)
         match answer:
             case Ready():
                 self.failed_starts = 0
@@ -143,20 +152,25 @@ class _Turns:
         if turn is None:
             self.failed_starts += 1
             if self.failed_starts >= MOST_FAILED_STARTS:
-                raise SandboxFailure(f"no worker can be started: {problem}")
+                if not self.busy and not self.idle:
+                    raise SandboxFailure(f"no worker can be started: {problem}")
+                return  # the others go on without it
         elif turn.attempt < ATTEMPTS:
             self.again.append(replace(turn, attempt=turn.attempt + 1))
         else:
             yield turn.task, stopped(turn.task, "worker-crash", f"its worker failed twice ({problem})")
-        self.workers.start(worker)
+        self.start(worker)
 
     def overdue(self) -> _Answered:
         """End the workers that have said nothing for too long."""
         now = time.monotonic()
         for worker in [worker for worker, turn in self.busy.items() if turn.deadline < now]:
             turn = self.busy.pop(worker)
-            self.workers.start(worker)
+            self.start(worker)
             yield turn.task, stopped(turn.task, "worker-hung", "its worker gave no answer, and was ended")
+        for worker in [worker for worker, deadline in self.starting.items() if deadline < now]:
+            del self.starting[worker]
+            yield from self._lost(worker, f"it was not there after {LONGEST_START_S:.0f} s")
 
 
 def stopped(task: Task, id_: str, message: str) -> GateResult:

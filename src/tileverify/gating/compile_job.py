@@ -73,7 +73,9 @@ def _message(reasons: Any) -> bytes:
 
 def _failure(error: TileVerifyError) -> dict[str, Any]:
     code = "TV002" if isinstance(error, SpecError) else "TV001"
-    message = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]} ..."
+    message = " ".join(error.message.split())  # a reason is one line
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]} ..."
     return {"error": {"code": code, "message": message, "line": error.line, "column": error.column}}
 
 

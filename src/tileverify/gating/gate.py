@@ -22,7 +22,7 @@ from ..results import Finding, KernelResult, Verdict
 from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
 from .sandbox import Outcome, Sandbox
-from .trial import Reference, disagreements, incomplete, load_reference, read_tried, summary
+from .trial import Reference, Tried, disagreements, incomplete, load_reference, read_tried, summary
 from .worker import EXIT_MEMORY
 
 _MIB: Final = 1 << 20
@@ -197,13 +197,24 @@ def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, o
     stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
     if not (outcome.data or outcome.stopped or outcome.signal or outcome.exit):
         stopped = Reason("no-trial", "no small launch of its contract was found to try it with")
-    reasons: list[Reason] = [] if stopped is None else [stopped]
-    tried = () if stopped is not None else read_tried(outcome.data)
+    tried: tuple[Tried, ...] = ()
+    if stopped is None:
+        try:
+            tried = read_tried(outcome.data)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            stopped = Reason("crash", "trying it on small inputs gave no answer")
+    reasons = [] if stopped is None else [stopped]
     reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]
     if not reasons and options.complete:
         reasons += incomplete(tried)
     if not reasons and reference is not None:
-        reasons += disagreements(tried, reference)
+        try:
+            reasons += disagreements(tried, reference)
+        except UsageError as error:
+            if options.spec is not None:
+                raise
+            # Launches of a submission's own may be such as no reference can take: that stops this one alone.
+            reasons = [Reason("not-compared", f"under its own launch, {error.message}")]
     bundle = None if reasons else kernel.bundle
     return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=summary(tried))
 

@@ -7,14 +7,15 @@ submission is, for the kernel and the launch at fault alone.  Only then is it ca
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from ..repair.catalogue import KINDS
+from ..repair.edits import edited
 from ..repair.proposals import Proposal
 from ..repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..reports.json_report import result_from_json, result_to_json
-from ..results import Edit, KernelResult
+from ..results import Edit, Hint, KernelResult, Verdict
 from .model import GatedKernel, GateResult, Limits
 from .plain_values import harmless
 from .sandbox import Outcome, Sandbox
@@ -29,11 +30,17 @@ def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box:
     Verdicts, reasons and bundles stay what they are.
     """
     budget = _Budget(limits, box)
-    kernels = (
-        _with_hints(kernel, result.source, {**request, "bundles": False, "complete": False}, budget)
-        for kernel in result.kernels
-    )
+    kernels = []
+    for kernel in result.kernels:
+        proved = frozenset(each.result.launch for each in result.kernels if _is_proved(each, kernel.result.kernel))
+        kernels.append(
+            _with_hints(kernel, proved, result.source, {**request, "bundles": False, "complete": False}, budget)
+        )
     return replace(result, kernels=tuple(kernels))
+
+
+def _is_proved(kernel: GatedKernel, name: str) -> bool:
+    return kernel.result.kernel == name and kernel.result.verdict is Verdict.PROVED
 
 
 @dataclass
@@ -67,20 +74,26 @@ class _Budget:
         return outcome if outcome.data and not (outcome.stopped or outcome.signal or outcome.exit) else None
 
 
-def _with_hints(kernel: GatedKernel, source: bytes, request: dict[str, Any], budget: _Budget) -> GatedKernel:
+def _with_hints(
+    kernel: GatedKernel, proved: frozenset[str], source: bytes, request: dict[str, Any], budget: _Budget
+) -> GatedKernel:
+    """``proved``: launches under which this kernel is proved as it is."""
     result = kernel.result
     if kernel.rejected or not any(map(can_be_mended, result.findings)):
         return kernel
     proposed = _proposals(result, source, budget)
+    sandboxed = _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget)
     trials = Trials(
         source.decode("utf-8"),
-        _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget).prepared,
+        sandboxed.prepared,
         has_grid=True,  # where it has none, the trial finds what is known already
         most=budget.limits.hint_trials - budget.trials,
     )
+    elsewhere = _Elsewhere(sandboxed, proved - {result.launch})
     findings = []
     for place, finding in enumerate(result.findings):
-        findings.append(repaired(finding, proposed[place] if place < len(proposed) else (), trials))
+        mended = repaired(finding, proposed[place] if place < len(proposed) else (), trials)
+        findings.append(replace(mended, hints=tuple(map(elsewhere.weighed, mended.hints))))
     budget.trials += trials.count
     return replace(kernel, result=replace(result, findings=tuple(findings)))
 
@@ -102,16 +115,50 @@ class _Sandboxed:
         return lambda exact: self._proved(compiled.data, any_grid=text is None, deny_requires=exact or deny)
 
     def _proved(self, compiled: bytes, **more: bool) -> KernelResult | None:
-        outcome = self.budget.run("prove", {**self.request, **more}, compiled)
-        if outcome is None:
-            return None
-        try:
-            lines = [json.loads(line) for line in outcome.data.splitlines()]
-            wanted = [answer for answer in lines[1:] if not answer.get("forged")]
-            results = [result_from_json(answer["result"]) for answer in wanted]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return None
+        results = _results(self.budget.run("prove", {**self.request, **more}, compiled))
         return results[0] if [[each.kernel, each.launch] for each in results] == [self.request["only"]] else None
+
+    def launches(self, text: str) -> frozenset[str]:
+        """Those under which the changed kernel is proved, of all that it has."""
+        everywhere = {**self.request, "only": [self.request["only"][0], None]}
+        compiled = self.budget.run("compile", everywhere, text.encode("utf-8"))
+        if compiled is None:
+            return frozenset()
+        results = _results(self.budget.run("prove", everywhere, compiled.data))
+        return frozenset(each.launch for each in results if each.verdict is Verdict.PROVED)
+
+
+@dataclass
+class _Elsewhere:
+    """What a repair does to the launches under which the kernel was ``proved`` as it came."""
+
+    sandboxed: _Sandboxed
+    proved: frozenset[str]
+    _known: dict[tuple[Edit, ...], frozenset[str]] = field(default_factory=dict)
+
+    def weighed(self, hint: Hint) -> Hint:
+        """``hint``, not called safe where another launch is no longer proved, or it is not known."""
+        if hint.applicability != "safe" or not self.proved:
+            return hint
+        if hint.edits not in self._known:
+            text = edited(self.sandboxed.source.decode("utf-8"), hint.edits)
+            self._known[hint.edits] = self.sandboxed.launches(text)
+        lost = self.proved - self._known[hint.edits]
+        if not lost:
+            return hint
+        return replace(hint, applicability="maybe", text=f"{hint.text}; no longer under {', '.join(sorted(lost))}")
+
+
+def _results(outcome: Outcome | None) -> list[KernelResult]:
+    """What the prover's process says of kernels; nothing if any of it is no such answer."""
+    if outcome is None:
+        return []
+    try:
+        lines = [json.loads(line) for line in outcome.data.splitlines()]
+        wanted = [answer for answer in lines[1:] if not answer.get("forged")]
+        return [result_from_json(answer["result"]) for answer in wanted]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
 
 
 def _proposals(result: KernelResult, source: bytes, budget: _Budget) -> list[list[Proposal]]:

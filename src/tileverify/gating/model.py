@@ -144,12 +144,13 @@ class GateResult:
         """
         from ..atomic_file import write_whole
 
+        place = folder.joinpath(*_folder_names(below))
         written = []
         for kernel in self.kernels:
             if kernel.bundle is not None:
                 result = kernel.result
                 names = map(_file_name, (PurePath(result.file).stem, result.kernel, result.launch))
-                path = folder.joinpath(*map(_file_name, below.parts if below else ()), f"{'.'.join(names)}.tvk")
+                path = place / f"{'.'.join(names)}.tvk"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, kernel.bundle)
                 written.append(path)
@@ -158,8 +159,16 @@ class GateResult:
 
 _LONGEST_NAME: Final = 48
 """Characters; three such names and what is between them are a file's name on any system."""
+_LONGEST_FOLDERS: Final = 512
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _WITH_HASH: Final = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
+
+
+def _folder_names(below: PurePath | None) -> tuple[str, ...]:
+    """One for each folder; for so many that no path would hold them, one for all."""
+    parts = () if below is None else below.parts
+    together = "/".join(parts)
+    return tuple(map(_file_name, parts if len(together) <= _LONGEST_FOLDERS else (together,)))
 
 
 def _file_name(name: str) -> str:

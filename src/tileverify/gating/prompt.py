@@ -76,7 +76,9 @@ def _finding(finding: Finding, source: bytes) -> Iterator[str]:
 
 
 def _side(side: str, site: SourceSite, witness: Witness | None) -> str:
-    words = [f"{site.access} of {site.array}", site.expression]
+    # The expression of an element begins with the array's name.
+    what = site.expression if site.expression.startswith(site.array) else f"{site.array} {site.expression}"
+    words = [f"{site.access} of {what.rstrip()}"]
     words.append("" if site.line is None else f"at line {site.line}")
     block = _blocks(witness).get(side)
     words.append("" if block is None else f"in block {block}")

@@ -9,19 +9,28 @@ from typing import Any, NamedTuple
 from ..backend.gpu import driver
 from ..backend.inflight import Access
 from ..backend.launch import ArrayValue, LaunchRefused
-from ..backend.launch.arguments import Value
+from ..backend.launch.arguments import Grid, Value
 from ..backend.launch.views import array_value
 from ..errors import UsageError
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from .journal import Use
+from .reach import Reach, Reached, within
 
 
 class Touched(NamedTuple):
-    """The arrays that a kernel may write, and those of which it touches elements alone, by name."""
+    """The arrays that a kernel may write, and those of which it touches elements alone, by name.
+
+    ``reach``: how far it gets in them, where anything is known of that.
+    """
 
     written: frozenset[str]
     by_elements: frozenset[str]
+    reach: Reach | None = None
+
+    def anywhere(self) -> Touched:
+        """Of a launch that nobody proved: it may go where it likes."""
+        return self._replace(by_elements=frozenset(), reach=None)
 
 
 def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:
@@ -77,19 +86,31 @@ def device_of(kernel: str, values: Iterable[Value]) -> int:
 def use_of(
     kernel: str,
     device: int,
+    grid: Grid,
     named: Mapping[str, Value],
     touched: Touched,
     lists: Mapping[str, Sequence[ArrayValue]] | None = None,
 ) -> Use:
-    """The bytes of every array, and whether the kernel may write there."""
+    """The bytes of every array that the launch may read, and those that it may write."""
     arrays = [(name, value) for name, value in named.items() if isinstance(value, ArrayValue)]
     arrays += [(name, value) for name, of in (lists or {}).items() for value in of]
-    return Use(kernel, device, tuple(_access(name, value, touched) for name, value in arrays))
+    reached = {} if touched.reach is None else touched.reach.ranges(named, grid)
+    accesses = tuple(each for name, value in arrays for each in _accesses(name, value, touched, reached.get(name)))
+    return Use(kernel, device, accesses, tuple((value.address, name) for name, value in arrays))
 
 
-def _access(name: str, array: ArrayValue, touched: Touched) -> Access:
+def _accesses(name: str, array: ArrayValue, touched: Touched, reached: Reached | None) -> Iterator[Access]:
+    """What is read, and what is written, too; of an array of which nothing is known, all of it."""
+    start, end = span(array)
+    writes = name in touched.written
+    if reached is None:
+        reached = Reached(None, (0, end - start)) if writes else Reached((0, end - start), None)
     period, width = rows(array) if name in touched.by_elements else (0, 0)
-    return Access(*span(array), name in touched.written, name, period, width)
+    for bytes_, write in zip(reached, (False, True), strict=True):
+        low, high = within(bytes_, end - start)
+        if low < high:
+            low -= low % period if period else 0  # rows are counted from where they start
+            yield Access(start + low, start + high, write, name, period, width)
 
 
 def rows(array: ArrayValue) -> tuple[int, int]:

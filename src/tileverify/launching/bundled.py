@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..backend.early_start import waits_first
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel
+from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.launch import Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import ArrayValue, Grid, Value
 from ..backend.launch.lists import lengths_of, spelled_out
 from ..bundles.manifest import read_bundle
 from ..bundles.model import Bundle
 from ..bundles.trust import trusted_cubin, trusted_keys
+from ..check import entry_of
 from ..errors import UsageError
+from ..frontend.bytecode import decode
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..record.hook.launches import numpy_as_cuda
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .calls import grid_of
 from .contents import contents_of
+from .on_cpu import HOST, HostPlan
+from .options import options_of
 from .proofs import broken_fact, touched_by
 from .remembered import Again, Planned, Remembered, never
 
@@ -60,6 +65,7 @@ class BundledKernel:
     _by_lengths: dict[tuple[tuple[str, int], ...], Admission] = field(default_factory=dict)
     tileverify_again: Again = field(default=never, repr=False)
     _remembered: Remembered = field(default_factory=Remembered)
+    _early: Remembered = field(default_factory=Remembered)
 
     @property
     def name(self) -> str:
@@ -84,7 +90,7 @@ class BundledKernel:
             while len(self._by_lengths) >= MOST_LENGTHS:
                 del self._by_lengths[next(iter(self._by_lengths))]
             spelled = spelled_out(self._launch, lengths)
-            touched = Touched(spelled.names(self._touched.written), self._touched.by_elements)
+            touched = self._touched._replace(written=spelled.names(self._touched.written))
             guard = compile_guard(spelled.launch, self.bundle.certificate.requires, touched.written)
             self._by_lengths[key] = Admission(guard, touched, spelled.arrays)
         return self._by_lengths[key]
@@ -106,22 +112,38 @@ class BundledKernel:
             parameters=certificate.parameters,
         )
 
-    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
-        """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs."""
-        if not self.tileverify_again(stream, grid, arguments):
-            self.look_and_launch(stream, grid, arguments, vouch=vouch)
+    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> None:
+        """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs.
 
-    def look_and_launch(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+        ``options``: fields of `LaunchOptions`, without ``data``.
+        """
+        if options or not self.tileverify_again(stream, grid, arguments):
+            self.look_and_launch(stream, grid, arguments, **options)
+
+    def look_and_launch(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> None:
         """`launch` for what `tileverify_again` did not make."""
-        if self._remembered.launch(stream, grid, arguments):
+        early = options_of(options).programmatic_dependent_launch
+        remembered = self._early if early else self._remembered
+        if remembered.launch(stream, grid, arguments):
             return
-        planned = self.planned(stream, grid, arguments, vouch=vouch)
-        if planned is not None:
-            self._remembered.first(stream, grid, arguments, planned)
-            self.tileverify_again = self._remembered.again
+        planned = self.planned(stream, grid, arguments, **options)
+        if isinstance(planned.plan, HostPlan):
+            planned.plan.launch(stream)
+            return
+        remembered.first(stream, grid, arguments, planned)
+        if not early:
+            self.tileverify_again = remembered.again
 
-    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> Planned | None:
-        """A launch that was checked and is ready to be made; ``None`` for one on the CPU, which is done then."""
+    @cached_property
+    def _waits_first(self) -> bool:
+        """Whether it may be started early."""
+        return waits_first(entry_of(decode(self.bundle.bytecode, file=self.file), self.unit))
+
+    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+        """A launch that was checked and is ready to be made."""
+        said = options_of(options)
+        if said.data:
+            raise UsageError(f"'{self.name}' is launched from a bundle, whose facts are those that it was built with")
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
         seen = tuple(map(numpy_as_cuda, given))
@@ -133,16 +155,20 @@ class BundledKernel:
         named = {each.name: value for each, value in zip(guard.order, values, strict=True)}
         lists = admission.lists(named)
         contents = contents_of(named, on_host, stream)
-        facts = () if vouch else guard.data
+        facts = () if said.vouch else guard.data
         broken = broken_fact(facts, guard.named(values, axes) if facts else {}, contents)
         if broken is not None:
             raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
+        device = HOST if on_host else device_of(self.name, values)
+        use = use_of(self.name, device, axes, named, admission.touched)
+        plan: Plan | HostPlan
         if on_host:
-            on_cpu.run(self.unit, admission.plain(named), lists, axes)
-            return None
-        device = device_of(self.name, values)
-        use = use_of(self.name, device, named, admission.touched)
-        return Planned(self._on(device).plan(axes, named, lists), use, again=not guard.data)
+            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes)
+            plan = HostPlan(self, self.bundle.bytecode, axes, run)
+        else:
+            early = said.programmatic_dependent_launch and self._waits_first
+            plan = self._on(device).plan(axes, named, lists, early=early)
+        return Planned(plan, use, again=not guard.data)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
         if guard.covering is None:

@@ -150,16 +150,18 @@ def spec_of(
     data: Sequence[str],
     vouched: bool,
     grid: Grid | None,
+    alias: Sequence[Sequence[str]] = (),
 ) -> LaunchSpec:
     """The launch with its own numbers as its contract; any grid for ``None``.
 
     ``contents``: what integer arrays hold, by argument name; facts of them are observed, unless the caller ``vouched``
-    for ``data``, the facts that are stated.  Raises `UsageError` for an argument that launch specs cannot say.
+    for ``data``, the facts that are stated; ``alias``: groups of arguments that the compiler was told of.  Raises
+    `UsageError` for an argument that launch specs cannot say.
     """
     found = overlaps(kernel.parameters, descriptions)
     pairs = [{"first": each.first, "second": each.second, "same": each.same} for each in found]
     observed = [] if vouched else observed_facts({name: [array] for name, array in contents.items()})
-    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": pairs, "observed": observed}
+    recorded = {"grid": grid or [1], "arguments": descriptions, "overlaps": pairs, "observed": observed, "alias": alias}
     try:
         text = launch_table(kernel.name, kernel.parameters, recorded, constants=False, name=LAUNCH)
     except NotExpressible as error:

@@ -65,7 +65,12 @@ class CubinCache:
             self._shrink()
 
     def _shrink(self) -> None:
-        found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.glob("*.cubin"))
+        found = []
+        for path in self.folder.glob("*.cubin"):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        found.sort()
         total = sum(size for _, size, _ in found)
         for _, size, path in found[:-1]:  # the newest stays, however large it is
             if total <= self.most_bytes:

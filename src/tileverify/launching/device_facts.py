@@ -67,7 +67,7 @@ class _Asked:
 class DeviceFacts:
     """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches."""
 
-    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned | None]
+    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]
     make: Callable[[Any, Planned, Sequence[Any]], None]
     scratch: Scratch
     array: Callable[[int, int], Any] = IndexArray
@@ -127,8 +127,6 @@ class DeviceFacts:
         planned = self._plans.get(key)
         if planned is None:
             planned = self.plan(asked.stream, grid, kernel, arguments)
-            if planned is None:  # it was done, on the host
-                return self.scratch.number(asked.stream, asked.address, "kept") == asked.count
             while len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = planned
@@ -143,7 +141,8 @@ def _place(argument: Any) -> Any:
 
 def of_values(use: Use) -> Use:
     """Scratch memory conflicts with nothing: one check has it at a time, and waits for its end."""
-    return Use(use.name, use.device, tuple(access for access in use.accesses if access.what == "values"))
+    accesses = tuple(access for access in use.accesses if access.what == "values")
+    return Use(use.name, use.device, accesses, tuple(array for array in use.arrays if array[1] == "values"))
 
 
 @cache

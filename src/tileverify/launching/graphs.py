@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Protocol
 
-from ..backend.gpu.kernel import Plan
-from ..backend.inflight import Access, InFlightConflict, merged, unordered_conflicts
+from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
 from ..backend.inflight import Node as Footprint
 from ..backend.launch import LaunchRefused
 from ..errors import UsageError
 from .in_flight import InFlight, in_flight
 from .journal import Use
+from .on_cpu import HOST, HostPlan
 from .remembered import Planned
 
 BRANCHES: Final = 32
@@ -35,19 +35,47 @@ wait for more than it has to: launches that need each other would conflict, and 
 
 
 class Backend(Protocol):
-    """A graph of the driver; a handle is whatever ``add`` gives."""
+    """A graph of the driver, or of the host; a plan is one for its device, a handle is whatever ``add`` gives."""
 
-    def add(self, plan: Plan, after: Sequence[Any]) -> Any:
+    def add(self, plan: Any, after: Sequence[Any]) -> Any:
         """A launch behind others."""
 
     def finish(self) -> None:
         """No more are added."""
 
-    def change(self, handle: Any, plan: Plan) -> None:
+    def change(self, handle: Any, plan: Any) -> None:
         """Another launch of the same kernel in a finished graph, for replays from now on."""
 
     def replay(self, stream: Any) -> None:
         """All of it."""
+
+
+class HostGraph:
+    """Launches on arrays in the host's memory, one after the other in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._plans: list[HostPlan] = []
+
+    def add(self, plan: HostPlan, after: Sequence[int]) -> int:
+        self._plans.append(plan)
+        return len(self._plans) - 1
+
+    def finish(self) -> None:
+        """Nothing is made beforehand."""
+
+    def change(self, handle: int, plan: HostPlan) -> None:
+        self._plans[handle] = plan
+
+    def replay(self, stream: Any) -> None:
+        for plan in self._plans:
+            plan.launch(stream)
+
+
+def backend_of(device: int) -> Backend:
+    """A graph for the host, or for a GPU."""
+    from ..backend.gpu.graph import CudaGraph
+
+    return HostGraph() if device == HOST else CudaGraph(device)
 
 
 @dataclass(eq=False)
@@ -66,7 +94,7 @@ class Node:
 class Graph:
     """``plan(grid, kernel, arguments, data=..., vouch=...)`` verifies, ``backend(device)`` makes a driver's graph."""
 
-    plan: Callable[..., Planned | None]
+    plan: Callable[..., Planned]
     backend: Callable[[int], Backend]
     work: InFlight = field(default_factory=in_flight)
     _nodes: list[Node] = field(default_factory=list)
@@ -102,8 +130,6 @@ class Graph:
 
     def _planned(self, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool) -> Planned:
         planned = self.plan(grid, kernel, arguments, data=data, vouch=vouch)
-        if planned is None:
-            raise UsageError("a graph runs on a GPU; arrays on the host are launched at once")
         if not planned.again and not vouch:
             raise LaunchRefused(
                 f"{planned.use.name} was not put into a graph: it has no proof, or one that rests on what arrays hold, "
@@ -139,7 +165,7 @@ class Graph:
 
     def _check(self) -> None:
         footprints = [
-            Footprint(node.planned.use.name, node.planned.use.accesses, tuple(each.number for each in node.after))
+            Footprint(node.planned.use.name, node.planned.use.touched, tuple(each.number for each in node.after))
             for node in self._nodes
         ]
         for earlier, later, one, other in unordered_conflicts(footprints):
@@ -148,8 +174,9 @@ class Graph:
                 f"('{footprints[earlier].name}') {_does(one)} as `{one.what}`, and nothing orders them (TV504): "
                 "say after=[...]"
             )
-        accesses = merged(access for node in self._nodes for access in node.planned.use.accesses)
-        self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses)
+        accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
+        arrays = tuple(dict.fromkeys(array for node in self._nodes for array in node.planned.use.arrays))
+        self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses, arrays)
 
     def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Other arguments for one launch, verified like the first ones, for replays from now on.
@@ -175,6 +202,9 @@ class Graph:
         """Make all launches, in order with whatever they conflict with on other streams."""
         if self._made is None or self._use is None:
             raise UsageError("the graph is not finished: replay it behind its 'with' block")
+        if self._use.device == HOST:
+            self._made.replay(stream)
+            return
         arguments = [each for node in self._nodes for each in node.arguments]
         owners = (self, *(each for node in self._nodes for each in node.planned.plan.alive))
         self.work.launch(stream, self._use, arguments, self._made.replay, owners)

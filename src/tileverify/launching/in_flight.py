@@ -14,16 +14,15 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
+from ..backend.gpu import driver
 from ..backend.inflight import EventMark, Ledger, Order, StreamId, Work
+from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
 from .journal import Journal, Noted, Repeated, Use, complain
-
-ASKED_FIRST_S: Final = 20e-6
-ASKED_LAST_S: Final = 1e-3
-"""Seconds between two questions of a coroutine that waits, growing from the first to the last."""
 
 
 class Device(Protocol):
@@ -64,6 +63,7 @@ class InFlight:
     _place: tuple[int, int] | None = None  # device and handle of the journal's place
     _ledger: Ledger = field(init=False)
     _events: dict[StreamId, deque[tuple[Work, Any]]] = field(default_factory=dict)  # in the order of each stream
+    _completion: Completion | None = None
 
     def __post_init__(self) -> None:
         self._ledger = Ledger(Order(), self._let_wait)
@@ -136,7 +136,7 @@ class InFlight:
 
     def _enter(self, stream: StreamId, noted: Noted) -> Work:
         use, kept = noted
-        return self._ledger.launch(stream, use.name, use.accesses, owners=kept, moved=noted.moved).work
+        return self._ledger.launch(stream, use.name, use.touched, owners=kept, moved=noted.moved).work
 
     def _take_in_noted(self) -> None:
         """Another stream or an event comes in: what was only noted goes into the ledger."""
@@ -191,11 +191,20 @@ class InFlight:
             self._events.clear()
             self._ledger.finished(finished)
 
-    async def finished(self, stream: Any = None, device: int = 0) -> None:
-        """Wait, as a coroutine, for all that ``stream`` was given so far; raises what `synchronize` raises.
+    def future(self, stream: Any = None, device: int = 0) -> Future[None]:
+        """Done when all is that ``stream`` was given so far; it raises what `synchronize` raises.
 
-        An event is asked now and then, which takes neither a thread nor a callback.
+        ``add_done_callback`` makes it call back.  One thread asks the driver for all of them.
         """
+        with self.lock:
+            self.look()
+            event = self.device.record(self.device.stream(device, stream))
+        if self._completion is None or self._completion.done != self.device.done:
+            self._completion = Completion(self.device.done)
+        return self._completion.future(event, self._settle)
+
+    async def finished(self, stream: Any = None, device: int = 0) -> None:
+        """`future`, for coroutines, which ask themselves: no thread at all."""
         import asyncio  # nobody else needs it
 
         pause = ASKED_FIRST_S
@@ -207,11 +216,44 @@ class InFlight:
             self.look()
             self._poll()
 
+    def _settle(self) -> None:
+        """Let go of what has finished; records nothing, so that any thread may call it."""
+        with self.lock:
+            complain(list(self.journal.finished(self.device.done)))
+            self._poll()
+
     @property
     def count(self) -> int:
         """Launches that are not known to have finished."""
         with self.lock:
             return self.journal.count + len(self._ledger.in_flight)
+
+
+class HostDevice:
+    """The host alone: what it was given is done."""
+
+    def stream(self, device: int, stream: Any) -> StreamId:
+        return StreamId(device, driver.stream_handle(stream))
+
+    def record(self, stream: StreamId) -> None:
+        """Behind all that the stream was given is now."""
+
+    def wait(self, stream: StreamId, event: None) -> None:
+        """Nothing is left to wait for."""
+
+    def done(self, event: None) -> bool:
+        return True
+
+    def synchronize(self, event: None) -> None:
+        """Nothing is left to wait for."""
+
+
+def of_this_machine() -> InFlight:
+    """`in_flight`, on whatever this machine has."""
+    found = in_flight()
+    if not driver.present():
+        found.device = HostDevice()
+    return found
 
 
 @cache

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ..backend.inflight import Access, InFlightConflict, StreamId
+from ..backend.inflight import Access, InFlightConflict, StreamId, merged
 
 POLLED_EVERY: Final = 512
 """Launches of a batch: between two looks at what has finished."""
@@ -29,15 +29,24 @@ CPython with its global lock gives way at calls and backward jumps only; the dri
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a launch touches: one access for each of its arrays."""
+    """What a launch touches; ``touched``: the same without what others cover.
+
+    ``arrays``: address and name of each of its arrays, also of those that it does not get to; where they are not told,
+    every access is that of an array.
+    """
 
     name: str
     device: int
     accesses: tuple[Access, ...]
+    arrays: tuple[tuple[int, str], ...] = ()
     starts: frozenset[int] = field(init=False, repr=False, compare=False)
+    touched: tuple[Access, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "starts", frozenset(access.start for access in self.accesses))
+        if not self.arrays:
+            object.__setattr__(self, "arrays", tuple((access.start, access.what) for access in self.accesses))
+        object.__setattr__(self, "starts", frozenset(address for address, _ in self.arrays))
+        object.__setattr__(self, "touched", merged(self.accesses))
 
 
 class Noted(NamedTuple):
@@ -61,7 +70,7 @@ class Noted(NamedTuple):
 
     def _gone(self) -> str:
         now = {each.data_ptr() for each in self.kept if hasattr(each, "data_ptr")}
-        return next((f"`{access.what}`" for access in self.use.accesses if access.start not in now), "an array")
+        return next((f"`{name}`" for address, name in self.use.arrays if address not in now), "an array")
 
 
 @dataclass(eq=False, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel
+from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.launch import LaunchRefused
 from ..backend.launch.arguments import Grid
 from ..bundles.manifest import parameter_types
@@ -26,6 +26,8 @@ from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import contents_of
 from .cubins import CubinCache
+from .on_cpu import HOST, HostPlan
+from .options import options_of
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
 from .remembered import Planned, Remembered, never
@@ -42,74 +44,46 @@ class Launcher:
     _kernels: weakref.WeakKeyDictionary[Any, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
     _loaded: dict[tuple[int, int], GpuKernel] = field(default_factory=dict)
     _remembered: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _early: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def launch(
-        self,
-        stream: Any,
-        grid: Any,
-        kernel: Any,
-        arguments: Sequence[Any],
-        *,
-        data: Sequence[str] = (),
-        vouch: bool = False,
-        programmatic_dependent_launch: bool = False,
-    ) -> None:
+    def launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
         """Verify and run.
 
         ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
-        covers the arrays, where the contract says which that is.  ``data``: facts about index arrays, in the words of
-        launch specs; they are checked, unless the caller ``vouch``es for them.  ``programmatic_dependent_launch``: the
-        kernel may begin before the one ahead of it on its stream has ended.  That is a permission, and it is not used:
-        nothing proves yet that a kernel waits (``gdc_wait``) before it touches what others use.
+        covers the arrays, where the contract says which that is.  ``options``: fields of `LaunchOptions`.
 
         Raises `LaunchRefused` (TV501, TV502), `UsageError` for arguments that make no launch, and errors of the
         compiler at the user's line.
         """
-        again = getattr(kernel, "tileverify_again", never)
+        again = never if options else getattr(kernel, "tileverify_again", never)
         if not again(stream, grid, arguments):
-            self.look_and_launch(stream, grid, kernel, arguments, data=data, vouch=vouch)
+            self.look_and_launch(stream, grid, kernel, arguments, **options)
 
-    def look_and_launch(
-        self,
-        stream: Any,
-        grid: Any,
-        kernel: Any,
-        arguments: Sequence[Any],
-        *,
-        data: Sequence[str] = (),
-        vouch: bool = False,
-        programmatic_dependent_launch: bool = False,
-    ) -> None:
+    def look_and_launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
         """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
-            kernel.look_and_launch(stream, grid, arguments, vouch=vouch)
+            kernel.look_and_launch(stream, grid, arguments, **options)
             return
-        remembered = self._remembered.get(kernel)
+        early = options_of(options).programmatic_dependent_launch
+        launches = self._early if early else self._remembered
+        remembered = launches.get(kernel)
         if remembered is not None and remembered.launch(stream, grid, arguments):
             return
-        planned = self.planned(stream, grid, kernel, arguments, data=data, vouch=vouch)
-        if planned is not None:
-            remembered = self._remembered.setdefault(kernel, Remembered())
-            remembered.first(stream, grid, arguments, planned)
+        planned = self.planned(stream, grid, kernel, arguments, **options)
+        if isinstance(planned.plan, HostPlan):
+            planned.plan.launch(stream)
+            return
+        remembered = launches.setdefault(kernel, Remembered())
+        remembered.first(stream, grid, arguments, planned)
+        if not early:
             kernel.tileverify_again = remembered.again
 
-    def planned(
-        self,
-        stream: Any,
-        grid: Any,
-        kernel: Any,
-        arguments: Sequence[Any],
-        *,
-        data: Sequence[str] = (),
-        vouch: bool = False,
-    ) -> Planned | None:
-        """A launch that is verified and ready to be made; ``None`` for one on the CPU, which is done then.
-
-        What it raises is what `launch` raises.
-        """
+    def planned(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+        """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
         if isinstance(kernel, BundledKernel):
-            return kernel.planned(stream, grid, arguments, vouch=vouch)
+            return kernel.planned(stream, grid, arguments, **options)
+        said = options_of(options)
         known = self._kernel(kernel)
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
@@ -119,23 +93,27 @@ class Launcher:
         named = dict(calls.named_values(known.parameters, descriptions))
         device = None if on_host else device_of(known.name, named.values())
         contents = contents_of(named, on_host, stream)
-        spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *data), vouch)
+        spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *said.data), said.vouch)
         specialisation = self._specialisation(known, signature, spec, device)
 
         def request(axes: Grid | None) -> Request:
-            return Request(named, axes, contents, vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
+            return Request(named, axes, contents, said.vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         proof = self._admitted(known, specialisation, request(axes))
         lists = dict(calls.lists_of(known.parameters, descriptions))
-        if device is None:
-            on_cpu.run(request(axes).unit(), tuple(named.values()), lists, axes)
-            return None
-        plan = self._on(device, specialisation).plan(axes, named, lists)
         touched = specialisation.touched
         if proof is None:  # nobody showed that it stays within its arrays' elements
-            touched = touched._replace(by_elements=frozenset())
-        use = use_of(known.name, device, named, touched, lists)
+            touched = touched.anywhere()
+        plan: Plan | HostPlan
+        if device is None:
+            unit = request(axes).unit()
+            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes)
+            plan = HostPlan(specialisation, unit.bytecode, axes, run)
+        else:
+            early = said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
+            plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
+        use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
 

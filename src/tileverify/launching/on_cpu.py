@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,28 @@ def host_arrays(value: Any) -> Any:
         except TypeError as error:
             raise UsageError(f"a tensor cannot be used on the CPU: {error}") from None
     return value
+
+
+HOST: Final = -1
+"""The number that stands for the host among those of GPUs."""
+
+
+@dataclass(eq=False, slots=True)
+class HostPlan:
+    """A launch that was checked, on arrays in the host's memory: the interpreter makes it, and it is done at once.
+
+    ``kernel``: one object for all launches of a specialisation; ``code``: its bytecode.
+    """
+
+    kernel: object
+    code: bytes
+    grid: Grid
+    run: Callable[[], None]
+    alive: tuple[()] = ()
+
+    def launch(self, stream: Any) -> None:
+        """Every stream is in order with everything; raises `RunStopped`."""
+        self.run()
 
 
 def run(unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid) -> None:

@@ -13,19 +13,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
+from ..backend.early_start import waits_first
 from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.launch.arguments import Grid, Value
-from ..check import CheckOptions, check_unit, summary_of
-from ..errors import SpecError, UsageError
+from ..check import CheckOptions, check_unit, entry_of, summary_of
+from ..errors import SpecError, UnsupportedOperation, UsageError
 from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
 from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
-from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, SameArray
+from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
 from ..verifier.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
+from .reach import Reach
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
@@ -103,6 +105,11 @@ class Specialisation:
     def touched(self) -> Touched:
         """What the kernel may do to its arrays."""
         return touched_by(self.unit)
+
+    @cached_property
+    def waits_first(self) -> bool:
+        """Whether it may be started early (`backend.early_start`)."""
+        return waits_first(entry_of(decode(self.unit.bytecode, file=str(self.unit.file)), self.unit))
 
     def admit(self, request: Request, options: CheckOptions) -> Proof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
@@ -212,13 +219,19 @@ def not_proved(result: KernelResult) -> str:
 def touched_by(unit: KernelUnit) -> Touched:
     """What the kernel may do to its arrays, from its access summary.
 
-    A view of an array's own sizes and strides touches elements of the array and nothing between them.
+    A view of an array's own sizes and strides touches elements of the array and nothing between them.  A kernel that
+    has no summary, which only an opt-out launches, may write everything.
     """
-    sites = summary_of(decode(unit.bytecode, file=str(unit.file)), unit).sites
-    places = [(site.origin, place(site)) for site in sites]
+    try:
+        summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
+    except UnsupportedOperation:
+        pointers = (each for each in unit.parameters if each.role in (Role.POINTER, Role.LIST_POINTER))
+        return Touched(frozenset(each.argument for each in pointers), frozenset())
+    places = [(site.origin, place(site)) for site in summary.sites]
     views = {origin.name for origin, _ in places if origin.kind is OriginKind.PARAMETER}
     views -= {origin.name for origin, each in places if not (isinstance(each, IndexFootprint) and each.bounded)}
-    return Touched(frozenset(site.origin.name for site in sites if site.writes), frozenset(views))
+    written = frozenset(site.origin.name for site in summary.sites if site.writes)
+    return Touched(written, frozenset(views), Reach.of(summary))
 
 
 def _essence(launch: LaunchSpec) -> Any:

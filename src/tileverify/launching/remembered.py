@@ -20,6 +20,7 @@ from ..backend.gpu import driver
 from ..backend.gpu.kernel import Plan
 from .in_flight import InFlight, in_flight
 from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
+from .on_cpu import HostPlan
 from .tensors import sameness
 
 MOST_PLANS: Final = 4096
@@ -32,7 +33,7 @@ NEW: Final = (KeyError, AttributeError, TypeError, ValueError)
 class Planned(NamedTuple):
     """A launch that was checked, what it touches, and whether the same may be made ``again`` without a look."""
 
-    plan: Plan
+    plan: Plan | HostPlan
     use: Use
     again: bool
 

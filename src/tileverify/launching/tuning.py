@@ -14,14 +14,15 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..backend.gpu.kernel import Plan
 from ..backend.launch import LaunchRefused
 from ..errors import TileVerifyError, UsageError
+from .on_cpu import HostPlan
 from .remembered import Planned
 
 SHORT: Final = 7
@@ -39,8 +40,20 @@ class Timer(Protocol):
     def provenance(self, device: int) -> Mapping[str, str]:
         """Device, driver, and whatever else times depend on."""
 
-    def microseconds(self, plan: Plan, stream: Any) -> float:
+    def microseconds(self, plan: Any, stream: Any) -> float:
         """Of one launch, behind a sweep of the L2 cache."""
+
+
+class HostTimer:
+    """The interpreter's time, which says nothing about a GPU; programs that tune run with it all the same."""
+
+    def provenance(self, device: int) -> Mapping[str, str]:
+        return {"device": "reference interpreter"}
+
+    def microseconds(self, plan: Any, stream: Any) -> float:
+        start = time.perf_counter()
+        plan.launch(stream)
+        return 1e6 * (time.perf_counter() - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +79,7 @@ class Tuned(Generic[T]):
 class Tuner:
     """``plan(stream, grid, kernel, arguments)`` verifies, and gives what can be launched."""
 
-    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned | None]
+    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]
     timer: Timer
 
     def tune(
@@ -92,16 +105,15 @@ class Tuner:
             except LaunchRefused as refused:
                 trials.append(Trial(config, refusal=refused.message))
                 continue
-            if planned is None:
-                raise UsageError("tuning needs a GPU; arrays on the host run in the interpreter")
             ready[number] = planned
-            key = _key(config, planned, self.timer.provenance(planned.use.device))
-            time = known.time(key)
-            trials.append(Trial(config, time, recorded=time is not None))
-            if time is None:
-                time = self._median([planned], stream, SHORT)[0]
-                known.note(key, config, time, self.timer.provenance(planned.use.device))
-                trials[-1] = Trial(config, time)
+            provenance = self._timer(planned).provenance(planned.use.device)
+            key = _key(config, planned, provenance)
+            median = known.time(key)
+            trials.append(Trial(config, median, recorded=median is not None))
+            if median is None:
+                median = self._median([planned], stream, SHORT)[0]
+                known.note(key, config, median, provenance)
+                trials[-1] = Trial(config, median)
         if not trials:
             raise UsageError("the search space is empty")
         return self._run_off(trials, ready, stream)
@@ -121,12 +133,16 @@ class Tuner:
         return variants[key]
 
     def _median(self, plans: Sequence[Planned], stream: Any, count: int) -> list[float]:
-        """Of launches in turns, the first of each left out."""
+        """Of launches in turns, the first of each left out; in the interpreter, of one."""
         times: list[list[float]] = [[] for _ in plans]
-        for _ in range(count + 1):
+        rounds = 1 if all(isinstance(each.plan, HostPlan) for each in plans) else count + 1
+        for _ in range(rounds):
             for planned, own in zip(plans, times, strict=True):
-                own.append(self.timer.microseconds(planned.plan, stream))
-        return [statistics.median(own[1:]) for own in times]
+                own.append(self._timer(planned).microseconds(planned.plan, stream))
+        return [statistics.median(own[1:] or own) for own in times]
+
+    def _timer(self, planned: Planned) -> Timer:
+        return HostTimer() if isinstance(planned.plan, HostPlan) else self.timer
 
     def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Any) -> Tuned[T]:
         timed = sorted((trial.microseconds, n) for n, trial in enumerate(trials) if trial.microseconds is not None)
@@ -142,7 +158,7 @@ def _key(config: Any, planned: Planned, provenance: Mapping[str, str]) -> str:
     """All that a time depends on, as far as it is known: machine code, launch, sizes, machine."""
     spans = [access.end - access.start for access in planned.use.accesses]
     launch = (config, planned.plan.grid, spans, sorted(provenance.items()))
-    return hashlib.sha256(repr(launch).encode() + b"\0" + planned.plan.kernel.cubin).hexdigest()
+    return hashlib.sha256(repr(launch).encode() + b"\0" + planned.plan.code).hexdigest()
 
 
 class _Record:

@@ -10,11 +10,11 @@ from .saved import Replayed, replay_report
 __all__ = ["FaultNotSeen", "Replayed", "bytecode", "count_on_device", "no_device", "replay", "replay_report"]
 
 
-def no_device(launch: dict[str, object]) -> str | None:
-    """Why ``launch`` cannot be tried on a GPU here; ``None`` if it can."""
+def no_device(launch: dict[str, object], code: bytes = b"") -> str | None:
+    """Why ``launch``, of the kernel with the bytecode ``code``, cannot be tried on a GPU here; ``None`` if it can."""
     from .device import no_device as reason
 
-    return reason(launch)
+    return reason(launch, code)
 
 
 def count_on_device(

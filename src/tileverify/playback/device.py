@@ -7,18 +7,13 @@ contents, so that blocks that race write different values; integers keep those o
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
-import sysconfig
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from os import environ
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from ..backend.assembler import AssemblyError, find_assembler, refuse_split_loads
 from ..backend.interpreter import BoundLaunch, bind_launch
 from ..backend.interpreter.arguments import extent_bytes
 from ..backend.interpreter.formats import to_bits
@@ -37,13 +32,17 @@ RACES: Final = ("TV101", "TV102", "TV103", "TV201", "TV202")
 MOST_BYTES: Final = 1 << 30
 
 
-def no_device(launch: Mapping[str, Any]) -> str | None:
-    """Why the launch cannot be tried here, or ``None``."""
-    code = launch["claim"]["code"]
-    if code not in RACES:
-        return f"{code} is not tried on a GPU: an access outside its array may end the process"
+def no_device(launch: Mapping[str, Any], code: bytes = b"") -> str | None:
+    """Why the launch (of the kernel ``code``) cannot be tried here, or ``None``."""
+    fault = launch["claim"]["code"]
+    if fault not in RACES:
+        return f"{fault} is not tried on a GPU: an access outside its array may end the process"
     if _bytes_needed(claim_from_json(launch)[0]) > MOST_BYTES:
         return f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often"
+    try:
+        refuse_split_loads(code)
+    except AssemblyError as error:
+        return error.message
     try:
         import torch
     except ImportError:
@@ -54,15 +53,18 @@ def no_device(launch: Mapping[str, Any]) -> str | None:
         from cuda.bindings import driver  # noqa: F401
     except ImportError:
         return "no cuda-python (pip install 'tileverify[cuda]')"
-    if _assembler() is None:
-        return "no tileiras (pip install 'tileverify[assemble]')"
+    try:
+        find_assembler()
+    except AssemblyError as error:
+        return error.message
     return None
 
 
 def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, Any], times: int) -> int:
     """How many of ``times`` launches left memory that differs from what most of them left.
 
-    :raises UsageError: tileiras or the driver refuses the kernel.
+    :raises AssemblyError: tileiras refuses the kernel, or would make something else of it.
+    :raises UsageError: the driver refuses it.
     """
     import torch
 
@@ -73,7 +75,7 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
     major, minor = torch.cuda.get_device_capability()
     torch.cuda.init()
     torch.zeros(1, device="cuda")  # makes the context current that the driver calls below work in
-    function = _Function(_assembled(code, f"sm_{major}{minor}"), entry)
+    function = _Function(find_assembler().assemble(code, f"sm_{major}{minor}"), entry)
     before = _contents(bound, concrete)
     outcomes: Counter[bytes] = Counter()
     for _ in range(times):
@@ -147,25 +149,7 @@ def _values(
     return values
 
 
-# ---------------------------------------------------------------------------------------------- the cubin
-def _assembler() -> str | None:
-    """``tileiras`` of the extra ``assemble``, or of PATH."""
-    return shutil.which("tileiras", path=f"{sysconfig.get_path('purelib')}/nvidia/cu13/bin:{environ.get('PATH', '')}")
-
-
-def _assembled(code: bytes, architecture: str) -> bytes:
-    assembler = _assembler()
-    assert assembler is not None, "no_device says so first"
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
-        source.write_bytes(code)
-        command = [assembler, "--gpu-name", architecture, str(source), "-o", str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise UsageError(f"tileiras refused the kernel: {done.stderr.strip()}")
-        return target.read_bytes()
-
-
+# ---------------------------------------------------------------------------------------------- the kernel
 class _Function:
     """A loaded kernel.  The grid counts tile blocks; the cubin itself says how many threads run one."""
 

@@ -44,7 +44,7 @@ def test_the_fault_shows_in_the_interpreter() -> None:
 
 def test_how_often_the_fault_shows_on_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     """Reports a number and never fails for it: what did not show is not absent."""
-    reason = playback.no_device(LAUNCH)
+    reason = playback.no_device(LAUNCH, BYTECODE)
     if reason is not None:
         pytest.skip(reason)
     seen = playback.count_on_device(BYTECODE, ENTRY, PARAMETERS, LAUNCH, times={launches})

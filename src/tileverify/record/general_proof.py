@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from ..backend.launch.arguments import Grid
 from ..check import CheckOptions, check_unit
-from ..errors import TileVerifyError
+from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.launch import KernelUnit
 from ..frontend.sources.spec import build_launch
 from ..frontend.sources.spec_files import raw_launch
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
+from ..results import Verdict
 from .generalise import GeneralLaunch, general_launches, items_of
 from .spec import NotExpressible, launch_table
 
@@ -79,6 +80,9 @@ class _Attempts:
         """The clauses of the proof; raises a `TileVerifyError` where there is none that admits what was recorded."""
         unit = self._unit(general.launch)
         result = check_unit(unit, self.options)
+        if result.verdict is not Verdict.PROVED:
+            first = f": {result.findings[0].message} [{result.findings[0].code}]" if result.findings else ""
+            raise UsageError(f"in general it is {result.verdict.value}{first}")
         guard = proof_of(unit, result).guard
         assert guard is not None  # there are no lists in it
         for position in general.positions:

@@ -75,7 +75,7 @@ def _without_numbers(launch: Launch) -> str:
         | ({"value": None} if argument["kind"] == "scalar" else {})
         for argument in _leaves(launch["arguments"])
     ]
-    return json.dumps([kinds, launch["overlaps"]])
+    return json.dumps([kinds, launch["overlaps"], launch.get("alias")])
 
 
 def _numbers(launch: Launch) -> list[Any]:
@@ -110,7 +110,7 @@ class _Generaliser:
         launch = {
             "grid": self._grid(names, self._written_sizes(arguments)),
             "arguments": arguments,
-            "overlaps": self.launches[0]["overlaps"],
+            **{key: self.launches[0][key] for key in ("overlaps", "alias") if key in self.launches[0]},
             "requires": [f"{name} % {divisor} == 0" for name, divisor in self._divisors.items()],
             "remark": _remark(positions, names),
         }

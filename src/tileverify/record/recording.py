@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,27 @@ INDEX = "index.json"
 
 
 @dataclass(slots=True)
+class _Journal:
+    """What one process writes down, and how far it has been read: files of specialisations and launches by the
+    numbers that the process gave them."""
+
+    path: Path
+    stems: dict[int, str] = field(default_factory=dict)
+    numbered: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    _read: int = 0
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The new ones; a line that is not whole, cut short by the process's death or still being written, is left."""
+        with self.path.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                yield json.loads(line)
+
+
+@dataclass(slots=True)
 class Recording:
     """``specialisations`` by file stem, in the order of their first launch, in the form that ``index.json`` has;
     ``observed`` counts the launches in the journals, ``earlier`` are the runs of a recording that this one extends."""
@@ -37,6 +59,7 @@ class Recording:
     failures: list[dict[str, Any]] = field(default_factory=list)
     left_out: int = 0
     imported_cuda_tile: bool = False
+    _journals: dict[Path, _Journal] = field(default_factory=dict)
 
     @property
     def launches(self) -> int:
@@ -50,30 +73,42 @@ class Recording:
     def kernels(self) -> int:
         return len({entry["source"]["id"] for entry in self.specialisations.values()})
 
-    def read_journals(self, folder: Path, launches: int) -> None:
-        """Add what the processes of a run wrote down; at most ``launches`` launches a specialisation."""
+    def read_journals(self, folder: Path, launches: int) -> list[tuple[str, dict[str, Any]]]:
+        """Add what the processes of a run have written down since the last time; at most ``launches`` launches a
+        specialisation.  Returns the launches that they made, each with its specialisation, once."""
         held: dict[int, tuple[dict[str, Any], list[dict[str, Array]]]] = {}  # launches by identity, with contents
-        for journal in sorted(folder.glob("*.jsonl")):
-            stems: dict[int, str] = {}
-            numbered: dict[int, list[dict[str, Any]]] = {}
-            for event in _events(journal):
-                if event["event"] == "contents":
-                    launch = numbered[event["key"]][event["number"]]
-                    parameters = self.specialisations[stems[event["key"]]]["parameters"]
-                    held[id(launch)][1].append(_contents(parameters, launch, event["arrays"], folder))
-                elif (added := self._add_event(event, stems, folder, launches)) is not None:
-                    key, launch = added
-                    numbered.setdefault(key, []).append(launch)
-                    held.setdefault(id(launch), (launch, []))
+        made: dict[int, tuple[str, dict[str, Any]]] = {}
+        for path in sorted(folder.glob("*.jsonl")):
+            journal = self._journals.setdefault(path, _Journal(path))
+            for event in journal.events():
+                kind = event.pop("event")
+                if kind == "specialisation":
+                    self._add_specialisation(event, journal, folder)
+                elif kind in ("launch", "again", "contents"):
+                    stem = journal.stems[event["key"]]
+                    entry = self.specialisations[stem]
+                    numbered = journal.numbered.setdefault(event["key"], [])
+                    if kind == "launch":
+                        self.observed += 1
+                        numbered.append(_add_launch(entry, _launch(entry["parameters"], event), launches))
+                    launch = numbered[event.get("number", -1)]
+                    made[id(launch)] = stem, launch
+                    if kind == "contents":
+                        found = _contents(entry["parameters"], launch, event["arrays"], folder)
+                        held.setdefault(id(launch), (launch, []))[1].append(found)
+                else:
+                    self._add_event(kind, event)
         for launch, contents in held.values():
-            if contents:
-                _observe(launch, contents)
+            _observe(launch, contents)
+        return list(made.values())
 
-    def _add_event(
-        self, event: dict[str, Any], stems: dict[int, str], folder: Path, launches: int
-    ) -> tuple[int, dict[str, Any]] | None:
-        """The key of its specialisation and the launch that stands for it, if the event is one."""
-        kind = event.pop("event")
+    def _add_specialisation(self, event: dict[str, Any], journal: _Journal, folder: Path) -> None:
+        stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', event['kernel']['name'])}.{event['bytecode'][:12]}"
+        journal.stems[event.pop("key")] = stem
+        self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
+        self.specialisations.setdefault(stem, _entry(stem, event))
+
+    def _add_event(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "cuda_tile":
             self.imported_cuda_tile = True
         elif kind == "left_out":
@@ -82,17 +117,6 @@ class Recording:
             failure = _failure(event)
             if failure not in self.failures:
                 self.failures.append(failure)
-        elif kind == "specialisation":
-            stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', event['kernel']['name'])}.{event['bytecode'][:12]}"
-            stems[event.pop("key")] = stem
-            self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
-            self.specialisations.setdefault(stem, _entry(stem, event))
-        elif kind == "launch":
-            self.observed += 1
-            key = event.pop("key")
-            entry = self.specialisations[stems[key]]
-            return key, _add_launch(entry, _launch(entry["parameters"], event), launches)
-        return None
 
     def read_folder(self, folder: Path, launches: int) -> None:
         """Add an earlier recording."""
@@ -163,25 +187,16 @@ def _tables(entry: Mapping[str, Any], kernel: str, *, constants: bool, prefix: s
     named = [(str(position), launch) for position, launch in enumerate(entry["launches"])]
     named += [(general["name"], general) for general in entry.get("generalised", ())]
     written = set()
+    write = partial(launch_table, kernel, entry["parameters"], constants=constants, signature=entry["signature"])
     for name, launch in named:
         try:
-            text = launch_table(kernel, entry["parameters"], launch, constants=constants, name=f"{prefix}{name}")
+            text, essence = write(launch, name=f"{prefix}{name}"), write({**launch, "test": ""}, name="")
         except NotExpressible as reason:
             yield f"# launch {prefix}{name} of {kernel} is left out: {reason}\n"
             continue
-        essence = launch_table(kernel, entry["parameters"], {**launch, "test": ""}, constants=constants, name="")
         if essence not in written:
             written.add(essence)
             yield text
-
-
-def _events(journal: Path) -> Iterator[dict[str, Any]]:
-    """The events of one process; a line cut short by its death ends them."""
-    for line in journal.read_text(encoding="utf-8").splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            return
 
 
 def _entry(stem: str, event: dict[str, Any]) -> dict[str, Any]:
@@ -208,6 +223,7 @@ def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:
         "grid": event["grid"],
         "arguments": [_relocatable(argument) for argument in event["arguments"]],
         "overlaps": [{"first": p.first, "second": p.second, "same": p.same} for p in pairs],
+        **({"alias": event["alias"]} if event["alias"] else {}),
         "how": event["how"],
         "test": event["test"],
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ class RecordOptions:
     """``specialisations``: kept for each kernel source; ``launches``: looked at for each specialisation;
     ``configurations``: of a tuning run, looked at when no GPU is there to measure them; ``capability``: of the
     imitated GPU; ``bytecode_version``: e.g. ``"13.3"``, by default the newest that the installed ``tileiras`` reads;
-    ``generalise``: look for one launch with names for the sizes where several launches differ in numbers alone."""
+    ``generalise``: look for one launch with names for the sizes where several launches differ in numbers alone;
+    ``repeats``: let journals say when an equal launch is made again."""
 
     specialisations: int = 16
     launches: int = 6
@@ -30,6 +32,7 @@ class RecordOptions:
     capability: tuple[int, int] = (10, 0)
     bytecode_version: str | None = None
     generalise: bool = True
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +60,16 @@ def record(
     interpret: bool = False,
     append: bool = False,
     options: RecordOptions = RecordOptions(),
+    tell: Callable[[str], None] = lambda text: None,
 ) -> RecordSummary:
     """Run ``command`` and write every ``cuda.tile`` launch of it and its child processes to the folder ``output``.
 
     With ``no_gpu`` a CUDA device is imitated (for torch too, if the program uses it), and kernels do not run, or with
     ``interpret``, which implies it, are run by the interpreter, so that the program's results are right.  A former
     recording in ``output`` is replaced, or extended with ``append``.  A command that fails still leaves what it
-    launched; its exit code is in the summary.  Raises `UsageError` for a command that cannot be started or an
-    ``output`` that is something else, `NoKernelFound` if nothing was launched (``output`` stays as it was).
+    launched; its exit code is in the summary.  ``tell`` hears of what takes time after it has ended; Ctrl-C ends that,
+    and the recording is written as it is.  Raises `UsageError` for a command that cannot be started or an ``output``
+    that is something else, `NoKernelFound` if nothing was launched (``output`` stays as it was).
     """
     if not command:
         raise UsageError("no command to record; write it behind --, for example: tileverify record -- python prog.py")
@@ -83,8 +88,11 @@ def record(
         recording.read_journals(journals, options.launches)
         if not recording.observed:
             raise NoKernelFound(_nothing(command, exit_code, recording))
-        if options.generalise:
-            _generalise(recording)
+        several = sum(len(entry["launches"]) > 1 for entry in recording.specialisations.values())
+        if options.generalise and several:
+            tell(f"proving launches with names for {several} specialisations that were launched several times")
+            with contextlib.suppress(KeyboardInterrupt):
+                _generalise(recording)
         recording.write(made, {"command": list(command), "exit_code": exit_code, "gpu": gpu})
         _publish(made, output, staging / "replaced")
     return RecordSummary(
@@ -140,6 +148,7 @@ def recording_environment(journals: Path, startup: Path, gpu: str, options: Reco
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",
         "TILEVERIFY_RECORD_SPECIALISATIONS": str(options.specialisations),
         "TILEVERIFY_RECORD_LAUNCHES": str(options.launches),
+        "TILEVERIFY_RECORD_REPEATS": "1" if options.repeats else "",
         "TILEVERIFY_RECORD_CONFIGURATIONS": str(options.configurations),
     }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from math import gcd, lcm
 from typing import Any
 
 Recorded = Mapping[str, Any]
@@ -17,15 +19,24 @@ class NotExpressible(Exception):
     """A recorded argument that launch specs have no words for."""
 
 
-def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constants: bool, name: str) -> str:
+def launch_table(
+    kernel: str,
+    names: Sequence[str],
+    launch: Recorded,
+    *,
+    constants: bool,
+    name: str,
+    signature: Sequence[Recorded] | None = None,
+) -> str:
     """One ``[[launch]]`` for a recorded launch (``grid``, ``arguments``, ``overlaps``, ``test``), or for several in
     one (`generalise`), whose numbers may be expressions.
 
-    ``constants`` says whether constant parameters are written.  Raises `NotExpressible`.
+    ``constants`` says whether constant parameters are written; ``signature``: what the compiler was promised of each
+    parameter, if it was.  Raises `NotExpressible`.
     """
     arguments = []
-    for parameter, argument in zip(names, launch["arguments"], strict=True):
-        text = _argument(argument, parameter, constants)
+    for parameter, argument, constraint in zip(names, launch["arguments"], signature or repeat({}), strict=False):
+        text = _argument(argument, parameter, constants, constraint)
         if text is not None:
             arguments.append(f"{_key(parameter)} = {text}")
     lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}"]
@@ -42,6 +53,8 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
         pairs = [dict.fromkeys((pair["first"], pair["second"])) for pair in launch["overlaps"]]
         groups = ", ".join(_strings(list(pair)) for pair in pairs)
         lines.append(f"overlap = [{groups}]")
+    if launch.get("alias"):
+        lines.append(f"alias = [{', '.join(map(_strings, launch['alias']))}]")
     if launch.get("observed"):
         lines.append(f"observed = {_strings(launch['observed'])}")
     if launch.get("test"):
@@ -51,7 +64,7 @@ def launch_table(kernel: str, names: Sequence[str], launch: Recorded, *, constan
     return "\n".join([*lines, "", "[launch.args]", *arguments, ""])
 
 
-def _argument(argument: Recorded, name: str, constants: bool) -> str | None:
+def _argument(argument: Recorded, name: str, constants: bool, constraint: Recorded) -> str | None:
     """The TOML value that describes ``argument``; ``None`` for a constant that is left out."""
     kind = argument["kind"]
     if kind == "array":
@@ -61,18 +74,19 @@ def _argument(argument: Recorded, name: str, constants: bool) -> str | None:
     if kind == "constant":
         return _constant(argument) if constants else None
     if kind == "list":
-        element = _list_element(argument["items"], name)
+        element = _list_element(argument["items"], name, constraint)
         return f"{{ list = {_string(element)}, length = {_string(str(len(argument['items'])))} }}"
     if kind == "tuple":
-        return _tuple(argument, name, constants)
+        return _tuple(argument, name, constants, constraint)
     raise NotExpressible(f"{name} is a {argument.get('type', kind)}")
 
 
-def _tuple(argument: Recorded, name: str, constants: bool) -> str | None:
+def _tuple(argument: Recorded, name: str, constants: bool, constraint: Recorded) -> str | None:
     fields = argument.get("fields") or [None] * len(argument["items"])
     texts: list[str] = []
-    for field, item in zip(fields, argument["items"], strict=True):
-        text = _argument(item, f"{name}_{field or len(texts)}", constants)
+    constraints = constraint.get("items", constraint.get("fields", repeat({})))
+    for field, item, each in zip(fields, argument["items"], constraints, strict=False):
+        text = _argument(item, f"{name}_{field or len(texts)}", constants, each)
         if text is not None:
             texts.append(f"{field} = {text}" if field else text)
     if not texts and argument["items"]:
@@ -107,24 +121,39 @@ def is_contiguous(shape: Sequence[object], strides: Sequence[object]) -> bool:
     return True
 
 
-def _list_element(items: Sequence[Recorded], name: str) -> str:
+def _list_element(items: Sequence[Recorded], name: str, constraint: Recorded) -> str:
     """One description for all arrays of a list: sizes and strides that differ become fresh names."""
     if not items:
         raise NotExpressible(f"the list {name} is empty")
     first = items[0]
     if any(item["dtype"] != first["dtype"] or len(item["shape"]) != len(first["shape"]) for item in items):
         raise NotExpressible(f"the list {name} mixes data types or ranks")
-    shape = _common([item["shape"] for item in items], f"{name}_size")
+    rank = len(first["shape"])
+    shape = _common([item["shape"] for item in items], f"{name}_size", _promised(constraint, rank))
     if all(is_contiguous(item["shape"], item["strides"]) for item in items):
         dtype, width = first["dtype"], "; index=i64" if first["index_bits"] == 64 else ""
         return f"{dtype}[{', '.join(map(str, shape))}{width}]"
-    strides = _common([item["strides"] for item in items], f"{name}_stride")
+    strides = _common([item["strides"] for item in items], f"{name}_stride", [1] * rank)  # names alone mean: apart
     return _array_text(first["dtype"], shape, strides, first["index_bits"])
 
 
-def _common(rows: Sequence[Sequence[int]], stem: str) -> list[object]:
-    columns = zip(*rows, strict=True)
-    return [column[0] if len(set(column)) == 1 else f"{stem}_{axis}" for axis, column in enumerate(columns)]
+def _common(rows: Sequence[Sequence[int]], stem: str, divisors: Sequence[int]) -> list[object]:
+    """What the rows have in common, column by column: a number, or multiples of the part of its divisor that divides
+    all."""
+    found: list[object] = []
+    for axis, (column, divisor) in enumerate(zip(zip(*rows, strict=True), divisors, strict=True)):
+        known = gcd(divisor, *column)
+        name = f"{stem}_{axis}" if known == 1 else f"{known} * {stem}_{axis}"
+        found.append(column[0] if len(set(column)) == 1 else name)
+    return found
+
+
+def _promised(constraint: Recorded, rank: int) -> list[int]:
+    """What divides each size of a contiguous array, as far as promises to the compiler speak of it: the size's own, and
+    those of the strides that it is a factor of."""
+    element = constraint.get("element", {})
+    shape, strides = (element.get(f"{each}_divisible_by", [1] * rank) for each in ("shape", "stride"))
+    return [lcm(shape[axis], *strides[:axis]) for axis in range(rank)]
 
 
 def _scalar_text(argument: Recorded) -> str:

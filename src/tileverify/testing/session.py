@@ -142,12 +142,19 @@ class _LateWatcher:
         self._watcher: Any = None
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how))
+
+    def traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+    ) -> Exception | None:
+        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
+
+    def _tell(self, tell: Callable[[Any], Exception | None]) -> Exception | None:
         if self.closed:
             return None
         if self._watcher is None:
             self._watcher = self._make()
-        refused: Exception | None = self._watcher.launch(kernel, grid, arguments, how)
-        return refused
+        return tell(self._watcher)
 
 
 def _no_architecture() -> str | None:

@@ -35,6 +35,17 @@ class _Specialisation:
     others: list[tuple[Any, KernelResult]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """One launch; ``alias``: groups of arguments that the compiler was told may be one array."""
+
+    grid: tuple[int, int, int]
+    signature: Any
+    descriptions: Sequence[Any]
+    contents: _Held
+    alias: Sequence[Sequence[str]] = ()
+
+
 class Watcher:
     """An `Observer` of launches that verifies them and tells ``note``.
 
@@ -70,28 +81,47 @@ class Watcher:
             except (UsageError, TypeError) as error:
                 own = error.__context__  # cuda.tile's own error, which programs expect
                 return own if isinstance(own, Exception) else error
+
+            def made() -> _Made:
+                descriptions = calls.described(arguments, signature)
+                held = dict(self._held(known, tuple(arguments), descriptions))
+                return _Made(axes, signature, descriptions, _Held(held))
+
+            return self._tell(begun, known, made)
+
+    def traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+    ) -> Exception | None:
+        """The same for a launch whose arguments lie in no memory yet."""
+        begun = time.perf_counter()
+        with self._lock:
+            known = self._kernels.setdefault(kernel, Kernel.of(kernel))
             try:
-                result, new = self._judge(known, axes, tuple(arguments), signature)
-            except TileVerifyError as error:
-                if not isinstance(error, UsageError):
-                    return error
-                result, new = _unverified(known, error.message), True
-            except Exception as error:
-                result, new = _unverified(known, failure_sentence(error)), True
+                axes = calls.grid_of(grid)
+            except UsageError as error:
+                return error
+            return self._tell(begun, known, lambda: _Made(axes, signature, described, _Held({}), alias))
+
+    def _tell(self, begun: float, kernel: Kernel, made: Callable[[], _Made]) -> Exception | None:
+        """Note the verdict; an error of ``cuda.tile``'s compiler is returned."""
+        try:
+            result, new = self._judge(kernel, made())
+        except TileVerifyError as error:
+            if not isinstance(error, UsageError):
+                return error
+            result, new = _unverified(kernel, error.message), True
+        except Exception as error:
+            result, new = _unverified(kernel, failure_sentence(error)), True
         self._note(judged(result, new=new, seconds=time.perf_counter() - begun))
         return None
 
-    def _judge(
-        self, kernel: Kernel, grid: tuple[int, int, int], arguments: tuple[Any, ...], signature: Any
-    ) -> tuple[KernelResult, bool]:
+    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool]:
         """The result that covers the launch, and whether it was made for this one."""
-        descriptions = calls.described(arguments, signature)
-        named = dict(calls.named_values(kernel.parameters, descriptions))
-        contents = _Held(dict(self._held(kernel, arguments, descriptions)))
-        spec = calls.spec_of(kernel, descriptions, contents, kernel.facts(), False, grid)
-        specialisation = self._specialisation(kernel, signature, spec)
+        named = dict(calls.named_values(kernel.parameters, made.descriptions))
+        spec = calls.spec_of(kernel, made.descriptions, made.contents, kernel.facts(), False, made.grid, made.alias)
+        specialisation = self._specialisation(kernel, made.signature, spec)
         unit = replace(specialisation.unit, launch=spec)
-        request = Request(named, grid, contents, False, lambda: unit)
+        request = Request(named, made.grid, made.contents, False, lambda: unit)
         for proof in specialisation.proofs:
             if proof.covers(request):
                 return proof.result, False

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..frontend.sources.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.pointers import argument_address
 from ..frontend.symbolic.summary import BID, GRID, Origin, Promise, Site
 from ..frontend.symbolic.terms import Function, Term
 from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
@@ -139,6 +140,7 @@ class _Builder:
 
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
+        self._keep_aligned(arrays)
         if self.contents and not segments_keep(arrays, self._facts):
             raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
@@ -168,6 +170,12 @@ class _Builder:
             return completed(found, [fact for fact in self._facts if fact.array == name])
         except NoContents as failure:
             raise NoLaunch(f"{name}: {failure}") from failure
+
+    def _keep_aligned(self, arrays: Mapping[str, ConcreteArray]) -> None:
+        """Allocations are aligned as far as a contract can ask for (`divisibility`), places inside them may not be."""
+        places = {argument_address(name): t.const(array.byte_offset) for name, array in arrays.items()}
+        if any(t.substitute(fact, places) is t.FALSE for fact in self.contract.facts if fact.free & places.keys()):
+            raise NoLaunch("an array is not aligned as the contract says")
 
     def _allocation(self, name: str) -> tuple[str, int]:
         """Arguments that are one array share an allocation; those that may overlap do at the model's distance."""

@@ -32,6 +32,7 @@ from ..frontend.sources.launch import (
 )
 from ..frontend.sources.layout import may_overlap_itself
 from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.pointers import argument_address
 from ..frontend.symbolic.summary import GRID, GRID_MAX
 from ..frontend.symbolic.terms import Scope, Term
 
@@ -285,6 +286,9 @@ class _Builder:
             if scalar.dtype[0] == "u":
                 return unsigned_variable(scalar.name, INT_BITS[scalar.dtype])
             return _number(scalar_variable(scalar.name, scalar.dtype))
+        array, _, member = name.rpartition(".")
+        if member == "address" and array in self.arrays:
+            return argument_address(array)
         constants = {c.name: c.value for c in _constants(self.launch.arguments)}
         if isinstance(constants.get(name), int):
             return t.const(constants[name])

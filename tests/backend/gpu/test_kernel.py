@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,6 +53,33 @@ def test_the_driver_is_given_grid_stream_function_and_parameters(launched: list[
     rest = (0, None, 0, None)
     assert launched == [((5, 6, 1), (1, 1, 1), stream, FUNCTION, 7, rest) for stream in (11, 12, 11)]
     assert made.bound(11) is made.bound(11)
+
+
+def test_an_early_start_is_an_attribute_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[bytes] = []
+
+    def launch(config: int, function: int, parameters: int, extra: int | None) -> int:
+        given = _Config.from_address(config)
+        assert given.attribute_count == 1
+        said.append(ctypes.string_at(given.attributes, 72))
+        return 0
+
+    entry_point: Callable[..., int] = _ENTRY_POINT(launch)
+    monkeypatch.setattr(gpu_kernel, "_cu_launch_kernel_ex", lambda: entry_point)
+    early = replace(plan(1, 1, 1), early=True)
+    early.launch(11)
+    early.launch(11)
+    # CUlaunchAttribute of cuda.h: id 6, padding up to 8 bytes, programmaticStreamSerializationAllowed, 72 bytes in all
+    assert said == [(6).to_bytes(8, "little") + (1).to_bytes(4, "little") + bytes(60)] * 2
+
+
+@pytest.mark.parametrize(("architecture", "early"), [("sm_80", False), ("sm_90", True), ("sm_121", True)])
+def test_older_gpus_know_no_early_start(monkeypatch: pytest.MonkeyPatch, architecture: str, early: bool) -> None:
+    monkeypatch.setattr(gpu_kernel.driver, "architecture", lambda device: architecture)
+    monkeypatch.setattr(gpu_kernel.driver, "load", lambda *_: FUNCTION)
+    kernel = gpu_kernel.GpuKernel(b"", "k", [EntryParameter(Role.SCALAR, "n")], ["i32"], 0)
+    assert kernel.plan((1, 1, 1), {"n": 7}, early=True).early == early
+    assert not kernel.plan((1, 1, 1), {"n": 7}).early
 
 
 def test_a_status_is_an_error(launched: list[tuple[Any, ...]]) -> None:

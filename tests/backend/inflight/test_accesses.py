@@ -88,11 +88,20 @@ def test_the_same_rows_read_and_written_are_written() -> None:
 
 
 def test_conflicts_of_lists_are_those_of_all_pairs() -> None:
+    """Short lists, which are looked at pair by pair, and long ones, which are not."""
     draw = random.Random(3)
-    found = 0
-    for _ in range(2000):
-        first, second = ([drawn(draw) for _ in range(draw.randrange(6))] for _ in range(2))
-        pairs = [(one, other) for one in first for other in second if one.conflicts_with(other)]
-        assert sorted(conflicts(first, second)) == sorted(pairs)
-        found += len(pairs)
-    assert found > 2000
+    for longest, least in ((6, 2000), (30, 20_000)):
+        found = 0
+        for _ in range(2000 if longest == 6 else 300):
+            first, second = ([drawn(draw) for _ in range(draw.randrange(longest))] for _ in range(2))
+            pairs = [(one, other) for one in first for other in second if one.conflicts_with(other)]
+            assert sorted(conflicts(first, second)) == sorted(pairs)
+            found += len(pairs)
+        assert found > least
+
+
+def test_lists_far_apart_are_not_looked_through() -> None:
+    near, far = ([Access(start + 10 * n, start + 10 * n + 5, True) for n in range(100)] for start in (0, 1 << 40))
+    assert not list(conflicts(near, far))
+    assert len(list(conflicts([*near, far[50]], far))) == 1
+    assert not list(conflicts(near, []))

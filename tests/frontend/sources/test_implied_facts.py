@@ -8,9 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tileverify.errors import SpecError
 from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
 from tileverify.frontend.sources.descriptions import parse_description
-from tileverify.frontend.sources.divisibility import divisor_of, known_divisors
+from tileverify.frontend.sources.divisibility import alignments, divisor_of, known_divisors
 from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_size
 from tileverify.frontend.sources.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
 from tileverify.frontend.sources.layout import contiguous_strides, may_overlap_itself
@@ -76,6 +77,43 @@ def test_facts_about_members_are_facts_about_their_sizes() -> None:
     described = array("f32[M, N; strides=(ld, 1)]")
     spec = LaunchSpec("k", "0", (described,), requires=(fact, SameArray("x", "x")))
     assert spec_divisors(spec) == {"N": 32, "ld": 4}
+
+
+def conditions(*facts: str) -> list[Expression]:
+    parsed = map(parse_condition, facts)
+    return [fact for fact in parsed if not isinstance(fact, SameArray)]
+
+
+def test_arrays_that_facts_say_are_aligned() -> None:
+    facts = conditions("x.address % 16 == 0 and N >= 1", "y.address % 64 == 0", "y.address % 32 == 0", "N % 8 == 0")
+    assert alignments(facts, {"x", "y", "z"}) == {"x": 16, "y": 64}
+    assert alignments(conditions("p.address >= 3"), {"x"}) == {}, "a field of a dataclass is called so"
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "x.address % 16 == 4",
+        "x.address % 12 == 0",
+        "x.address % 8192 == 0",
+        "x.address % N == 0",
+        "x.address % 16 == 0 or N == 0",
+        "not x.address % 16 == 0",
+        "x.address == 4096",
+        "x.address < y.address",
+        "(x.address + 4) % 16 == 0",
+    ],
+)
+def test_nothing_else_is_said_of_an_address(fact: str) -> None:
+    with pytest.raises(SpecError, match=r"only its alignment can be said, as in 'x\.address % 16 == 0'"):
+        alignments(conditions(fact), {"x", "y"})
+
+
+def test_the_compiler_is_told_of_alignments_as_by_the_jit() -> None:
+    for bytes_, told in ((4, 1), (8, 1), (16, 16), (64, 16)):
+        (fact,) = conditions(f"x.address % {bytes_} == 0")
+        spec = LaunchSpec("k", "0", (array("f32[N]"),), requires=(fact,))
+        assert array_facts(array("f32[N]"), divisors=spec_divisors(spec)).address_divisible_by == told
 
 
 @pytest.mark.parametrize(

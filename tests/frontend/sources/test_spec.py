@@ -283,6 +283,12 @@ SPEC = '[[launch]]\nkernel = "k"\n'
         (SPEC + 'requires = ["M >= 1", "Q >= 1"]\n' + ARGS, "requires[1]: unknown name 'Q'"),
         (SPEC + 'requires = ["M"]\n' + ARGS, "requires[0]: 'M' is a number; a fact is a condition such as"),
         (SPEC + 'requires = ["tm == 64"]\n' + ARGS, "requires[0]: 'tm == 64' never holds"),
+        (
+            SPEC + 'requires = ["a.address % 3 == 0"]\n' + ARGS,
+            "requires[0]: of an address only its alignment can be said",
+        ),
+        (SPEC + 'requires = ["q.address % 16 == 0"]\n' + ARGS, "requires[0]: unknown name 'q.address'"),
+        (SPEC + 'grid = ["a.address"]\n' + ARGS, "grid[0]: 'a.address': addresses have a place in 'requires' alone"),
         (SPEC + 'requires = ["a == 3"]\n' + ARGS, "requires[0]: 'a' is an array, not an integer"),
         (SPEC + 'requires = ["z.shape[0] == 3"]\n' + ARGS, "'z' is not an array argument of this launch"),
         (SPEC + 'requires = ["a is z"]\n' + ARGS, "requires[0]: 'z' is not an array argument of this launch"),

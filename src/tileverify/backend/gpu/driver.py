@@ -39,6 +39,16 @@ def bindings() -> Any:
     return driver
 
 
+@cache
+def present() -> bool:
+    """Whether there are cuda-python, a driver and a GPU."""
+    try:
+        bindings()
+    except UsageError:
+        return False
+    return True
+
+
 def called(result: tuple[Any, ...]) -> Any:
     """What a call returned beside its status; raises `DriverFailure` for any status but success."""
     status, *rest = result
@@ -77,6 +87,14 @@ def architecture(device: int) -> str:
     major = called(driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle))
     minor = called(driver.cuDeviceGetAttribute(attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle))
     return f"sm_{major}{minor}"
+
+
+def starts_early(device: int) -> bool:
+    """Whether the device knows programmatic dependent launches: from compute capability 9.0 on."""
+    return int(architecture(device).removeprefix("sm_")) >= _FIRST_EARLY
+
+
+_FIRST_EARLY: Final = 90
 
 
 @cache

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from ...frontend.sources.launch import EntryParameter
 from ..launch.arguments import ArrayValue, Grid, Value
@@ -15,7 +15,9 @@ from .packing import Packed, descriptors, packed
 
 
 class _Config(ctypes.Structure):
-    """``CUlaunchConfig`` of cuda.h."""
+    """``CUlaunchConfig`` of cuda.h; ``kept``: what ``attributes`` points to."""
+
+    kept: _Attribute
 
     _fields_ = [
         ("grid", ctypes.c_uint * 3),
@@ -27,15 +29,34 @@ class _Config(ctypes.Structure):
     ]
 
 
+class _Attribute(ctypes.Structure):
+    """``CUlaunchAttribute`` of cuda.h; its value is a union of 64 bytes, of which the first ones count here."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_int), ("rest", ctypes.c_char * 60)]
+
+
+_PROGRAMMATIC_STREAM_SERIALIZATION: Final = 6
+"""``CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`` of cuda.h."""
+
+
 @dataclass(eq=False, slots=True)
 class Plan:
-    """A launch that was checked; it may be made again and again, on any stream of its device."""
+    """A launch that was checked; it may be made again and again, on any stream of its device.
+
+    ``early``: it may start before the kernel ahead of it on its stream has ended (`backend.early_start`).
+    """
 
     kernel: GpuKernel
     grid: Grid
     parameters: Packed
     alive: tuple[driver.DeviceMemory, ...] = ()
+    early: bool = False
     _bound: dict[int, Callable[[], int]] = field(default_factory=dict)
+
+    @property
+    def code(self) -> bytes:
+        """The machine code."""
+        return self.kernel.cubin
 
     def launch(self, stream: Any) -> None:
         """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle; raises `DriverFailure`."""
@@ -47,13 +68,21 @@ class Plan:
         """The call of the driver that makes the launch on a stream; it gives the driver's status."""
         found = self._bound.get(stream)
         if found is None:
-            config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
+            config = self._config(stream)
             parameters, function = _pointer(self.parameters.pointers), _pointer(self.kernel.function.value)
             call: Callable[[], int] = partial(_cu_launch_kernel_ex(), ctypes.byref(config), function, parameters, None)
             if driver.several():
                 call = partial(_within, self.kernel.device, call)
             found = self._bound[stream] = call
         return found
+
+    def _config(self, stream: int) -> _Config:
+        config = _Config((ctypes.c_uint * 3)(*self.grid), (ctypes.c_uint * 3)(1, 1, 1), 0, stream, None, 0)
+        if self.early:
+            attribute = _Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, 1)
+            config.attributes, config.attribute_count = ctypes.addressof(attribute), 1
+            config.kept = attribute
+        return config
 
     def failed(self, status: int) -> NoReturn:
         """What a status other than 0 means."""
@@ -90,15 +119,24 @@ class GpuKernel:
         self.function = ctypes.c_void_p(driver.load(self.device, self.cubin, self.symbol))
 
     def plan(
-        self, grid: Grid, values: Mapping[str, Value], lists: Mapping[str, Sequence[ArrayValue]] | None = None
+        self,
+        grid: Grid,
+        values: Mapping[str, Value],
+        lists: Mapping[str, Sequence[ArrayValue]] | None = None,
+        *,
+        early: bool = False,
     ) -> Plan:
-        """A launch with these arguments by name, which somebody has checked; descriptors of lists live with it."""
+        """A launch with these arguments by name, which somebody has checked; descriptors of lists live with it.
+
+        ``early`` means nothing to a GPU that knows of no such starts.
+        """
         rows: dict[str, driver.DeviceMemory] = {}
         places: dict[str, tuple[int, int]] = {}
         for name, arrays in (lists or {}).items():
             rows[name] = driver.DeviceMemory(self.device, descriptors(arrays))
             places[name] = rows[name].address, len(arrays)
-        return Plan(self, grid, packed(self.parameters, self.types, values, places), tuple(rows.values()))
+        parameters = packed(self.parameters, self.types, values, places)
+        return Plan(self, grid, parameters, tuple(rows.values()), early and driver.starts_early(self.device))
 
 
 @cache

@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import gcd
+from typing import Final
+
+FEW: Final = 16
+"""Pairs of accesses that are looked at one by one: those of two launches, mostly."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,16 +30,22 @@ class Access:
 
     def conflicts_with(self, other: Access) -> bool:
         """A byte may be in both, and at least one of both writes it."""
-        together = max(self.start, other.start) < min(self.end, other.end)
-        return (self.write or other.write) and together and not self._between(other)
+        return (
+            (self.write or other.write)
+            and self.start < other.end
+            and other.start < self.end
+            and self.start < self.end
+            and other.start < other.end
+            and not self._between(other)
+        )
 
     # Modulo g, the gcd of the periods, the bytes of an access lie in [start, start + width).  Two such intervals on a
     # circle of length g share nothing  iff  the second begins behind the first and ends before that begins again.
     def _between(self, other: Access) -> bool:
         """Whether rows of one lie between rows of the other; what has no period is one row."""
-        circle = gcd(self.period, other.period)
-        if not circle:
+        if not (self.period or other.period):
             return False
+        circle = gcd(self.period, other.period)
         ahead = (other.start - self.start) % circle
         return self._row <= ahead and ahead + other._row <= circle
 
@@ -58,11 +68,22 @@ def merged(accesses: Iterable[Access]) -> tuple[Access, ...]:
 
 def conflicts(first: Sequence[Access], second: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
     """Every pair of accesses that conflict."""
-    ranges = _Ranges(second)
+    if len(first) * len(second) > FEW:
+        second = _near(second, first)
+        first = _near(first, second)
+    ranges = _Ranges(second) if len(first) * len(second) > FEW else None
     for one in first:
-        for other in ranges.meeting(one):
+        for other in second if ranges is None else ranges.meeting(one):
             if one.conflicts_with(other):
                 yield one, other
+
+
+def _near(accesses: Sequence[Access], others: Sequence[Access]) -> Sequence[Access]:
+    """Those that lie between the first byte of ``others`` and the last one."""
+    if not others:
+        return ()
+    start, end = min(each.start for each in others), max(each.end for each in others)
+    return [each for each in accesses if each.start < end and start < each.end]
 
 
 class _Ranges:

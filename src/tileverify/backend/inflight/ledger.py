@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import TileVerifyError
-from .accesses import Access, conflicts, merged
+from .accesses import Access, conflicts
 from .order import EventMark, Order, StreamId, Work
 
 
@@ -62,8 +62,11 @@ class Ledger:
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
     ) -> Ticket:
-        """Admit a launch, and issue it; raises `InFlightConflict` where `strict`, before anything is issued."""
-        touched = merged(accesses)
+        """Admit a launch, and issue it; raises `InFlightConflict` where `strict`, before anything is issued.
+
+        ``accesses`` are looked at for as long as it is in flight: short lists (`merged`) are quicker.
+        """
+        touched = tuple(accesses)
         waits: dict[StreamId, None] = {}
         for ticket, mine, theirs in self.conflicts(stream, touched):
             if self.strict:
@@ -90,7 +93,7 @@ class Ledger:
 
         Raises `InFlightConflict` where `strict`.
         """
-        touched = merged(accesses)
+        touched = tuple(accesses)
         clock: dict[StreamId, int] = {}
         for ticket in self._in_flight.values():
             pair = next(conflicts(touched, ticket.accesses), None)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import SpecError
-from .divisibility import divisor_of, known_divisors
+from .divisibility import ADDRESS, divisor_of, known_divisors
 from .element_types import ELEMENT_TYPES
 from .expressions import constant_value, substitute
 from .launch import ArrayArgument, LaunchSpec, SameArray
@@ -31,6 +31,7 @@ class ArrayFacts:
     shape_divisible_by: tuple[int, ...]
     stride_divisible_by: tuple[int, ...]
     may_alias_internally: bool
+    address_divisible_by: int = 1
 
 
 def array_facts(
@@ -67,6 +68,7 @@ def array_facts(
             for fixed, stride in zip(stride_constant, strides, strict=True)
         ),
         may_alias_internally=may_overlap_itself(array),
+        address_divisible_by=_DIVISOR if known.get(f"{array.name}{ADDRESS}", 1) % _DIVISOR == 0 else 1,
     )
 
 

@@ -6,10 +6,47 @@ Whatever the compiler is told as a divisibility fact comes from here, so the pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from math import gcd, lcm
+from typing import Final
 
+from ...errors import SpecError
+from .expressions import free_names
 from .launch import Apply, Expression, Name, Number
+
+ADDRESS: Final = ".address"
+"""``x.address`` is that of the first element of ``x``."""
+
+LARGEST_ALIGNMENT: Final = 4096
+"""In bytes: what the interpreter's arrays have, so that every launch that it replays keeps such facts."""
+
+
+def alignments(facts: Iterable[Expression], arrays: Container[str]) -> dict[str, int]:
+    """Those of ``arrays`` that facts say are aligned, and to how many bytes: ``x.address % 16 == 0``.
+
+    Raises :class:`SpecError` for anything else that is said of an address, which no launch is chosen by.
+    """
+    found: dict[str, int] = {}
+    for fact in _conjuncts(facts):
+        spoken = sorted(
+            name for name in free_names(fact) if name.endswith(ADDRESS) and name.removesuffix(ADDRESS) in arrays
+        )
+        if not spoken:
+            continue
+        match fact:
+            case Apply("==", (Apply("%", (Name(name), Number(bytes_))), Number(0))) if _is_alignment(bytes_):
+                array = name.removesuffix(ADDRESS)
+                found[array] = max(bytes_, found.get(array, 1))
+            case _:
+                raise SpecError(
+                    f"of an address only its alignment can be said, as in '{spoken[0]} % 16 == 0': "
+                    f"a power of two up to {LARGEST_ALIGNMENT}"
+                )
+    return found
+
+
+def _is_alignment(number: int) -> bool:
+    return 1 <= number <= LARGEST_ALIGNMENT and number & (number - 1) == 0
 
 
 def known_divisors(requires: Iterable[Expression]) -> dict[str, int]:

@@ -6,6 +6,8 @@ Grammar (``docs/specs.md``)::
     size       = integer | name | grid.x | a.shape[0] | a.strides[0] | -size | size (+ - * // % **) size
                | cdiv(size, size) | min(size, ...) | max(size, ...)
 
+A fact may also be ``a.address % 16 == 0``, on its own or beside others: that an array is aligned (`alignments`).
+
 A name that stands as a condition must be that of a bool; who knows the names sees to it (`flags`).
 The text is read with Python's own parser and everything outside the grammar is refused.  Integers are
 mathematical; ``//`` and ``%`` round towards minus infinity, ``cdiv`` towards plus infinity.

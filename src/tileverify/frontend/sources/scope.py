@@ -8,6 +8,7 @@ from typing import Any
 
 from ...errors import SpecError
 from .descriptions import suggestion
+from .divisibility import ADDRESS, alignments
 from .element_types import ELEMENT_TYPES
 from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
 from .launch import (
@@ -96,8 +97,9 @@ class Scope:
             self._check_member(name)
 
     def check_condition(self, expression: Expression) -> None:
-        """The same, for what must be true or false."""
-        self.check(expression)
+        """The same, for what must be true or false; it may say of arrays that they are aligned."""
+        addresses = {f"{name}{ADDRESS}": Number(0) for name in alignments([expression], self.arrays)}
+        self.check(substitute(expression, addresses))
         self._check_flags(expression)
 
     def _check_flags(self, condition: Expression) -> None:
@@ -116,6 +118,8 @@ class Scope:
             if int(index.rstrip("]")) >= rank:
                 raise SpecError(f"'{name}': '{array}' has rank {rank}")
             return
+        if dot and member == "address" and array in self.arrays:
+            raise SpecError(f"'{name}': addresses have a place in 'requires' alone, as in '{name} % 16 == 0'")
         if name in self.arrays:
             raise SpecError(f"'{name}' is an array, not an integer; write {name}.shape[0] for its size")
         if name in self.others:

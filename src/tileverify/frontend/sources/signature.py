@@ -89,7 +89,7 @@ def _array_constraint(array: ArrayArgument, facts: ArrayFacts, groups: tuple[str
         shape_constant=facts.shape_constant,
         stride_divisible_by=facts.stride_divisible_by,
         shape_divisible_by=facts.shape_divisible_by,
-        base_addr_divisible_by=1,
+        base_addr_divisible_by=facts.address_divisible_by,
     )
 
 

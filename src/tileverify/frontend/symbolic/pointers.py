@@ -29,7 +29,12 @@ def address_of(origin: Origin) -> Term:
     """The byte address of an origin's first byte."""
     if origin.index is not None:
         return apply(list_word(origin.name, "address"), origin.index)
-    return var(f"{origin.name}.address", Scope.LAUNCH, 0, _ADDRESS_MAX)
+    return argument_address(origin.name)
+
+
+def argument_address(name: str) -> Term:
+    """The byte address of an array argument's first byte."""
+    return var(f"{name}.address", Scope.LAUNCH, 0, _ADDRESS_MAX)
 
 
 def list_word(name: str, word: str) -> Function:

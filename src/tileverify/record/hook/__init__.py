@@ -1,7 +1,8 @@
 """The half of ``record`` that lives inside the recorded program.
 
 It is loaded by ``sitecustomize`` from its folder, in whatever Python the program uses: it needs nothing but the
-standard library and ``cuda.tile`` (and torch, if the program imports it), and imports nothing outside this folder.
+standard library and ``cuda.tile`` (and torch or JAX, if the program imports it), and imports nothing outside this
+folder.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ def install() -> None:
     limits = Limits(
         specialisations=int(environment["TILEVERIFY_RECORD_SPECIALISATIONS"]),
         launches=int(environment["TILEVERIFY_RECORD_LAUNCHES"]),
+        repeats=bool(environment["TILEVERIFY_RECORD_REPEATS"]),
     )
     version = environment["TILEVERIFY_RECORD_BYTECODE_VERSION"] or None
     after = AfterImport()
@@ -69,6 +71,7 @@ def watch(after: AfterImport, hooks: LaunchHooks) -> None:
     after.call("cuda.tile._cext", hooks.install_extension)
     after.call("cuda.tile.tune._tune", hooks.install_tune)
     after.call("cuda.tile.tune._tune_utils", hooks.install_tune_utilities)
+    after.call("cuda.tile.jax._jax", hooks.install_jax)
     after.call("tileverify.launching.launcher", hooks.install_launcher)
 
 

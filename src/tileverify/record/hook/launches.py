@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from . import dlpack
+from .jax_calls import JaxCalls
 
 TUNING_TIME_US = 10.0
 """What a measurement reports when nothing runs: equal times make a tuner keep its first configuration."""
@@ -23,6 +24,11 @@ class Observer(Protocol):
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
         """What the launch itself would refuse is returned."""
+
+    def traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+    ) -> Exception | None:
+        """The same of a launch whose arguments lie in no memory yet."""
 
 
 class LaunchHooks:
@@ -44,8 +50,14 @@ class LaunchHooks:
         """The C extension ``cuda.tile._cext`` was imported; ``cuda.tile`` fetches its launch functions from it next,
         or has done so."""
         public = sys.modules.get("cuda.tile")
-        for name, hooked in (("launch", self._launch_function), ("_benchmark", self._benchmark_function)):
-            original = getattr(extension, name)
+        for name, hooked in (
+            ("launch", self._launch_function),
+            ("launch_extended", self._extended_launch_function),
+            ("_benchmark", self._benchmark_function),
+        ):
+            original = getattr(extension, name, None)
+            if original is None:  # not every version of cuda.tile has launch_extended
+                continue
             replacement = hooked(original)
             setattr(extension, name, replacement)
             if getattr(public, name, None) is original:
@@ -54,6 +66,11 @@ class LaunchHooks:
     def install_launcher(self, launching: ModuleType) -> None:
         """``tileverify.launching.launcher`` was imported: launches that are verified are not made by ``cuda.tile``."""
         launching.Launcher.planned = self._planned_function(launching.Launcher.planned)
+
+    def install_jax(self, module: ModuleType) -> None:
+        """``cuda.tile.jax._jax`` was imported."""
+        if module.HAS_JAX:
+            JaxCalls(module, self._record_traced, runs=self._runs, interpret=self._interpret).install()
 
     def install_tune(self, tune: ModuleType) -> None:
         """``cuda.tile.tune._tune`` was imported."""
@@ -72,6 +89,21 @@ class LaunchHooks:
             if self._runs:
                 return launch(stream, grid, kernel, kernel_args, **options)
             return None if self._interpret is None else self._interpret(kernel, grid, kernel_args)
+
+        return recorded_launch
+
+    def _extended_launch_function(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+        """``cuda.tile`` keeps it to itself, but tile kernels can be launched with it."""
+
+        def recorded_launch(
+            stream: Any, blocks: Any, threads: Any, kernel: Any, kernel_args: Any, /, **options: Any
+        ) -> Any:
+            if not hasattr(kernel, "_annotated_function"):  # no tile kernel
+                return launch(stream, blocks, threads, kernel, kernel_args, **options)
+            self._record(kernel, blocks, kernel_args, "launch")
+            if self._runs:
+                return launch(stream, blocks, threads, kernel, kernel_args, **options)
+            return None if self._interpret is None else self._interpret(kernel, blocks, kernel_args)
 
         return recorded_launch
 
@@ -94,6 +126,13 @@ class LaunchHooks:
     def _record(self, kernel: Any, grid: Any, arguments: Any, how: str) -> None:
         """Where nothing runs, NumPy arrays stand for arrays on the GPU, and a refused launch raises here."""
         refused = self._recorder.launch(kernel, grid, arguments if self._runs else host_as_cuda(arguments), how)
+        if refused is not None and not self._runs:
+            raise refused
+
+    def _record_traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]]
+    ) -> None:
+        refused = self._recorder.traced(kernel, grid, signature, described, alias, "jax")
         if refused is not None and not self._runs:
             raise refused
 

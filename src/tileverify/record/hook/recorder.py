@@ -34,10 +34,12 @@ class _Specialisation:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a kernel is kept: specialisations per kernel source, launches per specialisation."""
+    """How much of a kernel is kept: specialisations per kernel source, launches per specialisation; with ``repeats``
+    it is noted, too, when an equal launch is made again."""
 
     specialisations: int
     launches: int
+    repeats: bool = False
 
 
 class Recorder:
@@ -60,11 +62,17 @@ class Recorder:
         self._limits = limits
         self._architecture = architecture
         self._bytecode_version = bytecode_version
+        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
+        self._begin()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """A fork has a journal of its own, which knows nothing of what its parent wrote down."""
         self._known: dict[Any, _Specialisation] = {}
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
         self._noted: set[Any] = set()
 
     def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
@@ -82,39 +90,79 @@ class Recorder:
             except Exception as error:
                 return self._note_failure(kernel, error, "rejected")
             try:
-                self._record(kernel, axes, tuple(arguments), signature, how)
+                self._record_made(kernel, axes, tuple(arguments), signature, how)
             except TileError as error:
                 return self._note_failure(kernel, error, "rejected")
             except Exception as error:
                 self._note_failure(kernel, error, "failed")
             return None
 
-    def _record(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], signature: Any, how: str) -> None:
+    def traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+    ) -> Exception | None:
+        """Record a launch that will be made: its arguments are described, and lie in no memory yet.
+
+        ``alias``: groups of arguments that may be one array, as ``signature`` tells the compiler.  Returns what
+        `launch` does.
+        """
+        from cuda.tile import TileError
+
+        with self._lock:
+            try:
+                axes = _grid(grid)
+                specialisation = self._specialisation(kernel, signature)
+                self._record(specialisation, axes, described, how, alias=alias)
+            except (TileError, ImpossibleGrid) as error:
+                return self._note_failure(kernel, error, "rejected")
+            except Exception as error:
+                self._note_failure(kernel, error, "failed")
+            return None
+
+    def _record_made(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], signature: Any, how: str) -> None:
         function = kernel._annotated_function.pyfunc
-        options = repr(kernel._compiler_options)
-        identity = (function, options, signature.symbol)
-        specialisation = self._known.get(identity)
-        if specialisation is None:
-            specialisation = self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
+        specialisation = self._specialisation(kernel, signature)
         described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
         names = list(inspect.signature(function).parameters)
         contents = self._contents.of_launch(function, names, arguments, described)
+        number = self._record(specialisation, grid, described, how)
+        if number is not None and specialisation.key is not None:
+            self._record_contents(contents, specialisation.key, number)
+
+    def _specialisation(self, kernel: Any, signature: Any) -> _Specialisation:
+        options = repr(kernel._compiler_options)
+        identity = (kernel._annotated_function.pyfunc, options, signature.symbol)
+        if identity not in self._known:
+            self._known[identity] = _Specialisation(self._specialise(kernel, signature, options))
+        return self._known[identity]
+
+    def _record(
+        self,
+        specialisation: _Specialisation,
+        grid: list[int],
+        described: Sequence[Any],
+        how: str,
+        alias: Sequence[Sequence[str]] = (),
+    ) -> int | None:
+        """The number of the launch; ``None`` for one that is not kept."""
         if specialisation.key is None:
-            return
+            return None
         fingerprint = repr((grid, _without_addresses(described), conflicts(described)))
         if fingerprint not in specialisation.seen:
             if len(specialisation.seen) >= self._limits.launches:
-                return
+                return None
             specialisation.seen[fingerprint] = len(specialisation.seen)
             self._journal.write(
                 "launch",
                 key=specialisation.key,
                 grid=grid,
                 arguments=described,
+                alias=alias,
                 how=how,
                 test=os.environ.get("PYTEST_CURRENT_TEST", ""),
             )
-        self._record_contents(contents, specialisation.key, specialisation.seen[fingerprint])
+        elif self._limits.repeats:
+            self._journal.write("again", key=specialisation.key, number=specialisation.seen[fingerprint])
+        return specialisation.seen[fingerprint]
 
     def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:
         """Note what the integer arrays of launch ``number`` of a specialisation hold, once for each content."""

@@ -98,7 +98,8 @@ def main() -> int:
             )
     chain = Chain(beside, SIZES[-1])
     forced = [
-        beside._on(0).plan(chain.grid, beside_values(beside, chain.arguments(number)), early=True) for number in (0, 1)
+        beside._on(0).plan((*chain.grid, 1, 1), beside_values(beside, chain.arguments(number)), early=True)
+        for number in (0, 1)
     ]
     chain.reset()
     for number in range(LAUNCHES):

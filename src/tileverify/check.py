@@ -46,7 +46,8 @@ class CheckOptions:
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
-    ``details``: collect what pages show of every kernel.  ``per_file``: other limits for some files.  ``skip``: which
+    ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
+    ``per_file``: other limits for some files.  ``skip``: which
     files in folders are none of our business."""
 
     timeout_s: float | None = None
@@ -57,6 +58,7 @@ class CheckOptions:
     certificate: bool = False
     repair: bool = False
     details: bool = False
+    complete: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
 
@@ -107,7 +109,7 @@ def check_paths(
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    beyond = options.playback or options.certificate or options.repair or options.details
+    beyond = options.playback or options.certificate or options.repair or options.details or options.complete
     if options.cache is None or beyond:
         return None
     from .known_files import KnownFiles, target_of
@@ -165,7 +167,9 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = cache.load(unit, key) if cache and not (options.certificate or options.details) else None
+    known = (
+        cache.load(unit, key) if cache and not (options.certificate or options.details or options.complete) else None
+    )
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -207,6 +211,8 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         cache.store(unit, key, result)
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
+    if options.complete and result.proved_launch is not None:
+        result = _with_written(unit, entry, summary, result, left)
     result = replace(result, findings=_displayed(result.findings, unit))
     if options.details:
         from .details.collect import collect
@@ -231,6 +237,28 @@ def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelRe
     except CertificateError as error:
         return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
     return replace(result, certificate=CertificateFiles(text, unit.bytecode))
+
+
+def _with_written(
+    unit: KernelUnit, entry: Entry, summary: AccessSummary, result: KernelResult, timeout_s: float | None
+) -> KernelResult:
+    """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
+    proved."""
+    from .verifier.coverage import written_arrays
+
+    assert result.proved_launch is not None
+    launch, requires = result.proved_launch, result.requires
+    if (launch.arguments, launch.grid, launch.requires) != (
+        unit.launch.arguments,
+        unit.launch.grid,
+        unit.launch.requires,
+    ):
+        launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
+    try:
+        return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
+    except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
+        note = f"whether every element is written was not found out: {tool_failure(error).message}"
+        return replace(result, notes=(*result.notes, note))
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:

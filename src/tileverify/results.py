@@ -199,6 +199,15 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenArrays:
+    """Arrays that a proved kernel writes: ``whole``, every element in every launch of the contract, as was proved too,
+    and ``open``, of which that is not known; some of those are never written in full."""
+
+    whole: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackFile:
     """A pytest file that reproduces one finding by itself."""
 
@@ -233,6 +242,7 @@ class KernelResult:
     time_ms: Times = Times()
     notes: tuple[str, ...] = ()
     line: int | None = None
+    written: WrittenArrays | None = None  # of a proof, where it was asked for
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports

@@ -11,6 +11,7 @@ import pytest
 from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, judge
 from tileverify.gating.sandbox import Outcome
+from tileverify.results import WrittenArrays
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"
 ADD = """    a = ct.load(x, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)
@@ -109,9 +110,21 @@ def test_a_constant_is_right_where_the_reference_is_one(references: Path, sandbo
 
 
 def test_complete_asks_for_every_element(sandbox: Sandbox) -> None:
-    assert judged(ADD + STORE, sandbox, complete=True).accepted
+    result = judged(ADD + STORE, sandbox, complete=True)
+    assert result.accepted
+    (document,) = [kernel.to_json() for kernel in result.kernels]
+    assert document["written"] == {"whole": ["out"], "open": []}
+    assert "written" not in judged(ADD + STORE, sandbox).kernels[0].to_json()
     result = judged(CHEATS["half-of-the-blocks"][1], sandbox, complete=True)
     assert [reason.id for reason in result.kernels[0].reasons] == ["not-written"]
+    assert result.kernels[0].result.written == WrittenArrays((), ("out",))
+
+
+def test_what_no_trial_shows_is_not_proved_to_be_written(sandbox: Sandbox) -> None:
+    """Nothing above a size that is hidden in arithmetic, and larger than any trial."""
+    result = judged(ADD + "    if x.shape[0] // 3 < 99999:\n    " + STORE, sandbox, complete=True)
+    assert result.accepted
+    assert result.kernels[0].result.written == WrittenArrays((), ("out",))
 
 
 @pytest.mark.parametrize("name", ["fails", "unknown", "strange", "another_shape", "missing"])

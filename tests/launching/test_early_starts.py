@@ -88,6 +88,7 @@ def test_a_kernel_that_waits_is_started_early(
         tileverify.launch(stream, (4,), kernel, arguments, programmatic_dependent_launch=True)
     assert loaded(kernel).planned == [True]
     assert loaded(kernel).made == [11] * 3
+    assert kernel._early.again(stream, (4,), arguments), "not found at once"
 
 
 def test_without_the_permission_it_is_not(kernels: dict[str, BundledKernel], arguments: tuple[Tensor, Tensor]) -> None:

@@ -173,6 +173,16 @@ def test_a_replay_is_work_in_flight(graph: Graph, work: InFlight) -> None:
     assert (9, 8) in device.waits
 
 
+def test_a_replay_notes_every_array_once(graph: Graph, work: InFlight) -> None:
+    with graph:
+        for _ in range(20):
+            graph.launch((1,), KERNEL, (X, Y))
+            graph.launch((1,), KERNEL, (Y, X))
+    graph.replay(7)
+    (noted,) = work.journal.all()
+    assert noted.kept == (graph, X, Y)
+
+
 def test_a_write_to_a_captured_array_is_refused_in_strict_mode(graph: Graph, work: InFlight) -> None:
     work.strict = True
     with graph:

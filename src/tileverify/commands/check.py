@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
 )
+@click.option("--complete", is_flag=True, help="Tell for which arrays it is proved that every element is written.")
 @click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
 @click.option(
     "--baseline",
@@ -100,6 +101,7 @@ def check(
     timeout: float | None,
     playback: str | None,
     certificate: Path | None,
+    complete: bool,
     repair: bool,
     baseline: Path | None,
     update_baseline: bool,
@@ -150,6 +152,7 @@ def check(
         certificate=certificate is not None,
         repair=repair,
         details=page,
+        complete=complete,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
     )

@@ -37,7 +37,11 @@ Exit codes:
 @click.option(
     "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
 )
-@click.option("--complete", is_flag=True, help="What a proved kernel writes it must write in full, on small inputs.")
+@click.option(
+    "--complete",
+    is_flag=True,
+    help="What a proved kernel writes it must write in full, on small inputs; tell where it is proved for all.",
+)
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
     "--isolation",

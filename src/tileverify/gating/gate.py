@@ -65,6 +65,7 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
         "kernels": options.limits.kernels,
         "deny_requires": options.deny_requires,
         "bundles": options.bundles,
+        "complete": options.complete,
     }
     if submission.own_spec is not None and len(submission.own_spec) > MOST_SPEC:
         reason = Reason("spec-size", f"its launch spec has more than {MOST_SPEC} characters")

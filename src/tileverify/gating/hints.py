@@ -33,7 +33,9 @@ def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box:
     kernels = []
     for kernel in result.kernels:
         proved = frozenset(each.result.launch for each in result.kernels if _is_proved(each, kernel.result.kernel))
-        kernels.append(_with_hints(kernel, proved, result.source, {**request, "bundles": False}, budget))
+        kernels.append(
+            _with_hints(kernel, proved, result.source, {**request, "bundles": False, "complete": False}, budget)
+        )
     return replace(result, kernels=tuple(kernels))
 
 

@@ -61,7 +61,8 @@ class GateOptions:
     accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
     turn it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
-    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there."""
+    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there; for which
+    arrays that is proved for every launch stands in the result."""
 
     spec: str | None = None
     deny_requires: bool = False

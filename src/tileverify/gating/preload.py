@@ -65,7 +65,8 @@ def _keep_sources(prefix: str) -> None:
 
 def _rehearse() -> None:
     """One kernel, honest and with an error, in this process: it is our own."""
-    request = {"file": "warm.py", "spec": None, "own_spec": None, "kernels": 8, "deny_requires": False, "bundles": True}
+    request = {"file": "warm.py", "spec": None, "own_spec": None, "kernels": 8, "deny_requires": False}
+    request |= {"bundles": True, "complete": True}
     for source in (_KERNEL, _KERNEL.replace(b"(i,), shape", b"(i, i), shape")):
         items = list(compiled_items(request, source))
         prove_submission(request, json.dumps({"items": items}).encode("ascii"), lambda data: None)

@@ -49,8 +49,8 @@ class Claimed:
 
 def prove_submission(request: dict[str, Any], compiled: bytes, send: Send) -> None:
     """Send a line of JSON with ``reasons`` for a submission that was stopped, or ``units`` (kernel and launch of each),
-    then a line with ``result`` for each, in this order.  ``request``: as `compile_job`, ``deny_requires``, ``bundles``;
-    ``any_grid`` leaves out what the launch says of its grid.
+    then a line with ``result`` for each, in this order.  ``request``: as `compile_job`, ``deny_requires``, ``bundles``,
+    ``complete``; ``any_grid`` leaves out what the launch says of its grid.
     """
     try:
         document = json.loads(compiled)
@@ -128,7 +128,10 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: dict[str, Any]) -> tup
         return {"result": result_to_json(_error(claim, file, code, error.message))}, None
     if request.get("any_grid"):
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
-    result = check_unit(unit, CheckOptions(deny_requires=request["deny_requires"], certificate=request["bundles"]))
+    asked = CheckOptions(
+        deny_requires=request["deny_requires"], certificate=request["bundles"], complete=request.get("complete", False)
+    )
+    result = check_unit(unit, asked)
     return {"result": result_to_json(result)}, _bundle(unit, result)
 
 

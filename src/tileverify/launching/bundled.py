@@ -124,7 +124,7 @@ class BundledKernel:
         """`launch` for what `tileverify_again` did not make."""
         early = options_of(options).programmatic_dependent_launch
         remembered = self._early if early else self._remembered
-        if remembered.launch(stream, grid, arguments):
+        if remembered.made(stream, grid, arguments, untried=early):
             return
         planned = self.planned(stream, grid, arguments, **options)
         if isinstance(planned.plan, HostPlan):

@@ -21,7 +21,7 @@ from ..backend.inflight import Node as Footprint
 from ..backend.launch import LaunchRefused
 from ..errors import UsageError
 from .in_flight import InFlight, in_flight
-from .journal import Use
+from .journal import Use, leaves
 from .on_cpu import HOST, HostPlan
 from .remembered import Planned
 
@@ -100,6 +100,7 @@ class Graph:
     _nodes: list[Node] = field(default_factory=list)
     _made: Backend | None = None
     _use: Use | None = None
+    _kept: tuple[Any, ...] = ()  # what has to live while a replay is in flight, each object once
 
     def launch(
         self,
@@ -177,6 +178,8 @@ class Graph:
         accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
         arrays = tuple(dict.fromkeys(array for node in self._nodes for array in node.planned.use.arrays))
         self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses, arrays)
+        held = [each for node in self._nodes for each in (*leaves(node.arguments), *node.planned.plan.alive)]
+        self._kept = tuple({id(each): each for each in held if not isinstance(each, int | float | str)}.values())
 
     def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
         """Other arguments for one launch, verified like the first ones, for replays from now on.
@@ -205,9 +208,7 @@ class Graph:
         if self._use.device == HOST:
             self._made.replay(stream)
             return
-        arguments = [each for node in self._nodes for each in node.arguments]
-        owners = (self, *(each for node in self._nodes for each in node.planned.plan.alive))
-        self.work.launch(stream, self._use, arguments, self._made.replay, owners)
+        self.work.launch(stream, self._use, (), self._made.replay, (self, *self._kept))
 
 
 def _does(access: Access) -> str:

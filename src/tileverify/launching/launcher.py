@@ -68,7 +68,7 @@ class Launcher:
         early = options_of(options).programmatic_dependent_launch
         launches = self._early if early else self._remembered
         remembered = launches.get(kernel)
-        if remembered is not None and remembered.launch(stream, grid, arguments):
+        if remembered is not None and remembered.made(stream, grid, arguments, untried=early):
             return
         planned = self.planned(stream, grid, kernel, arguments, **options)
         if isinstance(planned.plan, HostPlan):

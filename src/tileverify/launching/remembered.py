@@ -64,6 +64,10 @@ class Remembered:
     _plans: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)
     _latest: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)  # by addresses, grid and scalars
 
+    def made(self, stream: Any, grid: Any, arguments: Sequence[Any], *, untried: bool) -> bool:
+        """`launch`; ``untried``: nobody has asked `again` yet."""
+        return (untried and self.again(stream, grid, arguments)) or self.launch(stream, grid, arguments)
+
     def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
         """Launch if there was an equal launch; whether there was."""
         if self._kinds is None:

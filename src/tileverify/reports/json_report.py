@@ -24,6 +24,7 @@ from ..results import (
     Times,
     Verdict,
     Witness,
+    WrittenArrays,
 )
 
 SCHEMA: Final = "tileverify/report/1"
@@ -51,7 +52,7 @@ def schema_text() -> str:
 # --------------------------------------------------------------------------------------------- writing
 def result_to_json(result: KernelResult) -> Json:
     """One element of ``results``."""
-    count, times = result.obligations, result.time_ms
+    count, times, written = result.obligations, result.time_ms, result.written
     return {
         "file": result.file,
         "kernel": result.kernel,
@@ -67,6 +68,7 @@ def result_to_json(result: KernelResult) -> Json:
         "findings": [_finding(finding) for finding in result.findings],
         "obligations": {"total": count.total, "structural": count.structural, "solver": count.solver},
         "proved_codes": list(result.proved_codes),
+        **({} if written is None else {"written": {"whole": list(written.whole), "open": list(written.open)}}),
         "notes": list(result.notes),
         "bytecode_sha256": result.bytecode_sha256,
         "time_ms": {
@@ -187,8 +189,13 @@ def result_from_json(document: Mapping[str, Any]) -> KernelResult:
         time_ms=Times(**document["time_ms"]),
         notes=tuple(document["notes"]),
         line=document["line"],
+        written=_read_written(document.get("written")),
         cached=document["cached"],
     )
+
+
+def _read_written(document: Mapping[str, Any] | None) -> WrittenArrays | None:
+    return None if document is None else WrittenArrays(tuple(document["whole"]), tuple(document["open"]))
 
 
 def _read_finding(document: Mapping[str, Any]) -> Finding:

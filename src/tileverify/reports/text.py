@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ..results import KernelResult, Report, Times, Verdict
+from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from .findings import finding_lines
 from .plain import printable
 from .snippets import Snippets
@@ -128,12 +128,19 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("contract", result.contract)
         yield from _clauses("requires", result.requires, "yellow")
         yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
+    if result.written is not None:
+        yield from _clauses("written", _written(result.written))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
         yield from _clauses("checked", (", ".join(result.proved_codes),) if result.proved_codes else ())
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
+
+
+def _written(written: WrittenArrays) -> Iterator[str]:
+    yield from (f"every element of {name}" for name in written.whole)
+    yield from (f"{name}, not shown to be every element" for name in written.open)
 
 
 def _assumed(fact: str, result: KernelResult) -> str:

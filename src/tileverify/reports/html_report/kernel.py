@@ -91,7 +91,7 @@ class KernelView:
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
     rungs: tuple[tuple[str, int, float], ...]
-    facts_used: str
+    rests_on: str
     command: str
 
 
@@ -108,7 +108,7 @@ def kernel_view(result: KernelResult) -> KernelView:
         findings=tuple(_findings(result, drawings)),
         obligations=tuple(_obligations(obligations)),
         rungs=tuple(_rungs(obligations)),
-        facts_used=_facts_used(result),
+        rests_on=_rests_on(result),
         command=" ".join(
             ("tileverify check", quote("::".join(filter(None, (result.file, result.kernel, result.launch)))))
         ),
@@ -122,13 +122,14 @@ def _rungs(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, 
         yield rung, count, sum(each.milliseconds for each in obligations if each.rung == rung)
 
 
-def _facts_used(result: KernelResult) -> str:
+def _rests_on(result: KernelResult) -> str:
+    """Clauses and facts on data are those that it needs; of the contract, nobody asked which."""
     parts = ["your contract"] if result.contract else []
     if count := len(result.requires):
         parts.append(f"{count} added clause{'s' if count > 1 else ''}")
     if count := len(result.assumes):
         parts.append(f"{count} fact{'s' if count > 1 else ''} on data")
-    return " and ".join(parts) or "none but those of every launch"
+    return " and ".join(parts) or "what holds of every launch"
 
 
 def _sentence(result: KernelResult) -> str:

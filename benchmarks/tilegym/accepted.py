@@ -4,8 +4,8 @@
     python -m benchmarks.tilegym.accepted table LINES.jsonl [--recording DIR]
 
 ``DIR`` is a folder that ``tileverify record`` wrote.  Round 1 checks the first specialisation of every kernel with all
-of its launches, round 2 the second, and so on; what stands in ``LINES.jsonl`` is not checked again, so that a run can be
-stopped at any time.  A spec is accepted if ``check`` gives a verdict on it, whichever, and no error.
+of its launches, round 2 the second, and so on; what stands in ``LINES.jsonl`` is not checked again, so that a run can
+be stopped at any time.  A spec is accepted if ``check`` gives a verdict on it, whichever, and no error.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from tileverify.launching.bundled import BundledKernel, load
 
 LAUNCHES = 1000
 ROUNDS = 15
+TILE = 1024
 SIZES = (1 << 12, 1 << 18, 1 << 24)
 
 
@@ -31,7 +32,7 @@ class Chain:
     """``y = x + 1`` and ``x = y + 1`` in turns; in the end both are known."""
 
     def __init__(self, kernel: BundledKernel, size: int) -> None:
-        self.kernel, self.grid = kernel, (size // 1024 or 1,)
+        self.kernel, self.grid = kernel, (size // TILE,)
         self.one, self.x, self.y = (torch.empty(size, device="cuda") for _ in range(3))
 
     def reset(self) -> None:
@@ -41,7 +42,7 @@ class Chain:
         torch.cuda.synchronize()
 
     def arguments(self, number: int) -> tuple[Any, ...]:
-        return (self.one, self.x, self.y) if number % 2 == 0 else (self.one, self.y, self.x)
+        return (self.one, *((self.x, self.y) if number % 2 == 0 else (self.y, self.x)), TILE)
 
     def wrong(self) -> int:
         """Elements that are not as they should be after `LAUNCHES` launches."""
@@ -111,7 +112,7 @@ def beside_values(kernel: BundledKernel, arguments: tuple[Any, ...]) -> dict[str
     """The arguments by name, past the contract."""
     from tileverify.backend.launch.views import array_value
 
-    return {each.name: array_value(value) for each, value in zip(kernel.guard.order, arguments, strict=True)}
+    return {each.name: array_value(value) for each, value in zip(kernel.guard.order, arguments[:-1], strict=True)}
 
 
 if __name__ == "__main__":

@@ -129,6 +129,21 @@ def test_one_stream_again_once_all_has_finished(work: InFlight, device: Recorder
     assert device.recorded == recorded
 
 
+def test_one_stream_again_once_the_others_have_finished(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, WRITE_Y, Y)
+    device.finished.add(11)
+    launch(work, B, WRITE_Y, Y)  # finds that A has finished
+    recorded = device.recorded
+    launch(work, B, WRITE_Y, Y)
+    launch(work, B, WRITE_Y, Y)
+    assert (device.recorded, work.count) == (recorded, 4)
+    launch(work, A, WRITE_Y, Y)
+    assert device.waits == [(11, 12)]
+    work.synchronize()
+    assert work.count == 0
+
+
 def test_streams_of_two_devices(work: InFlight, device: Recorder) -> None:
     launch(work, A, WRITE_X, X)
     launch(work, A, use("far", (X, False), device=1), X)

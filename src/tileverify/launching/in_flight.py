@@ -1,8 +1,8 @@
 """What the launches of this process still use on GPUs: nothing touches it unordered, frees it, or moves it.
 
-Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  With
-a second stream, or an event, every launch goes through the ledger (`backend.inflight`): one that conflicts with
-unordered work of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
+Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  While
+another one has some, every launch goes through the ledger (`backend.inflight`): one that conflicts with unordered work
+of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
 How a program orders its streams by other means than `InFlight.record` and `InFlight.wait`, by events of torch say, is
 not seen; the worst that comes of it is a wait too many, or in strict mode a refusal.
 
@@ -95,8 +95,8 @@ class InFlight:
                 self.look()
 
     def _stays_alone(self, stream: StreamId) -> bool:
-        """Whether ``stream`` is the only one with work."""
-        if self.journal.place is None and not self._ledger.in_flight:
+        """Whether ``stream`` is the only one with work; what the ledger has of it is in order with what comes."""
+        if self.journal.place is None and not any(marked for s, marked in self._events.items() if s != stream):
             self.journal.place, self._place = stream, (stream.device, stream.handle)
         return self.journal.place == stream
 
@@ -122,6 +122,7 @@ class InFlight:
                 self.journal.seal()
                 self.journal.close(self.device.record(self.journal.place))
                 complain(list(self.journal.finished(self.device.done)))
+            self._poll()
 
     def _ordered(self, stream: StreamId, noted: Noted, make: Callable[[], None]) -> None:
         """A launch beside work of other streams."""
@@ -179,17 +180,19 @@ class InFlight:
         """Wait for everything; raises `InFlightConflict` for memory that moved meanwhile."""
         with self.lock:
             place, self._place = self.journal.place, None
+            noted = self.journal.all()
             if place is not None:
-                noted = self.journal.all()
                 self.device.synchronize(self.device.record(place))
-                complain(noted)
             finished = []
             for marked in self._events.values():
                 if marked:
                     self.device.synchronize(marked[-1][1])
                     finished.append(marked[-1][0])
             self._events.clear()
-            self._ledger.finished(finished)
+            try:
+                self._ledger.finished(finished)
+            finally:
+                complain(noted)
 
     def future(self, stream: Any = None, device: int = 0) -> Future[None]:
         """Done when all is that ``stream`` was given so far; it raises what `synchronize` raises.

@@ -212,7 +212,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete and result.proved_launch is not None:
-        result = _with_written(unit, entry, summary, result, left)
+        result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
     result = replace(result, findings=_displayed(result.findings, unit))
     if options.details:
         from .details.collect import collect

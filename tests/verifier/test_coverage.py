@@ -13,6 +13,7 @@ from tests.corpus.written import written_elements
 from tileverify.check import CheckOptions, check_unit
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.reports.json_report import result_from_json, result_to_json
 from tileverify.results import KernelResult, Verdict, WrittenArrays
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n"
@@ -223,6 +224,7 @@ def test_every_element_is_proved_to_be_written(name: str, folder: Path) -> None:
     assert result.verdict is Verdict.PROVED, result.findings
     assert result.written is not None
     assert result.written.whole == ("out",), result.written
+    assert result_from_json(result_to_json(result)).written == result.written
     for launch in drawn_launches(unit.launch, 3, seed=1):
         assert written_elements(unit, launch)["out"].all()
 

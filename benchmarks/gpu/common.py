@@ -17,6 +17,12 @@ def bundles(folder: Path, key: Path) -> dict[str, BundledKernel]:
     return found
 
 
+def addition(folder: Path, key: Path) -> tuple[BundledKernel, int]:
+    """The f32 addition of `launches` among the bundles, and the size of its tile: its symbol's last constant."""
+    symbol, kernel = next(each for each in bundles(folder, key).items() if "add_Kt2_A1f32" in each[0])
+    return kernel, int(symbol.rsplit("_I", 1)[1].split(".")[0])
+
+
 def refused(what: str, *call: object) -> None:
     """The launch has to be refused."""
     try:

@@ -16,7 +16,7 @@ import torch
 import tileverify
 from tileverify.backend.inflight import InFlightConflict
 
-from .common import bundles
+from .common import addition
 
 NODES = 1000
 ELEMENTS = 1 << 12
@@ -40,9 +40,7 @@ def timed(graph: Any, stream: torch.cuda.Stream) -> tuple[float, float]:
 
 
 def main() -> int:
-    found = bundles(Path(sys.argv[1]), Path(sys.argv[2]))
-    symbol = next(each for each in found if "add_Kt2_A1f32" in each)
-    kernel, tile = found[symbol], int(symbol.rsplit("_I", 1)[1].split(".")[0])
+    kernel, tile = addition(Path(sys.argv[1]), Path(sys.argv[2]))
     grid, stream = (ELEMENTS // tile,), torch.cuda.Stream()
     one, x, y = (torch.full((ELEMENTS,), value, device="cuda") for value in (1.0, 0.0, 0.0))
     torch.cuda.synchronize()

@@ -125,16 +125,15 @@ def main() -> int:
     options = parser.parse_args()
     import torch
 
-    from .common import bundles
+    from .common import addition
 
-    found = bundles(options.bundles, options.key)
-    symbol = next(each for each in found if "add_Kt2_A1f32" in each)
-    grid = (ELEMENTS // int(symbol.rsplit("_I", 1)[1].split(".")[0]),)
+    kernel, tile = addition(options.bundles, options.key)
+    grid = (ELEMENTS // tile,)
     three = [torch.cuda.Stream() for _ in range(3)]
     machine, wrong, made = Gpu(), [], dict.fromkeys(KINDS, 0)
 
     def run(alone: bool) -> Run:
-        started = Run(machine, [three[0]] * 3 if alone else three, grid, found[symbol], made=made)
+        started = Run(machine, [three[0]] * 3 if alone else three, grid, kernel, made=made)
         torch.cuda.synchronize()
         return started
 

@@ -21,7 +21,7 @@ import tileverify
 from tileverify.backend.inflight import InFlightConflict
 from tileverify.launching.bundled import BundledKernel
 
-from .common import bundles
+from .common import addition
 
 ELEMENTS = 1 << 25
 ARRAYS = 8
@@ -102,9 +102,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    found = bundles(options.bundles, options.key)
-    symbol = next(each for each in found if "add_Kt2_A1f32" in each)
-    scene = Scene(found[symbol], int(symbol.rsplit("_I", 1)[1].split(".")[0]))
+    scene = Scene(*addition(options.bundles, options.key))
     draw = random.Random(options.seed)
     rounds = [
         [(draw.randrange(3), *draw.sample(range(ARRAYS), 3)) for _ in range(LAUNCHES)] for _ in range(options.rounds)

@@ -8,7 +8,7 @@ import pytest
 
 from tileverify.check import check_paths
 from tileverify.frontend.bytecode import encode
-from tileverify.frontend.bytecode.builder import I8, I32, TOKEN, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.builder import I8, I32, I64, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.results import KernelResult, Verdict
 
 FIRST_TILE = """
@@ -180,6 +180,72 @@ args = { a = "i32[16]" }"""
     result = checked(tmp_path, encode(builder.build()), spec)
     assert result.verdict is verdict
     assert [finding.code for finding in result.findings] == ["TV402"] * (verdict is Verdict.REFUTED)
+
+
+OF_THIS_BLOCK = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark_one(out):
+    bid = ct.bid(0)
+    numbers = ct.astype(ct.arange(16, dtype=ct.int32), ct.float32)
+    square = numbers.reshape((4, 4))
+    {made}
+    if {chosen}:
+        ct.store(out, index=(0,), tile=ct.full((1,), bid, dtype=ct.int32))
+"""
+"""Every block stores, unless what is made of floats is taken for one value of the whole launch."""
+SECOND = "ct.astype(ct.extract(picked, (0, 1), (1, 1)), ct.int32).item()"
+
+
+@pytest.mark.parametrize(
+    ("made", "chosen"),
+    [
+        ("j = ct.astype(ct.extract(numbers, (bid,), (1,)), ct.int32).item()", "j == bid"),
+        ("low = (ct.extract(numbers, (bid,), (1,)) < 0.5).item()", "low == (bid == 0)"),
+        ("low = (ct.extract(numbers, (bid,), (1,)) + 1.0 < 1.5).item()", "low == (bid == 0)"),
+        ("j = ct.bitcast(ct.extract(numbers, (bid,), (1,)), ct.int32).item()", "(j == 0) == (bid == 0)"),
+        (
+            "j = ct.extract(ct.pack_to_bytes(ct.extract(numbers, (bid,), (1,))), (3,), (1,)).item()",
+            "(j == 0) == (bid == 0)",
+        ),
+        (f"picked = ct.where(bid == 0, square, ct.permute(square, (1, 0))); j = {SECOND}", "(j == 1) == (bid == 0)"),
+        (f"picked = square if bid == 0 else ct.permute(square, (1, 0)); j = {SECOND}", "(j == 1) == (bid == 0)"),
+    ],
+    ids=["ftoi", "cmpf", "addf", "bitcast", "pack", "select", "if"],
+)
+def test_floats_that_differ_between_blocks_are_not_one_value(tmp_path: Path, made: str, chosen: str) -> None:
+    spec = """
+kernel = "mark_one"
+grid = [2]
+args = { out = "i32[1]" }"""
+    result = checked(tmp_path, OF_THIS_BLOCK.format(made=made, chosen=chosen), spec)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
+
+
+@pytest.mark.parametrize("look", ["contents", "address"])
+def test_memory_that_a_block_makes_is_its_own(tmp_path: Path, look: str) -> None:
+    """What it holds before the first store, and where it lies, may differ between blocks."""
+    builder = ModuleBuilder()
+    with builder.entry("mark_one", [tile(pointer(I32))]) as f:
+        block = f.op("get_tile_block_id")[0]
+        memory = f.op("alloca", results=[tile(pointer(I32))], num_elem=4, align=16)
+        if look == "contents":
+            number, _ = f.op("load_ptr_tko", ptr=memory)
+        else:
+            address = f.op("ptr_to_int", s=memory, results=[tile(I64)])
+            shifted = f.op("shri", lhs=address, rhs=f.constant(tile(I64), 5), sgn="unsigned")
+            number = f.op("trunci", s=shifted, results=[tile(I32)])
+        bit = f.op("andi", lhs=number, rhs=f.constant(tile(I32), 1))
+        with f.if_(f.op("cmpi", lhs=bit, rhs=block, pred="equal", sgn="signed")) as branch, branch.then():
+            f.op("store_ptr_tko", ptr=f.parameters[0], val=block)
+            f.op("yield", args=[])
+        f.op("return")
+    spec = """
+kernel = "mark_one"
+grid = [2]
+args = { out = "i32[1]" }"""
+    assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
 
 
 ONE_PLACE = """

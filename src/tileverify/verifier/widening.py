@@ -49,7 +49,8 @@ class Level:
 
     def aligned(self, origins: Iterable[Origin]) -> Level:
         """With addresses: a spec does not tell them, so that only their alignment can matter, which is the best."""
-        return replace(self, own={**self.own, **{address_of(o): 0 for o in origins if o.index is None}})
+        chosen = (origin for origin in origins if origin.index is None and origin.address is None)
+        return replace(self, own={**self.own, **{address_of(origin): 0 for origin in chosen}})
 
 
 def levels(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> Iterator[Level]:

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 
 from ..bytecode.model import Op, ScalarType
 from .integers import constant_element
-from .machine import Machine, scalar_function, scalar_of
+from .launch_wide import OWN, launch_function
+from .machine import Machine, scalar_of, scalar_range
 from .pointers import list_word
 from .summary import Origin, OriginKind, ViewFootprint
 from .terms import (
     TRUE,
     ZERO,
     Kind,
-    Scope,
     Term,
     add,
     and_,
@@ -36,7 +36,7 @@ from .terms import (
     product,
     scale,
 )
-from .values import Opaque, Pointer, SymbolicValue, TileView
+from .values import Pointer, SymbolicValue, TileView
 from .written import origin_key
 
 
@@ -44,7 +44,7 @@ def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Symboli
     """The tile that a ``load_view_tko`` gives."""
     element = _element(op)
     if element.is_float:
-        return Opaque()
+        return OWN
     if place.origin.kind is OriginKind.LIST and not m.written.may_write(place.origin):
         return _descriptor(m, op, place)
     if not _stable(m, op, place.origin):
@@ -73,7 +73,7 @@ def of_pointer(m: Machine, op: Op, pointer: Pointer, mask: Term) -> SymbolicValu
     """The tile that a ``load_ptr_tko`` gives; lanes that are masked off give ``pad``, or anything."""
     element = _element(op)
     if element.is_float:
-        return Opaque()
+        return OWN
     if not _stable(m, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
         value = m.unknown(op, op.results[0])
     else:
@@ -95,8 +95,9 @@ def _element(op: Op) -> ScalarType:
 
 
 def _stable(m: Machine, op: Op, origin: Origin) -> bool:
-    """Whether the load sees what was there when the launch began."""
-    return op.attributes["ord"] == "weak" and not m.written.may_write(origin)
+    """Whether the load sees what was there when the launch began; memory that the block made itself was not."""
+    local = origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
+    return op.attributes["ord"] == "weak" and not local and not m.written.may_write(origin)
 
 
 def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:
@@ -115,7 +116,7 @@ def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live
     coordinates = coordinates_of(offset, origin.strides or (const(1),), element.bytes)
     if coordinates is None or (origin.strides and element.bytes != origin.element_bytes):
         name, array, coordinates = f"{name} at byte", None, (offset,)
-    return apply(scalar_function(name, Scope.LAUNCH, element, array), *leading, *coordinates)
+    return apply(launch_function(name, *scalar_range(element), array), *leading, *coordinates)
 
 
 def coordinates_of(offset: Term, strides: Sequence[Term], element_bytes: int) -> tuple[Term, ...] | None:

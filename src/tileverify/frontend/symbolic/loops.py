@@ -17,6 +17,7 @@ from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_
 from .counters import counters
 from .integers import zero_extended
 from .lanes import lane_terms
+from .launch_wide import OWN, Opaque, scope_of
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
@@ -47,7 +48,7 @@ from .terms import (
     var,
 )
 from .tokens import Carried, Token, weaken
-from .values import Opaque, Pointer, SymbolicValue, choose, is_uniform, unknown_origin
+from .values import Pointer, SymbolicValue, choose, unknown_origin
 
 _NARROWINGS: Final = 2
 """How often a `loop` is rehearsed again with better known ranges of its carried values."""
@@ -90,7 +91,7 @@ class Solution:
             if slot.index in self.token_positions:
                 values.append(tokens[self.token_positions[slot.index]])
             elif slot.index not in self.positions:
-                values.append(Opaque())
+                values.append(OWN)
             elif isinstance(slot.init, Pointer):
                 values.append(Pointer(_origin(slot), numbers[self.positions[slot.index]]))
             else:
@@ -133,7 +134,7 @@ def _stand_in(loop: str, slot: Slot, number: int) -> SymbolicValue:
         case Token():
             return Token({Carried(number, slot.index): TRUE})
         case Opaque():
-            return Opaque()
+            return OWN
         case Pointer():
             return Pointer(_origin(slot), placeholder(f"{loop}.{slot.index}", Sort.INT, None, None, slot.lanes))
         case Term() as term:
@@ -320,8 +321,8 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
             m.narrow(definition)
         return results
     if m.recording:
-        body.run([Opaque()] * len(carried), guard)
-    return (Opaque(),) * len(carried)
+        body.run([OWN] * len(carried), guard)
+    return (OWN,) * len(carried)
 
 
 def _bound(m: Machine, op: Op, name: str) -> Term:
@@ -355,8 +356,8 @@ def _trips(m: Machine, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Te
     """The number of iterations, and the condition that defines it where it has no term of its own."""
     if step.kind is Kind.CONST and step.value > 0:
         return maximum(ZERO, ceildiv(sub(upper, lower), step)), TRUE
-    scope = Scope.LAUNCH if all(map(is_uniform, (lower, upper, step))) else Scope.BLOCK
-    function = m.symbol(op, Function(f"trips{m.numbering.loop[op]}", scope, 0, _most_trips(m, lower, upper, step)))
+    most = _most_trips(m, lower, upper, step)
+    function = m.symbol(op, Function(f"trips{m.numbering.loop[op]}", scope_of(lower, upper, step), 0, most))
     trips = apply(function, *m.iterations)
     definition = and_(
         le(upper, add(lower, mul(trips, step))),

@@ -17,11 +17,12 @@ from ..bytecode.liveness import used_values
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
 from .bounds import Bounds
 from .lanes import lane_terms, lanes_of, mentions_lanes
+from .launch_wide import OWN, is_launch_variable, opaque, scope_of
 from .locations import user_frame
 from .summary import Access, Footprint, Lane, Loop, LoopValue, Origin, Promise, Site
 from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
 from .tokens import EMPTY, Token, join, own
-from .values import Opaque, Pointer, SymbolicValue, TensorView, TileView
+from .values import Pointer, SymbolicValue, TensorView, TileView
 from .written import Written
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Machine:
         self.names: dict[str, str] = {}
         self.symbols: dict[str, Function] = {}
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
-        self.address_origins: dict[Term, Origin] = {}
+        self.address_origins: dict[tuple[tuple[int, Term], ...], Origin] = {}
         self.list_ranks: dict[str, int] = {}
         self.elements: dict[str, ScalarType] = {}  # what each array parameter points to
 
@@ -164,13 +165,18 @@ class Machine:
         """A name for what ``op`` brings into being, the same in every run."""
         return f"{op.name}#{self.numbering.ordinal[op]}{suffix}"
 
-    def unknown(self, op: Op, value: Value, *, uniform: bool = False, suffix: str = "") -> SymbolicValue:
-        """The result of an op whose value is not followed: one value for each dynamic instance and lane."""
+    def unknown(
+        self, op: Op, value: Value, *, made_from: Sequence[SymbolicValue] | None = None, suffix: str = ""
+    ) -> SymbolicValue:
+        """The result of an op whose value is not followed: one value for each dynamic instance and lane.
+
+        It is one function of ``made_from``, or a value of the block's own.
+        """
         if isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType):
             if value.type.element.is_float:
-                return Opaque(uniform)
-            scope = Scope.LAUNCH if uniform else Scope.BLOCK
-            function = self.symbol(op, scalar_function(self.unique(op, suffix), scope, value.type.element))
+                return OWN if made_from is None else opaque(*made_from)
+            scope = Scope.BLOCK if made_from is None else scope_of(*made_from)
+            function = self.symbol(op, Function(self.unique(op, suffix), scope, *scalar_range(value.type.element)))
             return apply(function, *self.iterations, *lane_terms(value.type.shape))
         raise self.unsupported(op)
 
@@ -279,9 +285,7 @@ class Machine:
         if condition is TRUE or not self.recording or self.path is FALSE:
             return
         lanes = lanes_of(shape) if mentions_lanes(condition) else ()
-        launch = not lanes and all(
-            part.kind is Kind.VAR and part.symbol.scope is Scope.LAUNCH for part in condition.free | self.path.free
-        )
+        launch = not lanes and all(map(is_launch_variable, condition.free | self.path.free))
         self.promises.append(
             Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset, launch)
         )
@@ -328,12 +332,12 @@ class Machine:
         return join([token, own(number, self.iterations)])
 
 
-def scalar_function(name: str, scope: Scope, element: ScalarType, array: str | None = None) -> Function:
-    """An uninterpreted function with values of ``element`` (signed reading)."""
+def scalar_range(element: ScalarType) -> tuple[int | None, int | None, Sort]:
+    """The least and the largest value of ``element`` (signed reading), and its sort."""
     if element.bits == 1:
-        return Function(name, scope, sort=Sort.BOOL, array=array)
+        return None, None, Sort.BOOL
     half = 1 << (element.bits - 1)
-    return Function(name, scope, -half, half - 1, array=array)
+    return -half, half - 1, Sort.INT
 
 
 def scalar_of(value: Value) -> ScalarType:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from ...errors import SpecError
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
 from ..sources.launch import EntryParameter, Role
+from .launch_wide import launch_variable, opaque
 from .machine import scalar_of
 from .summary import Origin, OriginKind
-from .terms import ZERO, Scope, Sort, Term, boolean, const, var
-from .values import Opaque, Pointer, SymbolicValue
+from .terms import ZERO, Sort, Term, boolean, const
+from .values import Pointer, SymbolicValue
 
 
 @dataclass(slots=True)
@@ -96,18 +97,18 @@ def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
     Standing facts of every launch (``docs/specs.md``): sizes and strides are not negative and fit their type.
     """
     if element.is_float:
-        return Opaque(uniform=True)
+        return opaque()
     if parameter.static is not None:
         return const(parameter.static) if element.bits > 1 else boolean(bool(parameter.static))
     half = 1 << (element.bits - 1)
     match parameter.role:
         case Role.SHAPE:
-            return var(f"{parameter.argument}.shape[{parameter.dim}]", Scope.LAUNCH, 0, half - 1)
+            return launch_variable(f"{parameter.argument}.shape[{parameter.dim}]", 0, half - 1)
         case Role.STRIDE:
-            return var(f"{parameter.argument}.strides[{parameter.dim}]", Scope.LAUNCH, 0, half - 1)
+            return launch_variable(f"{parameter.argument}.strides[{parameter.dim}]", 0, half - 1)
         case Role.LIST_LENGTH:
-            return var(f"{parameter.argument}.length", Scope.LAUNCH, 0, half - 1)
+            return launch_variable(f"{parameter.argument}.length", 0, half - 1)
         case _:
             if element.bits == 1:
-                return var(parameter.argument, Scope.LAUNCH, sort=Sort.BOOL)
-            return var(parameter.argument, Scope.LAUNCH, -half, half - 1)
+                return launch_variable(parameter.argument, sort=Sort.BOOL)
+            return launch_variable(parameter.argument, -half, half - 1)

@@ -13,9 +13,10 @@ from typing import Final
 from ..bytecode.model import Op
 from .integers import number
 from .lanes import mentions_lanes
+from .launch_wide import launch_function, launch_variable
 from .machine import Machine, Rule, element_bits, pointee
 from .summary import Origin, OriginKind
-from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
+from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub
 from .values import Pointer, unknown_origin
 
 _ADDRESS_MAX: Final = 2**63 - 1
@@ -27,19 +28,21 @@ PACKED: Final = "a pointer to 4-bit elements, two of which share an address; acc
 
 def address_of(origin: Origin) -> Term:
     """The byte address of an origin's first byte."""
+    if origin.address is not None:
+        return origin.address
     if origin.index is not None:
         return apply(list_word(origin.name, "address"), origin.index)
     return argument_address(origin.name)
 
 
 def argument_address(name: str) -> Term:
-    """The byte address of an array argument's first byte."""
-    return var(f"{name}.address", Scope.LAUNCH, 0, _ADDRESS_MAX)
+    """The byte address of the first byte of an array argument, or of a global: the same for all blocks."""
+    return launch_variable(f"{name}.address", 0, _ADDRESS_MAX)
 
 
 def list_word(name: str, word: str) -> Function:
     """A word of a list's descriptors, by row: ``address``, ``shape[d]`` or ``strides[d]``."""
-    return Function(f"{name}[].{word}", Scope.LAUNCH, 0, _ADDRESS_MAX)
+    return launch_function(f"{name}[].{word}", 0, _ADDRESS_MAX)
 
 
 def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Origin:
@@ -91,7 +94,7 @@ def pointer_to_pointer(m: Machine, op: Op) -> Pointer:
 def pointer_to_integer(m: Machine, op: Op) -> Term:
     pointer = m.pointer(op.value("s"))
     address = add(address_of(pointer.origin), pointer.offset)
-    m.address_origins[address_of(pointer.origin)] = pointer.origin
+    m.address_origins[linear_parts(address_of(pointer.origin))[1]] = pointer.origin
     return m.wrap(64, address)
 
 
@@ -100,13 +103,18 @@ def integer_to_pointer(m: Machine, op: Op) -> Pointer:
     address = m.term(op.value("s"))
     if address.kind is Kind.WRAP and address.payload == 64:
         address = address.args[0]  # pointer arithmetic is modulo 2**64 anyway
-    bases = [t for c, t in linear_parts(address)[1] if c == 1 and (t in m.address_origins or _list_of(m, t))]
-    if len(bases) == 1:
-        (base,) = bases
-        known = m.address_origins.get(base)
-        origin = known or list_element(m, _list_of(m, base), base.args[0], pointee(op.result).bytes)
-        return Pointer(origin, sub(address, base))
+    origins = [origin for c, t in linear_parts(address)[1] if (origin := _origin_at(m, op, c, t)) is not None]
+    if len(origins) == 1:
+        return Pointer(origins[0], sub(address, address_of(origins[0])))
     return Pointer(unknown_origin(pointee(op.result).bytes), ZERO)
+
+
+def _origin_at(m: Machine, op: Op, coefficient: int, term: Term) -> Origin | None:
+    """The memory whose address ``coefficient * term`` is."""
+    known = m.address_origins.get(((coefficient, term),))
+    if known is None and coefficient == 1 and (name := _list_of(m, term)):
+        return list_element(m, name, term.args[0], pointee(op.result).bytes)
+    return known
 
 
 def _list_of(m: Machine, term: Term) -> str:
@@ -130,9 +138,13 @@ def get_global(m: Machine, op: Op) -> Pointer:
 def alloca(m: Machine, op: Op) -> Pointer:
     element = pointee(op.result)
     kind = OriginKind.SHARED_LOCAL if "global" in op.flags else OriginKind.LOCAL
-    size = const(op.attributes["num_elem"] * element.bytes)
-    alignment = op.attributes["align"]
-    return Pointer(Origin(kind, m.numbering.local_name(op), element.bytes, extent=size, alignment=alignment), ZERO)
+    name, alignment = m.numbering.local_name(op), op.attributes["align"]
+    count = op.attributes["num_elem"]
+    size = const((count + 1) // 2 if element.packed else count * element.bytes)
+    # A place of the block's own, and another one in every iteration: never the same for two blocks.
+    place = m.symbol(op, Function(f"{name}.address", Scope.BLOCK, 0, _ADDRESS_MAX // alignment))
+    address = scale(alignment, apply(place, *m.iterations))
+    return Pointer(Origin(kind, name, element.bytes, extent=size, alignment=alignment, address=address), ZERO)
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from ..bytecode.model import Location
+from .launch_wide import launch_variable
 from .terms import TRUE, Function, Scope, Term, add, const, scale, var
 
 GRID_MAX: Final = 2**24 - 1
 """Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
 
 BID: Final = tuple(var(f"bid.{axis}", Scope.BLOCK, 0, GRID_MAX - 1) for axis in "xyz")
-GRID: Final = tuple(var(f"grid.{axis}", Scope.LAUNCH, 1, GRID_MAX) for axis in "xyz")
+GRID: Final = tuple(launch_variable(f"grid.{axis}", 1, GRID_MAX) for axis in "xyz")
 """``bid[d] < grid[d]`` is a standing fact that the verifier adds for every block."""
 
 
@@ -47,6 +48,7 @@ class Origin:
     ``shape``/``strides`` (elements) are the parameter's own layout, empty for a raw pointer, globals and locals;
     ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals), ``alignment`` what
     the address of the first byte is divisible by where the module says so; an argument is aligned to its elements.
+    ``address``: where memory that the block makes for itself begins; of all other memory the launch chose that.
     """
 
     kind: OriginKind
@@ -57,6 +59,7 @@ class Origin:
     extent: Term | None = None
     index: Term | None = None
     alignment: int | None = None
+    address: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)

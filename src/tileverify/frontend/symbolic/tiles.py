@@ -12,6 +12,7 @@ from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElem
 from ..bytecode.ops_arithmetic import FLOAT_OPS
 from .integers import constant_element, zero_extended
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
+from .launch_wide import Opaque, opaque
 from .machine import Machine, Rule, element_bits, pointee, shape_of
 from .pointers import address_of
 from .terms import (
@@ -31,7 +32,7 @@ from .terms import (
     sub,
     substitute,
 )
-from .values import Lanewise, Opaque, Pointer, SymbolicValue, TensorView, choose, is_uniform, move
+from .values import Lanewise, Pointer, SymbolicValue, TensorView, choose, move
 
 _LOOKUP_LIMIT: Final = 64
 """A constant tile up to this size that is no arithmetic progression becomes a chain of choices."""
@@ -48,7 +49,7 @@ def constant(m: Machine, op: Op) -> SymbolicValue:
     value = op.attributes["value"]
     assert isinstance(value, Constant)
     if value.scalar.is_float:
-        return Opaque(uniform=True)
+        return opaque()
     bits = value.scalar.bits
     if value.is_splat:
         return constant_element(value.element(0), bits)
@@ -63,7 +64,7 @@ def constant(m: Machine, op: Op) -> SymbolicValue:
     if bits > 1 and all(element == elements[0] + i * step for i, element in enumerate(elements)):
         return add(const(elements[0]), scale(step, linear))
     if value.count > _LOOKUP_LIMIT:
-        return m.unknown(op, op.result, uniform=True)
+        return m.unknown(op, op.result, made_from=())
     chosen = constant_element(elements[-1], bits)
     for i in reversed(range(value.count - 1)):
         chosen = ite(eq(linear, const(i)), constant_element(elements[i], bits), chosen)
@@ -206,23 +207,13 @@ def moved_to_start(shape: Sequence[int], groups: dict[int, int]) -> CoordinateMa
 
 
 # ------------------------------------------------------------------------------------- not followed further
-def opaque(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def not_followed(m: Machine, op: Op) -> SymbolicValue:
     """A result of which only the type is known: floats, comparisons of floats, matrix products, byte packing.
 
-    It is uniform where all operands are: the op computes one function of them.
+    The op computes one function of its operands.
     """
-    uniform = not m.loops and all(
-        _uniform(m, value)
-        for operand in op.operands.values()
-        for value in (operand if isinstance(operand, tuple) else (operand,))
-        if value is not None
-    )
-    return tuple(m.unknown(op, result, uniform=uniform, suffix=_index(op, i)) for i, result in enumerate(op.results))
-
-
-def _uniform(m: Machine, value: Value) -> bool:
-    content = m.value(value)
-    return content.uniform if isinstance(content, Opaque) else isinstance(content, Term) and is_uniform(content)
+    operands = [m.value(operand) for operand in op.operands.values() if isinstance(operand, Value)]
+    return m.unknown(op, op.result, made_from=operands)
 
 
 def _index(op: Op, i: int) -> str:
@@ -254,7 +245,7 @@ def bitcast(m: Machine, op: Op) -> SymbolicValue:
     assert isinstance(source.type, TileType)
     if isinstance(source.type.element, ScalarType) and source.type == op.result.type:
         return m.value(source)
-    return opaque(m, op)[0]
+    return not_followed(m, op)
 
 
 RULES: Final[dict[str, Rule]] = {
@@ -283,6 +274,6 @@ RULES: Final[dict[str, Rule]] = {
             "pack",
             "unpack",
         ),
-        opaque,
+        not_followed,
     ),
 }

@@ -10,19 +10,10 @@ from typing import TypeAlias
 
 from ..bytecode.model import ScalarType
 from .lanes import CoordinateMap
+from .launch_wide import Opaque, opaque
 from .summary import Origin, OriginKind
-from .terms import Kind, Scope, Term, choice, substitute
+from .terms import Term, choice, substitute
 from .tokens import Token, either_way
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """A float, or a tile of floats: its value is not followed.
-
-    ``uniform``: every block of the launch computes the same one, because it depends on nothing but launch values.
-    """
-
-    uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +65,7 @@ def move(value: Lanewise, coordinates: CoordinateMap) -> Lanewise:
     """The tile whose element is the source's element at other coordinates."""
     match value:
         case Opaque():
-            return value
+            return opaque(value, *coordinates.values())
         case Pointer(origin, offset):
             return Pointer(origin, substitute(offset, coordinates))
         case _:
@@ -86,11 +77,11 @@ def choose(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Sy
 
     Two pointers of different origins give a pointer of unknown origin (TV906): nobody downstream may guess.
     """
-    if then is otherwise:
+    if then is otherwise and not isinstance(then, Opaque):
         return then
     match then, otherwise:
-        case Opaque(a), Opaque(b):
-            return Opaque(a and b and is_uniform(condition))
+        case Opaque(), Opaque():
+            return opaque(condition, then, otherwise)
         case Pointer(a, x), Pointer(b, y):
             origin = a if a == b else unknown_origin(a.element_bytes)
             return Pointer(origin, choice(condition, x, y))
@@ -99,11 +90,3 @@ def choose(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Sy
         case Term(), Term():
             return choice(condition, then, otherwise)
     raise AssertionError(f"cannot merge {type(then).__name__} and {type(otherwise).__name__}")
-
-
-def is_uniform(term: Term) -> bool:
-    """Whether ``term`` has one value for the whole launch (for each lane)."""
-    return all(
-        (part.symbol if part.kind is Kind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
-        for part in term.free
-    )

@@ -122,8 +122,10 @@ _ALL: Final = (
         "race-atomic-mixed",
         "atomics are adequate",
         "An atomic excludes races only with other atomics whose scope covers both blocks. Here a plain access meets "
-        "an atomic on one location, or an atomic with block scope is shared between blocks.",
-        "no weak access of one block meets an atomic of another on one byte; no `tl_blk` scope across blocks.",
+        "an atomic on one location, an atomic with block scope is shared between blocks, or two atomics of different "
+        "widths overlap.",
+        "no weak access of one block meets an atomic of another on one byte; no `tl_blk` scope across blocks; atomics "
+        "that meet are of one width.",
         "Make both accesses atomic, with device scope; to read a counter that others update use an atomic load.",
     ),
     Code(

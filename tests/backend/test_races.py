@@ -757,7 +757,8 @@ def test_elements_of_an_acquire_with_a_chain_each() -> None:
 
 
 def test_part_of_a_flag_is_another_location() -> None:
-    # The acquire reads one byte of a released element of four: not the same location, so no synchronisation.
+    # The acquire reads one byte of a released element of four: not the same location, so no synchronisation, and no
+    # access that may meet the release.
     check(
         """
         0 W store weak    -      x[0:4] - -
@@ -766,7 +767,20 @@ def test_part_of_a_flag_is_another_location() -> None:
         1 L load  weak    -      x[0:4] A W
         """,
         "TV102 W L",
+        "TV103 R A",
     )
+
+
+@pytest.mark.parametrize(
+    ("block", "waits", "race"),
+    [(0, "-", {("TV201", "A", "B")}), (0, "A", set()), (1, "-", {("TV103", "A", "B")})],
+)
+def test_atomics_of_two_widths_need_an_order(block: int, waits: str, race: set[tuple[str, str, str]]) -> None:
+    table = f"""
+        0       A atomic relaxed device f[0:4] -       ?
+        {block} B atomic relaxed device f[0:8] {waits} ?
+        """
+    assert parsed(table, sources=False).races() == race
 
 
 # ----------------------------------------------------------------------------------------- the tables

@@ -106,10 +106,16 @@ class Definition:
     def races(self) -> Iterator[tuple[str, Event, Event]]:
         for one, other in combinations(self.trace.order, 2):
             mine, theirs = self.trace.access(one), self.trace.access(other)
-            if (mine.writes is None and theirs.writes is None) or self.strong(one, other):
+            if mine.writes is None and theirs.writes is None:
                 continue
-            if any(self.unordered(a, b) for a in self.elements(one) for b in self.elements(other)):
+            if any(self.raced(a, b) for a in self.elements(one) for b in self.elements(other)):
                 yield self.code(one, other), one, other
+
+    def raced(self, one: Element, other: Element) -> bool:
+        """They meet without an order, and are no morally strong accesses of the same bytes."""
+        return self.unordered(one, other) and not (
+            self.strong(one[0], other[0]) and self.bytes(one) == self.bytes(other)
+        )
 
     def unordered(self, one: Element, other: Element) -> bool:
         """They share a byte, and neither comes before the other."""

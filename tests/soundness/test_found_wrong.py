@@ -9,6 +9,7 @@ import pytest
 from tileverify.check import check_paths
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I8, I32, I64, TOKEN, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.results import KernelResult, Verdict
 
 FIRST_TILE = """
@@ -246,6 +247,38 @@ kernel = "mark_one"
 grid = [2]
 args = { out = "i32[1]" }"""
     assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("second", "token", "blocks", "code"),
+    [
+        (I64, False, 1, "TV201"),
+        (I64, True, 1, None),
+        (I32, False, 1, None),
+        (I32, False, 2, None),
+        (I64, True, 2, "TV103"),
+    ],
+)
+def test_atomics_that_overlap_in_a_part_are_not_atomic_to_each_other(
+    tmp_path: Path, second: ScalarType, token: bool, blocks: int, code: str | None
+) -> None:
+    """An addition to the lower half of a word, and one to the whole word."""
+    builder = ModuleBuilder()
+    with builder.entry("add_twice", [tile(pointer(I64))]) as f:
+        half = f.op("ptr_to_ptr", s=f.parameters[0], results=[tile(pointer(I32))])
+        relaxed = {"ord": "relaxed", "scope": "device", "mode": "add"}
+        _, first = f.op("atomic_rmw_tko", ptr=half, arg=f.constant(tile(I32), 1), **relaxed)
+        place = half if second == I32 else f.parameters[0]
+        waits = {"token": first} if token else {}
+        f.op("atomic_rmw_tko", ptr=place, arg=f.constant(tile(second), 1), **waits, **relaxed)
+        f.op("return")
+    spec = f"""
+kernel = "add_twice"
+grid = [{blocks}]
+args = {{ a = "i64[1]" }}"""
+    result = checked(tmp_path, encode(builder.build()), spec)
+    assert result.verdict is (Verdict.REFUTED if code else Verdict.PROVED)
+    assert {finding.code for finding in result.findings} == ({code} if code else set())
 
 
 ONE_PLACE = """

@@ -135,6 +135,11 @@ class DynamicAccess:
         return tuple(f for f in (self.reads, self.writes) if f is not None)
 
     @property
+    def width(self) -> int:
+        """Bytes of an element."""
+        return self.footprints[0].width
+
+    @property
     def low(self) -> int:
         return min(f.low for f in self.footprints)
 

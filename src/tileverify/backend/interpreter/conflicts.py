@@ -1,7 +1,10 @@
 """Conflicts in access logs, by the memory model: between two blocks, inside one block, inside one store.
 
 Program order orders nothing.  Inside a block, an access comes after those its token waits for; between blocks only a
-release that an acquire may have observed orders anything.  Source: Tile IR specification, memory model (13.2).
+release that an acquire may have observed orders anything.  Two scoped accesses may meet only where they are of one
+width: as in the PTX memory model, from which this one is derived, operations that overlap in a part are not morally
+strong.
+Source: Tile IR specification, memory model (13.2).
 """
 
 from __future__ import annotations
@@ -76,19 +79,19 @@ class Table:
         self.weak = np.array([a.weak for a in accesses], np.bool_)
         self.writes = np.array([a.writes is not None for a in accesses], np.bool_)
         self.covers = np.array([a.scope in COVERS_BLOCKS for a in accesses], np.bool_)
+        self.width = np.array([a.width for a in accesses], np.int64)
 
     def meets(self, access: DynamicAccess) -> Array:
         """Whose address range meets that of ``access``, where at least one of the two writes."""
         meets = (self.low < access.end) & (self.end > access.low)
         return np.asarray(meets if access.writes is not None else meets & self.writes)
 
+    def may_meet(self, access: DynamicAccess, scoped: Array) -> Array:
+        """Which of the ``scoped`` accesses may meet ``access`` without an order, if that is scoped, too."""
+        return np.asarray(scoped & (self.width == access.width))
+
 
 # ---------------------------------------------------------------------------------------- between blocks
-def adequate(first: DynamicAccess, second: DynamicAccess) -> bool:
-    """Both atomic (or at least relaxed) with scopes that cover both blocks: never a race."""
-    return first.scope in COVERS_BLOCKS and second.scope in COVERS_BLOCKS
-
-
 def race_code(first: DynamicAccess, second: DynamicAccess) -> str:
     """TV103 where an ordered (scoped) access takes part; else TV101 for two writes, TV102 for a read and a write."""
     if not (first.weak and second.weak):
@@ -145,7 +148,7 @@ def races(
     for mine in first:
         pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != "TV103"))
         if mine.scope in COVERS_BLOCKS:
-            pairs &= ~table.covers
+            pairs &= ~table.may_meet(mine, table.covers)
         for number in np.flatnonzero(pairs):
             other = second[int(number)]
             if race_code(mine, other) != code or ordered(mine, other):
@@ -170,7 +173,7 @@ def loops_around(body: Block) -> dict[Op, tuple[Op, ...]]:
 
 
 def unordered(log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget | None = None) -> Iterator[Conflict]:
-    """Pairs of one block that conflict without a token path (TV201); at least one of them is weak.
+    """Pairs of one block that conflict without a token path (TV201); one of them is weak, or their widths differ.
 
     Not settled by the specification, and therefore not reported: an access behind a loop that waits for a later
     instance of the same op of that loop, as nvcc emits it.
@@ -180,7 +183,7 @@ def unordered(log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget 
         pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
         pairs[second.number :] = False
         if not second.weak:
-            pairs &= table.weak
+            pairs &= ~table.may_meet(second, ~table.weak)
         for number in np.flatnonzero(pairs):
             first = log.accesses[int(number)]
             byte = _examine(first, second, budget)

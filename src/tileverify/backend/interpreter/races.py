@@ -2,7 +2,8 @@
 
 Two accesses race if they touch one byte, at least one of them writes it, happens-before orders them in neither
 direction, and they are not morally strong: two accesses of one block are if a token path relates them or both are
-scoped, two of different blocks if both scopes include the other's block.  Program order orders nothing.
+scoped, two of different blocks if both scopes include the other's block, and scopes help only where the elements are of
+one width.  Program order orders nothing.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class _Detector:
                 pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
                 pairs[second.number :] = False
                 if not second.weak:
-                    pairs &= table.weak
+                    pairs &= ~table.may_meet(second, ~table.weak)
                 for place in np.flatnonzero(pairs):
                     first = log.accesses[int(place)]
                     if (first.op, second.op) in told:
@@ -177,12 +178,11 @@ class _Members:
     """The accesses with one footprint, in columns; ``writes``: this footprint is what they write."""
 
     events: list[Event] = field(default_factory=list)
-    rows: list[tuple[int, int, bool, bool, bool]] = field(default_factory=list)
+    rows: list[tuple[int, int, bool, bool, bool, int]] = field(default_factory=list)
     columns: Columns = field(init=False)
 
     def close(self) -> None:
-        blocks, ops, writes, weak, covering = (np.array(column) for column in zip(*self.rows, strict=True))
-        self.columns = Columns(blocks, ops, writes, weak, covering)
+        self.columns = Columns(*(np.array(column) for column in zip(*self.rows, strict=True)))
 
 
 class Columns(NamedTuple):
@@ -191,6 +191,7 @@ class Columns(NamedTuple):
     writes: Array
     weak: Array
     covering: Array
+    width: Array
 
 
 class _Touches:
@@ -213,12 +214,20 @@ class _Touches:
                     self._members.append(_Members())
                 members = self._members[numbers[key]]
                 members.events.append(event)
-                members.rows.append((event[0], op, footprint is access.writes, access.weak, covers(access)))
+                writes, wide = footprint is access.writes, footprint.width
+                members.rows.append((event[0], op, writes, access.weak, covers(access), wide))
         for members in self._members:
             members.close()
         self._told = np.zeros((len(self._ops), len(self._ops), len(CODES)), np.bool_)
         self._writes = np.array([bool(m.columns.writes.any()) for m in self._members], np.bool_)
-        self._plain = np.array([not m.columns.covering.all() for m in self._members], np.bool_)
+        self._width = np.array([int(m.columns.width[0]) for m in self._members], np.int64)
+        self._plain = np.array(
+            [
+                not m.columns.covering.all() or bool((m.columns.width != m.columns.width[0]).any())
+                for m in self._members
+            ],
+            np.bool_,
+        )
 
     def settled(self, first: Event, second: Event) -> None:
         """These race: no other pair of the same ops with the same obligation is asked for."""
@@ -228,7 +237,7 @@ class _Touches:
         self._told[one, other, code] = self._told[other, one, code] = True
 
     def meetings(self) -> Iterator[tuple[int, int]]:
-        """Numbers of footprints that share a byte, at least one of them written and one by a plain access."""
+        """Numbers of footprints that share a byte, one of them written, unless all are scoped and of one width."""
         if not self._writes.any():
             return
         owners = np.repeat(np.arange(len(self.footprints)), [len(f.runs[0]) for f in self.footprints])
@@ -245,7 +254,7 @@ class _Touches:
         for base, others, (low, high) in ((everyone, writers, inside), (writers, everyone, behind)):
             for mine, theirs in _spelled_out(low, high):
                 one, other = owners[base[mine]], owners[others[theirs]]
-                plain = self._plain[one] | self._plain[other]
+                plain = self._plain[one] | self._plain[other] | (self._width[one] != self._width[other])
                 pairs = np.stack((np.minimum(one, other)[plain], np.maximum(one, other)[plain]), axis=1)
                 for first, second in np.unique(pairs, axis=0).tolist():
                     if (first, second) not in seen:
@@ -253,12 +262,13 @@ class _Touches:
                         yield first, second
 
     def suspects(self, one: int, other: int) -> Iterator[tuple[Event, Event]]:
-        """Accesses of different blocks with these footprints of which one writes and one does not cover blocks."""
+        """Accesses of different blocks with these footprints of which one writes, and whose scopes do not help."""
         members = self._members[other]
         theirs = members.columns
         for place, (event, mine) in enumerate(zip(self._members[one].events, self._members[one].rows, strict=True)):
-            block, op, writes, weak, covering = mine
-            pairs = (theirs.blocks != block) & (theirs.writes | writes) & ~(theirs.covering & covering)
+            block, op, writes, weak, covering, width = mine
+            strong = theirs.covering & covering & (theirs.width == width)
+            pairs = (theirs.blocks != block) & (theirs.writes | writes) & ~strong
             if one == other:
                 pairs[: place + 1] = False
             codes = np.where(theirs.weak & weak, np.where(theirs.writes & writes, 0, 1), 2)

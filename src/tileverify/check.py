@@ -276,10 +276,20 @@ def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions)
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
-    """The access summary of the unit's entry.  Raises `UnsupportedOperation` for an op without a rule."""
+    """The access summary of the unit's entry.
+
+    Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
+    widths than the bytecode takes them.
+    """
+    from .frontend.sources.abi import entry_types, mismatch
     from .frontend.symbolic.execute import summarize
 
-    return summarize(module, entry_of(module, unit), unit.parameters, may_overlap=unit.launch.sharing())
+    entry = entry_of(module, unit)
+    # What nobody described has no parameters: its own words are all that is known of it.
+    problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
+    if problem is not None:
+        raise unit.launch.error(f"args: {problem}")
+    return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
 
 
 # ------------------------------------------------------------------------------------------ many kernels

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -188,3 +188,12 @@ def test_unordered_nodes_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         pass
     assert not made
+
+
+# ------------------------------------------------------------------- TV502: numbers that no kernel can be passed
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1, 2**32 + 3, 2**63, 2**64, pytest.param(10**5000, id="huge")])
+def test_an_int_that_does_not_fit(kernels: ModuleType, number: int) -> None:
+    out = np.zeros(128, np.float32)
+    with pytest.raises(LaunchRefused, match=r"`n` does not fit int32.*\(TV502\)"):
+        tv.launch(None, (1,), kernels.sum_all, ([out.copy()], out, number, 128))
+    assert not out.any()

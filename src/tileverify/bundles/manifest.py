@@ -15,6 +15,7 @@ from ..frontend.bytecode import decode
 from ..frontend.bytecode.identity import semantic_sha256
 from ..frontend.bytecode.model import Entry
 from ..frontend.bytecode.typetext import type_text
+from ..frontend.sources.abi import entry_types, mismatch
 from .archive import NotAnArchive, read_archive, write_archive
 from .model import Bundle, BundleRefused, Cubin, Signature
 
@@ -142,9 +143,11 @@ def _bundle(document: Mapping[str, Any], members: Mapping[str, bytes], file: str
     certificate = read_certificate(text, file)
     if certificate.bytecode_sha256 != _sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
         raise _Mismatch("the certificate is about other bytecode than the bundle's")
+    entry = entry_of(bytecode, certificate.symbol, file)
     types = parameter_types(bytecode, certificate.symbol, file)
-    if len(types) != len(certificate.parameters):
-        raise _Mismatch("the entry has other parameters than the certificate says")
+    problem = mismatch(certificate.parameters, certificate.launch, entry_types(entry), certificate.symbol)
+    if problem is not None:
+        raise _Mismatch(f"the entry has other parameters than the certificate says: {problem}")
     cubins = {}
     for each in document["cubins"]:
         code = members[each["member"]]

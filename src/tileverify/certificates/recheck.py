@@ -8,13 +8,11 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..frontend.bytecode.identity import semantic_sha256
-from ..frontend.sources.abi import check_parameters, entry_parameters
-from ..frontend.sources.bytecode_file import bytecode_entries
+from ..frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ..frontend.sources.launch import Role
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Kind
@@ -146,8 +144,7 @@ def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
     if entry is None:
         raise TileVerifyError(f"the bytecode has no entry '{certificate.symbol}'")
     launch = certificate.launch
-    types = next(each.parameter_types for each in bytecode_entries(bytecode, Path()) if each.symbol == entry.name)
-    if problem := check_parameters(certificate.parameters, launch, types):
+    if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
         raise TileVerifyError(problem)
     summary = summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
     answers = {

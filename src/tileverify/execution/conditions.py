@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from ..errors import SpecError, UsageError
@@ -34,9 +33,11 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     flat,
 )
-from ..frontend.sources.layout import may_overlap_itself, members, strides_of
+from ..frontend.sources.layout import apart, may_overlap_itself, members, strides_of
 
 GRID_LIMIT: Final = (1 << 24) - 1
+MOST_COMPARED: Final = 1 << 20
+"""Elements of an array whose addresses are compared one by one."""
 ADDRESS: Final = 1 << 44
 """What ``x.address`` stands for: the interpreter aligns every array to 4096 bytes."""
 
@@ -176,7 +177,7 @@ class Contract:
 
         def holds(values: Mapping[str, int]) -> bool:
             numbers = [evaluate(expression, values) for expression in expressions]
-            return apart(numbers[: len(array.shape)], numbers[len(array.shape) :])
+            return apart(numbers[: len(array.shape)], numbers[len(array.shape) :], MOST_COMPARED)
 
         names = frozenset[str]().union(*map(free_names, expressions))
         return Condition(f"the elements of {array.name} do not share memory", names, holds)
@@ -212,25 +213,3 @@ class Contract:
                 unknown = ", ".join(sorted(plain.names - known))
                 raise UsageError(f"the proof holds under '{text}', but nothing gives {unknown} a value")
             yield plain
-
-
-def apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether different indices have different offsets: exact for up to a million elements, else sufficient."""
-    if prod(shape) <= 1:
-        return True
-    dims = sorted((stride, size) for stride, size in zip(strides, shape, strict=True) if size > 1)
-    reach = 0
-    for stride, size in dims:
-        if stride <= reach:
-            break
-        reach += stride * (size - 1)
-    else:
-        return True
-    if prod(shape) > 1 << 20 or dims[0][0] == 0:
-        return False
-    import numpy as np
-
-    offsets = np.zeros(1, np.int64)
-    for stride, size in dims:
-        offsets = np.add.outer(offsets, np.arange(size, dtype=np.int64) * stride).reshape(-1)
-    return len(np.unique(offsets)) == len(offsets)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..check import CheckOptions, check_unit, solver_version
 from ..errors import SourceError, SpecError, TileVerifyError
-from ..frontend.sources.abi import check_parameters, entry_parameters
+from ..frontend.sources.abi import entry_parameters, mismatch
 from ..frontend.sources.bytecode_file import bytecode_entries
 from ..frontend.sources.gather import SourceSpecs, named_launches
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
@@ -173,7 +173,7 @@ def unit_of(claim: Claimed, specs: SourceSpecs, file: str) -> KernelUnit:
     entry = entry_parameters(launch, facts)
     for each in bytecode_entries(bytecode, Path(file)):
         if each.symbol == symbol:
-            problem = check_parameters(entry, launch, each.parameter_types)
+            problem = mismatch(entry, launch, each.parameter_types, symbol)
             if problem is not None:
                 raise SpecError(f"the launch does not fit the bytecode: {problem}")
             break

@@ -152,7 +152,7 @@ class BundledKernel:
         values = values_by_contract(self.bundle.certificate.launch.arguments, seen, self.name)
         axes = self._covering(guard, values) if grid is None else grid_of(grid)
         guard.check(values, axes)
-        named = {each.name: value for each, value in zip(guard.order, values, strict=True)}
+        named = {each.name: value for each, value in zip(guard.order, guard.passed(values), strict=True)}
         lists = admission.lists(named)
         contents = contents_of(named, on_host, stream)
         facts = () if said.vouch else guard.data

@@ -12,12 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ..backend.launch import ArrayValue
+from ..backend.launch import ArrayValue, LaunchRefused
 from ..backend.launch.arguments import Grid, Value
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..frontend.sources.decorator import decorated_launches
+from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import KernelUnit, LaunchSpec
 from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
 from ..frontend.sources.spec_files import raw_launch
@@ -83,11 +84,21 @@ def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
         given = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
     except (TypeError, ValueError) as error:
         raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
+    except OverflowError:
+        raise LaunchRefused(f"{kernel.name} was not launched: {_too_large(kernel, arguments)} (TV502)") from None
     parameters = tuple(map(_without_list_promises, given.parameters))
     if parameters == given.parameters:
         return given
     plain = KernelSignature(parameters, convention)
     return plain.with_mangled_symbol(kernel.name.replace(".", "_"))
+
+
+def _too_large(kernel: Kernel, arguments: Sequence[Any]) -> str:
+    """Which number is larger than what the kernel takes; without a word of its own that is int32."""
+    known = ELEMENT_TYPES["i32"]
+    pairs = zip(kernel.parameters, arguments, strict=True)
+    found = [f"`{name}`" for name, value in pairs if isinstance(value, int) and not known.holds(value)]
+    return f"{' and '.join(found) or 'a number'} does not fit int32, or what the kernel's annotation says"
 
 
 def _without_list_promises(constraint: Any) -> Any:

@@ -102,6 +102,8 @@ class Launcher:
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         proof = self._admitted(known, specialisation, request(axes))
         lists = dict(calls.lists_of(known.parameters, descriptions))
+        if proof is not None and proof.guard is not None:
+            named = dict(zip(named, proof.guard.passed(tuple(named.values())), strict=True))
         touched = specialisation.touched
         if proof is None:  # nobody showed that it stays within its arrays' elements
             touched = touched.anywhere()

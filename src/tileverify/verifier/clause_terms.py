@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Final
 
 from ..errors import SpecError
-from ..frontend.sources.expressions import RELATIONS, parse_condition, print_expression
+from ..frontend.sources.expressions import LARGEST_EXPONENT, RELATIONS, parse_condition, print_expression
 from ..frontend.sources.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import GRID, AccessSummary
@@ -25,7 +25,10 @@ def clause_terms(texts: Sequence[str], summary: AccessSummary, launch: LaunchSpe
     contract = build_contract(launch)
     names: dict[str, Term | None] = {}
     own = {leaf.symbol.name: leaf for leaf in contract.variables}  # of the spec, whose language this is
+    flags = {leaf.symbol.name for leaf in contract.values if leaf.kind is Kind.VAR and leaf.sort is Sort.BOOL}
     for leaf in _launch_variables(summary, contract):
+        if leaf.symbol.name in flags and leaf.sort is not Sort.BOOL:
+            continue  # the byte that CUDA Tile C++ passes a bool as
         leaf = own.get(leaf.symbol.name, leaf)
         meaning = contract.values.get(leaf, leaf)
         if names.setdefault(leaf.symbol.name, meaning) is not meaning:
@@ -63,9 +66,6 @@ def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Te
             if leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH:
                 yield leaf
 
-
-LARGEST_EXPONENT: Final = 64
-"""Of numbers in clauses, ``2**31`` and the like."""
 
 _ARITHMETIC: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
     "+": t.add,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
-from math import gcd, prod
 from typing import Final
 
 from ..frontend.sources.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
+from ..frontend.sources.layout import apart
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import argument_address
 from ..frontend.symbolic.summary import BID, GRID, Origin, Promise, Site
@@ -71,28 +70,8 @@ class Numbers(Mapping[Term, Value]):
 
 
 def meets_itself(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two elements share an address; also true where it would take too long to tell.
-
-    Two dimensions of sizes m, n and strides s, t meet iff ``i*s == j*t`` for some 0 < i < m, 0 < j < n, and the
-    smallest such i is ``t / gcd(s, t)``.
-    """
-    dims = sorted((stride, size) for stride, size in zip(strides, shape, strict=True) if size > 1)
-    if 0 in shape or not dims:
-        return False
-    if dims[0][0] == 0 or any(t // gcd(s, t) < m and s // gcd(s, t) < n for (s, m), (t, n) in combinations(dims, 2)):
-        return True
-    reach, nested = 0, True
-    for stride, size in dims:
-        nested &= stride > reach
-        reach += stride * (size - 1)
-    if nested or len(dims) <= 2:
-        return False
-    if prod(shape) > MOST_ELEMENTS:
-        return True
-    places = [
-        sum(i * s for i, (s, _) in zip(index, dims, strict=True)) for index in product(*(range(n) for _, n in dims))
-    ]
-    return len(set(places)) < len(places)
+    """Whether two elements share an address; also true where it would take too long to tell."""
+    return not apart(shape, strides, MOST_ELEMENTS)
 
 
 def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[int]) -> dict[int, int]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ..errors import SpecError
 from ..frontend.sources.data_facts import print_data_fact
-from ..frontend.sources.expressions import constant_value
+from ..frontend.sources.element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
+from ..frontend.sources.expressions import LARGEST_EXPONENT, constant_value
 from ..frontend.sources.launch import (
     Apply,
     Argument,
@@ -37,7 +38,8 @@ from ..frontend.symbolic.summary import GRID, GRID_MAX
 from ..frontend.symbolic.terms import Scope, Term
 
 INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
-INDEX_MAX = {32: 2**31 - 1, 64: 2**63 - 1}
+MOST_FACTORS: Final = 256
+"""In a product that is written as a power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class _Builder:
         for scalar in self.scalars.values():
             self._bind_scalar(scalar)
         for listed in _lists(launch.arguments):
-            self._define(list_length(listed.name), self._term(listed.length), 0, INDEX_MAX[32])
+            self._define(list_length(listed.name), self._term(listed.length), 0, INDEX_MAX[LENGTH_BITS])
         if launch.grid is not None:
             for variable, expression in zip(GRID, launch.grid, strict=True):
                 self._define(variable, self._term(expression), 1, GRID_MAX)
@@ -222,9 +224,14 @@ class _Builder:
         elif scalar.value is None:
             self.names.setdefault(scalar.name, variable)
         elif variable.sort is t.Sort.BOOL:
-            self.values[variable] = t.ne(self._term(scalar.value), t.ZERO)
+            value = self._term(scalar.value)
+            self._define(variable, value, *ELEMENT_TYPES[scalar.dtype].limits)
+            self.values[variable] = t.ne(value, t.ZERO)
         else:
-            self._define(variable, self._term(scalar.value), -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+            self._define(variable, self._term(scalar.value), *ELEMENT_TYPES[scalar.dtype].limits)
+        if variable.sort is t.Sort.BOOL:
+            # CUDA Tile C++ passes a bool as a byte.
+            self.values[t.var(scalar.name, Scope.LAUNCH, -128, 127)] = _number(self.values.get(variable, variable))
 
     def _bind_unsigned(self, scalar: ScalarArgument, variable: Term, bits: int) -> None:
         """The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap."""
@@ -307,10 +314,13 @@ class _Builder:
             case Apply("neg", (arg,)):
                 return t.neg(self._term(arg))
             case Apply("**", (base, exponent)):
-                power = self._term(exponent)
-                if power.kind is not t.Kind.CONST or not 0 <= power.value <= 64:
-                    raise SpecError("`**` needs an exponent between 0 and 64", file=self.launch.where or None)
-                return t.product([self._term(base)] * power.value)
+                power, factor = self._term(exponent), self._term(base)
+                if power.kind is not t.Kind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
+                    problem = f"`**` needs a number between 0 and {LARGEST_EXPONENT} as its exponent"
+                    raise SpecError(problem, file=self.launch.where or None)
+                if len(factor.args or (factor,)) * power.value > MOST_FACTORS:
+                    raise SpecError("a power in the launch is too large", file=self.launch.where or None)
+                return t.product([factor] * power.value)
             case Apply(op, args):
                 a, b = (self._term(arg) for arg in args[:2])
                 if op in ("//", "%", "cdiv"):
@@ -380,7 +390,7 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
 
 def list_length(name: str) -> Term:
     """The number of arrays in a list argument."""
-    return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[32])
+    return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[LENGTH_BITS])
 
 
 def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..frontend.sources.element_types import INDEX_MAX
 from ..frontend.sources.launch import ListArgument
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.rendering import unsigned_reading
@@ -29,7 +30,7 @@ from ..frontend.symbolic.summary import (
     ViewFootprint,
 )
 from ..frontend.symbolic.terms import Function, Kind, Term
-from .contract import INDEX_MAX, Contract, described_word, extent_of, list_length
+from .contract import Contract, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place

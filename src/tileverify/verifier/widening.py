@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..frontend.sources.descriptions import print_array
+from ..frontend.sources.element_types import INDEX_MAX
 from ..frontend.sources.expressions import constant_value, evaluate
 from ..frontend.sources.launch import (
     Argument,
@@ -34,7 +35,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import address_of
 from ..frontend.symbolic.summary import GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
-from .contract import INDEX_MAX, INT_BITS, scalar_variable, unsigned_variable
+from .contract import INT_BITS, scalar_variable, unsigned_variable
 from .evaluate import evaluate as value_of
 from .mining import bounds, constants, denied, fitting, mentioned, ratios
 

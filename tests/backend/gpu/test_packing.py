@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.gpu.packing import descriptors, packed
-from tileverify.backend.launch import ArrayValue
+from tileverify.backend.launch import ArrayValue, LaunchRefused
 from tileverify.backend.launch.arguments import Value
 from tileverify.bundles.manifest import parameter_types
 from tileverify.corpus import ROOT
@@ -17,7 +17,7 @@ from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
-ARRAY = ArrayValue(0x7F00_1234_5678, (3, 2**31 - 1), (-1, 2**40), "f32")
+ARRAY = ArrayValue(0x7F00_1234_5678, (3, 2**31 - 1), (7, 2**40), "f32")
 
 
 def read(pointers: int, place: int, width: int) -> bytes:
@@ -30,7 +30,7 @@ def read(pointers: int, place: int, width: int) -> bytes:
     [
         (EntryParameter(Role.POINTER, "a"), "ptr<f32>", struct.pack("<Q", 0x7F00_1234_5678)),
         (EntryParameter(Role.SHAPE, "a", 1), "i32", struct.pack("<i", 2**31 - 1)),
-        (EntryParameter(Role.STRIDE, "a", 0), "i32", struct.pack("<i", -1)),
+        (EntryParameter(Role.STRIDE, "a", 0), "i32", struct.pack("<i", 7)),
         (EntryParameter(Role.STRIDE, "a", 1), "i64", struct.pack("<q", 2**40)),
     ],
 )
@@ -99,10 +99,55 @@ def test_the_types_of_an_entry() -> None:
 
 def test_descriptors_of_a_list() -> None:
     rows = np.frombuffer(descriptors([ARRAY, ArrayValue(16, (5, 6), (6, 1), "f32")]), np.int64).reshape(2, 5)
-    assert rows.tolist() == [[0x7F00_1234_5678, 3, 2**31 - 1, -1, 2**40], [16, 5, 6, 6, 1]]
+    assert rows.tolist() == [[0x7F00_1234_5678, 3, 2**31 - 1, 7, 2**40], [16, 5, 6, 6, 1]]
     assert len(descriptors([])) == 8
 
 
 def test_a_type_that_nobody_passes() -> None:
     with pytest.raises(UsageError, match="a scalar of type f8E4M3FN cannot be passed"):
         packed([EntryParameter(Role.SCALAR, "s")], ["f8E4M3FN"], {"s": 1.0}, {})
+
+
+def _array(shape: int = 4, stride: int = 1, address: int = 4096) -> Value:
+    return ArrayValue(address, (shape,), (stride,), "f32")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("role", [Role.SHAPE, Role.STRIDE, Role.LIST_LENGTH])
+def test_a_size_that_does_not_fit_is_refused(bits: int, role: Role) -> None:
+    """Sizes, strides and lengths are what the prover takes them for: not negative, and signed in their width."""
+
+    def pack(value: int) -> bytes:
+        array = _array(shape=value) if role is Role.SHAPE else _array(stride=value)
+        parameter = EntryParameter(role, "a", None if role is Role.LIST_LENGTH else 0)
+        found = packed([parameter], [f"tile<i{bits}>"], {"a": array}, {"a": (4096, value)})
+        return read(found.pointers, 0, bits // 8)
+
+    most = (1 << (bits - 1)) - 1
+    for value in (0, 1, most):
+        assert int.from_bytes(pack(value), "little") == value
+    for value in (-1, most + 1, 1 << bits, (1 << bits) + 1, 10**400):
+        with pytest.raises(LaunchRefused, match=rf"`a` is .*i{bits} \(TV502\)") as caught:
+            pack(value)
+        assert caught.value.code == "TV502"
+
+
+@pytest.mark.parametrize("type_", ["i1", "i8", "i16", "i32", "i64"])
+def test_a_scalar_that_does_not_fit_is_refused(type_: str) -> None:
+    bits = int(type_[1:])
+    least = 0 if bits == 1 else -(1 << (bits - 1))
+    for value in (least - 1, 1 << bits, 10**400, 0.5, float(1)):
+        with pytest.raises(LaunchRefused, match=r"`s` is .*\(TV502\)"):
+            packed([EntryParameter(Role.SCALAR, "s")], [type_], {"s": value}, {})
+
+
+def test_other_numbers_that_nothing_can_pass_are_refused() -> None:
+    for address in (-1, 1 << 64):
+        with pytest.raises(LaunchRefused, match="address of `a`"):
+            packed([EntryParameter(Role.POINTER, "a")], ["ptr<f32>"], {"a": _array(address=address)}, {})
+    with pytest.raises(LaunchRefused, match="`s` is"):
+        packed([EntryParameter(Role.SCALAR, "s")], ["f32"], {"s": 10**400}, {})
+    for array in (_array(stride=-1), _array(shape=1 << 63), _array(address=-8)):
+        assert isinstance(array, ArrayValue)
+        with pytest.raises(LaunchRefused, match="TV502"):
+            descriptors([array])

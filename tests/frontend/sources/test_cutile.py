@@ -11,7 +11,7 @@ import pytest
 
 from tileverify.errors import SourceError, SpecError
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.abi import check_parameters
+from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
 from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
@@ -37,7 +37,7 @@ def test_every_launch_compiles() -> None:
 def test_parameters_match_the_entry(of: KernelUnit) -> None:
     [decoded] = bytecode_entries(of.bytecode, of.file)
     assert decoded.symbol == of.symbol
-    assert check_parameters(of.parameters, of.launch, decoded.parameter_types) is None
+    assert mismatch(of.parameters, of.launch, decoded.parameter_types, of.symbol) is None
     assert of.compile_ms > 0
     assert of.file == SHAPES
     assert of.line is not None

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.errors import SpecError
+from tileverify.frontend.sources.data_facts import parse_data_fact
 from tileverify.frontend.sources.expressions import (
     Undefined,
     constant_value,
@@ -27,11 +28,12 @@ def sizes(depth: int = 4) -> st.SearchStrategy[Expression]:
     def grow(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         pairs = st.tuples(inner, inner)
         divisors = inner.filter(lambda divisor: divisor != Number(0))
-        plain = st.builds(Apply, st.sampled_from(["+", "-", "*", "**", "min", "max"]), pairs)
+        plain = st.builds(Apply, st.sampled_from(["+", "-", "*", "min", "max"]), pairs)
+        powers = st.builds(Apply, st.just("**"), st.tuples(leaves, st.integers(0, 64).map(Number) | names.map(Name)))
         dividing = st.builds(Apply, st.sampled_from(["//", "%", "cdiv"]), st.tuples(inner, divisors))
         # The parser reads '-3' as one number.
         negated = inner.filter(lambda each: not isinstance(each, Number)).map(lambda each: Apply("neg", (each,)))
-        return plain | dividing | negated | st.builds(Apply, st.just("min"), st.tuples(inner, inner, inner))
+        return plain | powers | dividing | negated | st.builds(Apply, st.just("min"), st.tuples(inner, inner, inner))
 
     return st.recursive(leaves, grow, max_leaves=2**depth)
 
@@ -187,3 +189,43 @@ def test_free_names_and_substitution() -> None:
     assert substitute(expression, {"tm": Number(128)}) == parse_size("cdiv(M, 128) + grid.x * a.shape[0]")
     assert constant_value(parse_size("2 * 3 - 1")) == 5
     assert constant_value(expression) is None
+
+
+# --------------------------------------------------------------------------------------- absurdly large numbers
+@pytest.mark.parametrize(
+    "text",
+    [
+        "9 ** 9 ** 9 ** 9",
+        "N ** 9 ** 9 ** 9",
+        "((2 ** 64) ** 64) ** 64",
+        "((N ** 64) ** 64) ** M",
+        "N ** (M ** 64 ** 64)",
+        "2 ** -1",
+        "2 ** 65",
+        " * ".join(["2 ** 64"] * 200),
+        f"cdiv(N ** {10**400}, 2)",
+        f"min(1, 1 % {'9' * 3000} ** 64)",
+    ],
+)
+def test_no_number_is_computed_that_nothing_can_have(text: str) -> None:
+    """Each would take years, or all memory, if somebody computed it before looking at it."""
+    for read, written in (
+        (parse_size, text),
+        (parse_condition, f"{text} > 0"),
+        (parse_data_fact, f"range(a, 0, {text})"),
+    ):
+        with pytest.raises(SpecError, match=r"exponent between 0 and 64|may have more than \d+ bits"):
+            read(written)
+
+
+@pytest.mark.parametrize("text", ["2 ** M", "(N * N) ** M", "N ** M ** M"])
+def test_a_power_of_names_is_bounded_where_they_have_values(text: str) -> None:
+    expression = parse_size(text)
+    for value in (65, 10**9, -1, 10**400):
+        with pytest.raises(Undefined):
+            evaluate(expression, {"N": 10**400, "M": value})
+
+
+def test_powers_that_people_write_are_computed() -> None:
+    assert evaluate(parse_size("2 ** 31 - N ** 2 ** 3 + 0 ** 0"), {"N": 3}) == 2**31 - 3**8 + 1
+    assert evaluate(parse_size("2 ** M"), {"M": 64}) == 2**64

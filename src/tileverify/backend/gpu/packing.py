@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import UsageError
 from ...frontend.sources.launch import EntryParameter, Role
-from ..launch.arguments import ArrayValue, Value
+from ..launch.arguments import ArrayValue, LaunchRefused, Value
 
 _SLOT: Final = 8
 _INTEGERS: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}
@@ -35,7 +35,8 @@ def packed(
     """Every parameter in its own 8 bytes.
 
     ``types``: ``tile<ptr<f32>>``, ``tile<i32>`` and so on, in ABI order.  ``lists``: the address of a list's
-    descriptors, and its length.
+    descriptors, and its length.  Raises `LaunchRefused` (TV502) for a number that its parameter cannot hold: what was
+    proved speaks of the number, not of what would be left of it.
     """
     slots = [
         _bytes(parameter, _element(type_), values, lists).ljust(_SLOT, b"\0")
@@ -48,9 +49,19 @@ def packed(
 
 
 def descriptors(arrays: Sequence[ArrayValue]) -> bytes:
-    """A row for each array of a list: address, sizes and strides as 64-bit words (cuda.tile's calling convention)."""
-    words = [word for array in arrays for word in (array.address, *array.shape, *array.strides)]
-    return b"".join(_integer(word, "i64") for word in words) or bytes(_SLOT)
+    """A row for each array of a list: address, sizes and strides as 64-bit words (cuda.tile's calling convention).
+
+    Raises `LaunchRefused` for what does not fit its word.
+    """
+    rows = (
+        [
+            _address("an array's address", array.address),
+            *(_index("a size or stride in a list", n, "i64") for n in words),
+        ]
+        for array in arrays
+        for words in [(*array.shape, *array.strides)]
+    )
+    return b"".join(word for row in rows for word in row) or bytes(_SLOT)
 
 
 def _element(type_: str) -> str:
@@ -61,29 +72,55 @@ def _element(type_: str) -> str:
 def _bytes(
     parameter: EntryParameter, type_: str, values: Mapping[str, Value], lists: Mapping[str, tuple[int, int]]
 ) -> bytes:
-    if parameter.role in (Role.LIST_POINTER, Role.LIST_LENGTH):
-        return _integer(lists[parameter.argument][parameter.role is Role.LIST_LENGTH], type_)
-    value = values[parameter.argument]
+    name = parameter.argument
+    if parameter.role is Role.LIST_POINTER:
+        return _address(f"the address of `{name}`", lists[name][0])
+    if parameter.role is Role.LIST_LENGTH:
+        return _index(f"the length of `{name}`", lists[name][1], type_)
+    value = values[name]
     if parameter.role is Role.SCALAR:
         assert not isinstance(value, ArrayValue)
-        return _scalar(value, type_)
+        return _scalar(name, value, type_)
     assert isinstance(value, ArrayValue)
     if parameter.role is Role.POINTER:
-        return _integer(value.address, type_)
+        return _address(f"the address of `{name}`", value.address)
     assert parameter.dim is not None
-    return _integer((value.shape if parameter.role is Role.SHAPE else value.strides)[parameter.dim], type_)
+    shape = parameter.role is Role.SHAPE
+    what = f"{'size' if shape else 'stride'} {parameter.dim} of `{name}`"
+    return _index(what, (value.shape if shape else value.strides)[parameter.dim], type_)
 
 
-def _integer(value: int, type_: str) -> bytes:
-    width = _SLOT if type_.startswith("ptr<") else _INTEGERS[type_]
-    return (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+def _address(what: str, value: int) -> bytes:
+    return _number(what, value, 0, (1 << 8 * _SLOT) - 1, "i64")
 
 
-def _scalar(value: int | float, type_: str) -> bytes:
+def _index(what: str, value: int, type_: str) -> bytes:
+    """A size, stride or length: not negative, and inside the signed type."""
+    return _number(what, value, 0, (1 << (8 * _INTEGERS[type_] - 1)) - 1, type_)
+
+
+def _number(what: str, value: float, low: int, high: int, type_: str) -> bytes:
+    if not isinstance(value, int) or not low <= value <= high:
+        raise _refused(what, value, low, high, type_)
+    return (value & ((1 << 8 * _INTEGERS[type_]) - 1)).to_bytes(_INTEGERS[type_], "little")
+
+
+def _refused(what: str, value: float, low: int, high: int, type_: str) -> LaunchRefused:
+    given = repr(value) if not isinstance(value, int) or value.bit_length() <= 256 else "too large"
+    return LaunchRefused(f"nothing was launched: {what} is {given}, not between {low} and {high}, as {type_} (TV502)")
+
+
+def _scalar(name: str, value: float, type_: str) -> bytes:
     if type_ in _INTEGERS:
-        return _integer(int(value), type_)
+        # The type has no sign, so both readings of its bits are whole.
+        bits = 1 if type_ == "i1" else 8 * _INTEGERS[type_]
+        return _number(f"`{name}`", value, 0 if bits == 1 else -(1 << (bits - 1)), (1 << bits) - 1, type_)
+    try:
+        value = float(value)
+    except OverflowError:
+        raise LaunchRefused(f"nothing was launched: `{name}` is too large for {type_} (TV502)") from None
     if type_ == "bf16":
-        return _bfloat16(float(value))
+        return _bfloat16(value)
     if type_ not in _FLOATS:
         raise UsageError(f"a scalar of type {type_} cannot be passed to a kernel")
     with np.errstate(over="ignore"):

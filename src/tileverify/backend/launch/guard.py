@@ -11,8 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ...errors import SpecError, UsageError
-from ...frontend.sources.element_types import ELEMENT_TYPES
-from ...frontend.sources.expressions import GRID_NAMES, free_names, parse_condition, print_expression
+from ...frontend.sources.data_facts import expressions_of, print_data_fact
+from ...frontend.sources.element_types import ELEMENT_TYPES, INDEX_MAX
+from ...frontend.sources.expressions import (
+    GRID_NAMES,
+    free_names,
+    may_be_undefined,
+    parse_condition,
+    power,
+    print_expression,
+)
 from ...frontend.sources.launch import (
     Apply,
     Argument,
@@ -27,7 +35,8 @@ from ...frontend.sources.launch import (
     ScalarArgument,
     flat,
 )
-from ...frontend.sources.layout import may_overlap_itself
+from ...frontend.sources.layout import apart, may_overlap_itself
+from ...record.hook.dlpack import contiguous_strides
 from .arguments import ArrayValue, Grid, LaunchRefused, Value
 from .names import readings
 
@@ -61,6 +70,17 @@ class Guard:
     covering: Callable[..., Grid] | None
     _locals: Callable[..., Mapping[str, int]] = field(repr=False, default=dict)
 
+    def passed(self, arguments: Sequence[Value]) -> list[Value]:
+        """The arguments as the contract describes them, which is how they have to be passed.
+
+        The stride of a dimension with one element reaches nothing, and frameworks put anything there; the contract says
+        that of a contiguous array it is the product of the sizes behind it, and the kernel may read it.
+        """
+        return [
+            _as_described(described, value) if isinstance(described, ArrayArgument) else value
+            for described, value in zip(self.order, arguments, strict=False)
+        ]
+
     def check(self, arguments: Sequence[Value], grid: Grid) -> None:
         """Raises `LaunchRefused` (TV501, TV502) with the clause and the values that break it."""
         numbers = self.numbers(arguments)
@@ -86,7 +106,7 @@ class Guard:
         if len(arguments) != len(self.order):
             raise self._refused(f"the contract has {len(self.order)} arguments, {len(arguments)} were given")
         numbers: list[int] = []
-        for described, value in zip(self.order, arguments, strict=True):
+        for described, value in zip(self.order, self.passed(arguments), strict=True):
             if isinstance(described, ArrayArgument):
                 numbers += self._array(described, value)
             elif ELEMENT_TYPES[described.dtype].kind == "f":
@@ -94,6 +114,8 @@ class Guard:
                     raise self._refused(f"`{described.name}` is an array, the contract says {described.dtype}")
             elif isinstance(value, ArrayValue) or not isinstance(value, int):
                 raise self._refused(f"`{described.name}` is {value!r}, the contract says {described.dtype}")
+            elif value.bit_length() > 64:
+                raise self._refused(f"`{described.name}` does not fit {described.dtype}")
             else:
                 numbers.append(int(value))
         return numbers
@@ -112,6 +134,14 @@ class Guard:
 
     def _refused(self, why: str) -> LaunchRefused:
         return LaunchRefused(f"{self.kernel} was not launched: {why} (TV502)", code="TV502")
+
+
+def _as_described(described: ArrayArgument, value: Value) -> Value:
+    if described.strides is not None or not isinstance(value, ArrayValue):
+        return value
+    strides = contiguous_strides(value.shape)
+    same = all(size == 1 or own == each for size, own, each in zip(value.shape, value.strides, strides, strict=True))
+    return value._replace(strides=strides) if same or 0 in value.shape else value
 
 
 def _mentions(check: Check, local: str, values: Mapping[str, int]) -> bool:
@@ -181,13 +211,16 @@ class _Compiler:
                 lines.append(self._test(checks, len(checks) - 1))
             self.locals[reading.name] = local
             lines.append(f"{local} = {value} // {reading.factor}")
+            # Whatever sizes and strides are made of is not negative.
+            checks.append(Check(f"0 <= {local}", f"{reading.name} is negative"))
+            lines.append(self._test(checks, len(checks) - 1))
         bound = list(lines)
         for check in self._conditions(compared):
             checks.append(check)
             lines.append(self._test(checks, len(checks) - 1))
         head = f"def admit({', '.join(self.parameters)}):"
         body = ["try:", *(f"    {line}" for line in [*lines, "return -1"])]
-        body += ["except ZeroDivisionError:", f"    return {self._undefined(checks)}"]
+        body += ["except ArithmeticError:", f"    return {self._undefined(checks)}"]
         source = "\n".join([head, *(f"    {line}" for line in body)])
         plain = [line for line in bound if not line.startswith("if ")]
         return Guard(
@@ -203,7 +236,7 @@ class _Compiler:
         )
 
     def _undefined(self, checks: list[Check]) -> int:
-        checks.append(Check("", "a clause of the contract divides by zero"))
+        checks.append(Check("", "a clause of the contract divides by zero, or takes too large a power"))
         return len(checks) - 1
 
     def _test(self, checks: Sequence[Check], number: int) -> str:
@@ -234,30 +267,41 @@ class _Compiler:
                 yield self._clause(clause, text)
         for expression, text in self.clauses:
             yield self._clause(expression, text)
+        yield from self._facts()
         yield from self._apart()
 
     def _clause(self, expression: Expression, text: str) -> Check:
         return Check(self._code(expression), f"'{text}' does not hold")
+
+    def _facts(self) -> Iterator[Check]:
+        """What a fact on contents is about has to be a number, also where nobody looks at the contents."""
+        for fact in self.spec.data:
+            text = fact.text or print_data_fact(fact)
+            for expression in expressions_of(fact):
+                if may_be_undefined(expression):
+                    yield Check(f"{self._code(expression)} is not None", f"'{text}' says nothing")
+            if fact.kind == "multiples" and fact.amount is not None:
+                yield Check(f"1 <= {self._code(fact.amount)}", f"'{text}' is of multiples of less than 1")
 
     def _fitting(self) -> Iterator[Check]:
         for axis, name in enumerate(GRID_NAMES):
             yield Check(f"1 <= g{axis} <= {GRID_MOST}", f"{name} is not between 1 and {GRID_MOST}")
         for position, each in enumerate(self.order):
             if isinstance(each, ArrayArgument):
-                limit = (1 << (each.index_bits - 1)) - 1
+                limit = INDEX_MAX[each.index_bits]
                 for dim in range(len(each.shape)):
-                    yield Check(f"0 <= a{position}_{dim} <= {limit}", f"a size of `{each.name}` does not fit")
                     yield Check(
-                        f"a{position}_{dim} <= 1 or 0 <= s{position}_{dim} <= {limit}",
-                        f"a stride of `{each.name}` is negative or does not fit",
+                        f"0 <= a{position}_{dim} <= {limit}", f"a size of `{each.name}` does not fit i{each.index_bits}"
+                    )
+                    yield Check(
+                        f"0 <= s{position}_{dim} <= {limit}",
+                        f"a stride of `{each.name}` is negative or does not fit i{each.index_bits}",
                     )
                 size = ELEMENT_TYPES[each.dtype].bits // 8
                 if size > 1:
                     yield Check(f"a{position} % {size} == 0", f"`{each.name}` is not aligned to its elements")
             elif ELEMENT_TYPES[each.dtype].kind != "f":
-                element = ELEMENT_TYPES[each.dtype]
-                bits = 1 if element.kind == "bool" else element.bits
-                low, high = (0, (1 << bits) - 1) if element.kind != "i" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+                low, high = ELEMENT_TYPES[each.dtype].limits
                 yield Check(f"{low} <= v{position} <= {high}", f"`{each.name}` does not fit {each.dtype}")
 
     def _layouts(self) -> Iterator[Check]:
@@ -269,19 +313,12 @@ class _Compiler:
             if each.strides is None:
                 expected = "1"
                 for dim in reversed(range(rank)):
-                    # The stride of a dimension with one element means nothing, and frameworks put anything there.
-                    yield Check(
-                        f"a{position}_{dim} <= 1 or s{position}_{dim} == {expected} or {self._empty(position, rank)}",
-                        f"`{each.name}` is not contiguous",
-                    )
+                    yield Check(f"s{position}_{dim} == {expected}", f"`{each.name}` is not contiguous")
                     expected = f"a{position}_{dim}" if expected == "1" else f"{expected} * a{position}_{dim}"
             elif not may_overlap_itself(each) and rank:
                 sizes = ", ".join(f"a{position}_{dim}" for dim in range(rank))
                 strides = ", ".join(f"s{position}_{dim}" for dim in range(rank))
                 yield Check(f"apart(({sizes},), ({strides},))", f"elements of `{each.name}` share memory")
-
-    def _empty(self, position: int, rank: int) -> str:
-        return " or ".join(f"a{position}_{dim} == 0" for dim in range(rank))
 
     def _same(self, clause: SameArray) -> Iterator[Check]:
         first, second = (self._position(name) for name in (clause.first, clause.second))
@@ -361,6 +398,8 @@ class _Compiler:
                 return f"(not {self._code(a)})"
             case Apply("min" | "max" as name, args):
                 return f"{name}({', '.join(map(self._code, args))})"
+            case Apply("**", (base, exponent)):
+                return f"power({self._code(base)}, {self._code(exponent)})"
             case Apply(op, args):
                 return "(" + f" {op} ".join(map(self._code, args)) + ")"
         raise AssertionError(expression)
@@ -380,17 +419,7 @@ def _words(source: str) -> set[str]:
 
 
 def _function(source: str, name: str) -> Callable[..., Any]:
-    namespace: dict[str, Any] = {"apart": apart}
+    namespace: dict[str, Any] = {"apart": apart, "power": power}
     exec(compile(source, "<launch contract>", "exec"), namespace)
     function: Callable[..., Any] = namespace[name]
     return function
-
-
-def apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether each stride exceeds the reach of all smaller ones, so that no two indices mean one element."""
-    reach = 0
-    for stride, size in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
-        if stride <= reach:
-            return 0 in shape
-        reach += stride * (size - 1)
-    return True

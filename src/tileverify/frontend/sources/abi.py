@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..bytecode.model import Entry, PointerType, ScalarType
 from .compiled_facts import ArrayFacts
-from .element_types import ELEMENT_TYPES
+from .element_types import ELEMENT_TYPES, LENGTH_BITS
 from .expressions import constant_value
 from .launch import (
     Argument,
@@ -26,8 +27,6 @@ from .launch import (
 )
 from .layout import strides_of
 from .scope import flatten
-
-_POINTERS = (Role.POINTER, Role.LIST_POINTER)
 
 
 def entry_parameters(
@@ -71,57 +70,80 @@ def _ones(values: Sequence[Expression]) -> tuple[int | None, ...]:
     return tuple(1 if constant_value(value) == 1 else None for value in values)
 
 
+def entry_types(entry: Entry) -> tuple[str, ...]:
+    """The types of an entry's parameters, which are tiles without dimensions: ``ptr<f32>``, ``i32``."""
+    return tuple(_type_text(parameter.type.element) for parameter in entry.parameters)  # type: ignore[union-attr]
+
+
+def _type_text(element: ScalarType | PointerType) -> str:
+    return f"ptr<{element.pointee.name}>" if isinstance(element, PointerType) else element.name
+
+
 def fitting_parameters(spec: LaunchSpec, types: Sequence[str], symbol: str) -> tuple[EntryParameter, ...]:
-    """The entry parameters of bytecode whose parameters have these types (Tile IR spelling, ``ptr<f32>``, ``i32``).
+    """The entry parameters of bytecode whose parameters have these types (`entry_types`).
 
     Arrays take pointer, sizes and strides where that fits the types, else the pointer alone, as CUDA Tile C++
     passes them.  Raises :class:`SpecError` where neither fits.
     """
-    expected = _expected_types(spec)
     full = entry_parameters(spec)
-    problem = _mismatch(full, types, expected, symbol)
+    problem = mismatch(full, spec, types, symbol)
     if problem is None:
         return full
     bare = entry_parameters(spec, bare_pointers=True)
-    other = _mismatch(bare, types, expected, symbol)
+    other = mismatch(bare, spec, types, symbol)
     if other is None:
         return bare
     told = other if len(bare) == len(types) != len(full) else problem
     raise spec.error(f"args: {told}")
 
 
-def check_parameters(parameters: Sequence[EntryParameter], spec: LaunchSpec, types: Sequence[str]) -> str | None:
-    """Why these parameters of a unit do not fit an entry with these types, or ``None``; no compiler should differ."""
-    return _mismatch(parameters, types, _expected_types(spec), spec.kernel)
+def mismatch(parameters: Sequence[EntryParameter], spec: LaunchSpec, types: Sequence[str], symbol: str) -> str | None:
+    """Why these parameters do not fit an entry with these types (`entry_types`); ``None`` if they do.
 
-
-def _expected_types(spec: LaunchSpec) -> Mapping[str, frozenset[str]]:
-    """For each array and scalar the Tile IR spellings of its element type."""
-    return {
-        argument.name: ELEMENT_TYPES[argument.dtype].tile_ir
-        for argument in flatten(spec.arguments)
-        if isinstance(argument, ArrayArgument | ScalarArgument)
-    }
-
-
-def _mismatch(
-    parameters: Sequence[EntryParameter], types: Sequence[str], expected: Mapping[str, frozenset[str]], symbol: str
-) -> str | None:
+    This is where a contract and bytecode meet, so that both mean the same bits: a size or stride is passed in the
+    width that the contract says (``index=i64``), a list's length in 32 bits, a scalar in its own type.  Prover, guard
+    and packer all take those widths for granted; whoever brings a contract and bytecode together must ask here.
+    """
     if len(parameters) != len(types):
         taken: dict[str, int] = {}
         for parameter in parameters:
             taken[parameter.argument] = taken.get(parameter.argument, 0) + 1
         each = ", ".join(f"{name} {number}" for name, number in taken.items()) or "there are none"
         return f"the arguments fill {len(parameters)} entry parameters ({each}), but '{symbol}' has {len(types)}"
+    described = {argument.name: argument for argument in flatten(spec.arguments)}
     for position, (parameter, text) in enumerate(zip(parameters, types, strict=True)):
-        pointee = text.removeprefix("ptr<").removesuffix(">")
-        if (parameter.role in _POINTERS) != text.startswith("ptr<"):
-            fits = False
-        elif parameter.role in (Role.POINTER, Role.SCALAR):
-            fits = pointee in expected[parameter.argument]
-        else:
-            fits = parameter.role is Role.LIST_POINTER or text.startswith("i")
-        if not fits:
-            what = f"the {parameter.role.value} of '{parameter.argument}'"
-            return f"{what} would be entry parameter {position} of '{symbol}', which has the type {text}"
+        fitting = _fitting_types(parameter, described.get(parameter.argument))
+        if text not in fitting:
+            number = "" if parameter.dim is None else f" {parameter.dim}"
+            what = f"the {parameter.role.value}{number} of '{parameter.argument}'"
+            wanted = " or ".join(sorted(fitting)) or "no such parameter"
+            return (
+                f"{what} would be entry parameter {position} of '{symbol}', which has the type {text}, but the launch"
+                f" passes {wanted}{_hint(parameter, text)}"
+            )
     return None
+
+
+def _fitting_types(parameter: EntryParameter, argument: Argument | None) -> frozenset[str]:
+    """The types that a parameter may have in bytecode."""
+    match parameter.role, argument:
+        case Role.POINTER, ArrayArgument(dtype=dtype):
+            return frozenset(f"ptr<{name}>" for name in ELEMENT_TYPES[dtype].tile_ir)
+        case ((Role.SHAPE | Role.STRIDE), ArrayArgument(index_bits=bits)):
+            return frozenset({f"i{bits}"})
+        case Role.SCALAR, ScalarArgument(dtype=dtype):
+            return ELEMENT_TYPES[dtype].tile_ir
+        case Role.LIST_POINTER, ListArgument():
+            return frozenset({"ptr<i64>"})
+        case Role.LIST_LENGTH, ListArgument():
+            return frozenset({f"i{LENGTH_BITS}"})
+    return frozenset()
+
+
+def _hint(parameter: EntryParameter, text: str) -> str:
+    """How the launch would say that a size or stride is as wide as the bytecode takes it."""
+    if parameter.role not in (Role.SHAPE, Role.STRIDE):
+        return ""
+    if text == "i64":
+        return f"; describe '{parameter.argument}' with index=i64"
+    return f"; leave index=i64 out of '{parameter.argument}'" if text == "i32" else ""

@@ -7,10 +7,9 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...errors import SourceError, SpecError
-from .abi import fitting_parameters
+from .abi import entry_types, fitting_parameters
 from .launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
 from .symbol_launch import launch_of_symbol
 
@@ -76,7 +75,7 @@ def bytecode_entries(
                 name=names[plain_names],
                 alias=names[not plain_names],
                 symbol=entry.name,
-                parameter_types=tuple(_type_text(parameter.type) for parameter in entry.parameters),
+                parameter_types=entry_types(entry),
                 bytecode=data,
                 line=entry.location.line if entry.location else None,
                 compile_ms=compile_ms,
@@ -114,13 +113,6 @@ def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
     note = f"no launch spec for '{entry.name}': the meaning of its parameters is unknown"
     unknown = LaunchSpec(kernel=entry.name, name=INFERRED, arguments=(), inferred=True, notes=(note,))
     return _unit(entry, unknown, ())
-
-
-def _type_text(type_: Any) -> str:
-    """``ptr<f32>`` or ``i32`` for the type of an entry parameter, which is a 0-d tile."""
-    element = type_.element
-    pointee = getattr(element, "pointee", None)
-    return str(element.name) if pointee is None else f"ptr<{pointee.name}>"
 
 
 def plain_name(symbol: str) -> str:

@@ -81,7 +81,7 @@ def parse_data_fact(text: str) -> DataFact:
         raise parser.error(tree, f"'{kind}' takes {form.counts()} argument(s), {len(tree.args)} given")
     array = parser.array(tree.args[0])
     given = dict(zip(fields, tree.args[1:], strict=True))
-    numbers = {name: parser.size(node) for name, node in given.items() if name != "other"}
+    numbers = {name: parser.bounded(parser.size(node)) for name, node in given.items() if name != "other"}
     return DataFact(
         kind,
         array,
@@ -101,7 +101,8 @@ def _excused(parser: ExpressionParser, tree: ast.Call, form: Form) -> Iterator[E
             allowed = "only 'unless' once" if form.unless else "nothing"
             raise parser.error(tree, f"{allowed} may be given by name here, not '{keyword.arg}'")
         several = isinstance(keyword.value, ast.Tuple | ast.List)
-        yield from map(parser.size, keyword.value.elts if several else [keyword.value])  # type: ignore[attr-defined]
+        values = keyword.value.elts if several else [keyword.value]  # type: ignore[attr-defined]
+        yield from (parser.bounded(parser.size(value)) for value in values)
 
 
 def print_data_fact(fact: DataFact) -> str:

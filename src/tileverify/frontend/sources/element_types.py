@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+INDEX_MAX: Final = {32: 2**31 - 1, 64: 2**63 - 1}
+"""The largest size or stride of an array that passes them with so many bits; the least is 0."""
+
+LENGTH_BITS: Final = 32
+"""The width of a list's length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +34,19 @@ class ElementType:
             return frozenset({f"i{self.bits}"})
         return frozenset({_TILE_IR_FLOATS.get(self.name, self.name)})
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest value of an integer type; a bool is 0 or 1."""
+        if self.kind == "bool":
+            return 0, 1
+        if self.kind == "u":
+            return 0, (1 << self.bits) - 1
+        return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+
     def holds(self, value: int) -> bool:
         """Whether an integer type (or bool, for 0 and 1) represents ``value``."""
-        if self.kind == "bool":
-            return value in (0, 1)
-        if self.kind == "u":
-            return 0 <= value < 1 << self.bits
-        return self.kind == "i" and -(1 << (self.bits - 1)) <= value < 1 << (self.bits - 1)
+        low, high = self.limits
+        return self.kind != "f" and low <= value <= high
 
 
 _TILE_IR_FLOATS = {"f8e4m3": "f8E4M3FN", "f8e5m2": "f8E5M2"}

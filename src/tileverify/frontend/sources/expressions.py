@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from ...errors import SpecError
 from .launch import Apply, Expression, Name, Number, SameArray
@@ -43,13 +43,17 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 _FUNCTIONS = {"cdiv": (2, 2), "min": (2, None), "max": (2, None)}
 _MAX_TEXT = 4096
-_MAX_EXPONENT = 4096
+LARGEST_EXPONENT: Final = 64
+"""Of ``**``; an exponent is a number, not negative."""
+MOST_BITS: Final = 1 << 13
+"""Of a number in an expression, where names count as numbers of 64 bits: nothing larger is computed."""
+_NAME_BITS: Final = 64
 
 
 def parse_size(text: str) -> Expression:
     """The integer expression ``text``; :class:`SpecError` says what is wrong and at which column."""
     parser = ExpressionParser(text)
-    return parser.size(parser.tree())
+    return parser.bounded(parser.size(parser.tree()))
 
 
 def parse_value(text: str) -> Expression:
@@ -59,7 +63,7 @@ def parse_value(text: str) -> Expression:
     is_condition = isinstance(tree, ast.Compare | ast.BoolOp) or (
         isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
     )
-    return parser.condition(tree) if is_condition else parser.size(tree)
+    return parser.bounded(parser.condition(tree) if is_condition else parser.size(tree))
 
 
 def parse_condition(text: str) -> Expression | SameArray:
@@ -70,7 +74,7 @@ def parse_condition(text: str) -> Expression | SameArray:
         if len(tree.ops) != 1 or not isinstance(tree.ops[0], ast.Is):
             raise parser.error(tree, "only 'x is out' with two array names can say that arrays are the same")
         return SameArray(parser.array(tree.left), parser.array(tree.comparators[0]))
-    return parser.condition(tree)
+    return parser.bounded(parser.condition(tree))
 
 
 def is_condition(expression: Expression) -> bool:
@@ -110,6 +114,16 @@ class ExpressionParser:
             raise SpecError(f"'{self.text}'{column}: not an expression") from None
         except (RecursionError, MemoryError, ValueError):
             raise SpecError(f"'{self.text[:60]}': not an expression that can be read") from None
+
+    def bounded(self, expression: Expression) -> Expression:
+        """The expression, if whoever computes it need not fear how large its numbers get."""
+        try:
+            bits = _bits(expression)
+        except SpecError as error:
+            raise SpecError(f"'{self.text}': {error.message}") from None
+        if bits > MOST_BITS:
+            raise SpecError(f"'{self.text}': a number in it may have more than {MOST_BITS} bits")
+        return expression
 
     def size(self, node: ast.expr) -> Expression:
         match node:
@@ -244,6 +258,37 @@ def print_expression(expression: Expression | SameArray) -> str:
     return f"{op}({', '.join(print_expression(argument) for argument in args)})"
 
 
+# -------------------------------------------------------------------------------------------- large numbers
+def _bits(expression: Expression) -> int:
+    """How many bits the numbers of an expression have at most; no exponent is computed that is out of range.
+
+    Raises :class:`SpecError` for such an exponent, unless it has names, whose values nobody knows yet.
+    """
+    if isinstance(expression, Number):
+        return expression.value.bit_length()
+    if isinstance(expression, Name):
+        return _NAME_BITS
+    if expression.op == "**":
+        base, exponent = map(_bits, expression.args)
+        if free_names(expression.args[1]):
+            return base * LARGEST_EXPONENT
+        number = constant_value(expression.args[1]) if exponent <= _NAME_BITS else None
+        if number is None or not 0 <= number <= LARGEST_EXPONENT:
+            raise SpecError(f"'**' needs an exponent between 0 and {LARGEST_EXPONENT}")
+        return max(base * number, 1)
+    sides = [_bits(argument) for argument in expression.args]
+    if expression.op == "*":
+        return sum(sides)
+    return max(sides) + (expression.op in ("+", "-", "cdiv"))
+
+
+def may_be_undefined(expression: Expression) -> bool:
+    """Whether it divides, or takes a power: then it may have no value."""
+    if not isinstance(expression, Apply):
+        return False
+    return expression.op in ("//", "%", "cdiv", "**") or any(map(may_be_undefined, expression.args))
+
+
 # -------------------------------------------------------------------------------------------- evaluation
 class Undefined(ArithmeticError):
     """Division by zero, or a power that is negative or absurdly large."""
@@ -261,19 +306,28 @@ def _remainder(left: int, right: int) -> int:
     return left % right
 
 
-def _power(base: int, exponent: int) -> int:
-    if exponent < 0 or (exponent > _MAX_EXPONENT and abs(base) > 1):
-        raise Undefined(f"exponent {exponent} is out of range")
+def power(base: int, exponent: int) -> int:
+    """``base ** exponent``; raises :class:`Undefined` before anything is computed that is absurdly large."""
+    if not 0 <= exponent <= LARGEST_EXPONENT:
+        raise Undefined("an exponent is out of range")
+    if base.bit_length() * exponent > MOST_BITS:
+        raise Undefined("a power is too large")
     return int(base**exponent)
+
+
+def _product(left: int, right: int) -> int:
+    if left.bit_length() + right.bit_length() > MOST_BITS:
+        raise Undefined("a product is too large")
+    return left * right
 
 
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "*": _product,
     "//": _floor_divide,
     "%": _remainder,
-    "**": _power,
+    "**": power,
     "cdiv": lambda a, b: -_floor_divide(-a, b),
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,

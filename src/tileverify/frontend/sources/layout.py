@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations, product
+from math import gcd, prod
+from typing import Final
 
 from .expressions import constant_value
 from .launch import Apply, ArrayArgument, Expression, Name, Number
+
+MOST_COMPARED: Final = 1 << 16
+"""Elements of an array whose addresses are compared one by one."""
 
 
 def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
@@ -26,6 +32,37 @@ def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
 def strides_of(array: ArrayArgument) -> tuple[Expression, ...]:
     """The strides of an array in elements, also where the description leaves them out."""
     return contiguous_strides(array.shape) if array.strides is None else array.strides
+
+
+def apart(shape: Sequence[int], strides: Sequence[int], most: int = MOST_COMPARED) -> bool:
+    """Whether different indices have different addresses; exact for two dimensions and for up to ``most`` elements,
+    beyond that ``True`` only where each stride exceeds the reach of all smaller ones.
+
+    Two dimensions of sizes m, n and strides s, t meet iff ``i*s == j*t`` for some 0 < i < m, 0 < j < n, and the
+    smallest such i is ``t / gcd(s, t)``.
+    """
+    dims = sorted((abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1)
+    if 0 in shape or not dims:
+        return True
+    reach, nested = 0, True
+    for stride, size in dims:
+        nested &= stride > reach
+        reach += stride * (size - 1)
+    if nested:
+        return True
+    if dims[0][0] == 0 or any(t // gcd(s, t) < m and s // gcd(s, t) < n for (s, m), (t, n) in combinations(dims, 2)):
+        return False
+    if len(dims) <= 2:
+        return True
+    if prod(size for _, size in dims) > most:
+        return False
+    seen: set[int] = set()
+    for index in product(*(range(size) for _, size in dims)):
+        place = sum(i * stride for i, (stride, _) in zip(index, dims, strict=True))
+        if place in seen:
+            return False
+        seen.add(place)
+    return True
 
 
 def members(arrays: Iterable[ArrayArgument]) -> dict[str, Expression]:

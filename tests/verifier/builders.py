@@ -5,6 +5,7 @@ from __future__ import annotations
 from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, Name, Number
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import (
+    BID,
     Access,
     AccessSummary,
     Lane,
@@ -88,7 +89,19 @@ def pointer_site(
 def summary(*sites: Site, promises: tuple[Promise, ...] = ()) -> AccessSummary:
     origins = {site.origin.name: site.origin for site in sites}
     written = {site.origin.name for site in sites if site.writes}
-    return AccessSummary("kernel", sites, promises, origins, frozenset(origins) - written)
+    return AccessSummary(
+        "kernel", sites, promises, origins, frozenset(origins) - written, read_axes=_read_axes(sites, promises)
+    )
+
+
+def _read_axes(sites: tuple[Site, ...], promises: tuple[Promise, ...]) -> frozenset[int]:
+    """The axes whose block number says where, or whether, something is accessed."""
+    terms = [term for each in promises for term in (each.guard, each.condition)]
+    for site in sites:
+        footprint = site.footprint
+        places = (footprint.offset,) if isinstance(footprint, PointerFootprint) else footprint.coordinates
+        terms += [site.guard, *places]
+    return frozenset(axis for axis, bid in enumerate(BID) if any(bid in term.free for term in terms))
 
 
 def spec(arrays: dict[str, tuple[str | int, ...]], grid: tuple[object, ...] | None = (), **more: object) -> LaunchSpec:

@@ -28,7 +28,6 @@ from .interpreter import (
     InterpreterStop,
     Memory,
     MemoryImage,
-    UndefinedBehaviour,
     bind_launch,
     run_block,
 )
@@ -271,16 +270,22 @@ class Replayer:
     def _pick(
         self, image: MemoryImage, found: Iterable[Conflict], schedule: Schedule, launch: ConcreteLaunch, claim: Claim
     ) -> Confirmation:
-        """The first conflict that no undefined behaviour precedes."""
+        """The first conflict that no undefined behaviour precedes, or else the first.
+
+        Undefined behaviour is a fault of its own and does not excuse this one.  The blocks went on without what lay
+        outside an array, and what they computed by it is open, so that no access which depends on that is in a log.
+        """
         first, second = schedule.first, schedule.second
-        spoiled: str | None = None
+        past: Conflict | None = None
         for conflict in found:
             other = conflict.second or conflict.first
-            event = _before(first, conflict.first.time) or _before(second, other.time)
-            if event is None:
+            if not _before(first, conflict.first.time) and not _before(second, other.time):
                 return self._confirmation(image, conflict, schedule, launch, claim)
-            spoiled = f"{event.code} comes first: {event.message} at {event.offset:#x}"
-        raise NotConfirmed(spoiled or _excuse(first, second) or f"no {claim.code} shows")
+            past = past or conflict
+        if past is None:
+            raise NotConfirmed(_excuse(first, second) or f"no {claim.code} shows")
+        schedule = replace(schedule, text=f"{schedule.text}, past another fault")
+        return self._confirmation(image, past, schedule, launch, claim)
 
     def _confirmation(
         self, image: MemoryImage, conflict: Conflict, schedule: Schedule, launch: ConcreteLaunch, claim: Claim
@@ -397,21 +402,22 @@ def _excuse(*logs: BlockLog) -> str:
     return "; ".join(dict.fromkeys(reasons))
 
 
-def _before(log: BlockLog, time: int) -> UndefinedBehaviour | None:
-    return next((event for event in log.events if event.time < time), None)
+def _before(log: BlockLog, time: int) -> bool:
+    """Whether the block met undefined behaviour before that time."""
+    return any(event.time < time for event in log.events)
 
 
 def _confirm_event(
     image: MemoryImage, log: BlockLog, claim: Claim, outside: Mapping[int, Named], text: str
 ) -> Confirmation:
-    """The claimed event, at the claimed op if it shows there, unless other undefined behaviour comes first."""
+    """The claimed event, at the claimed op if it shows there, whatever else the block met before."""
     events = [event for event in log.events if event.code == claim.code]
     if not events:
         raise NotConfirmed(_excuse(log) or f"no {claim.code} shows")
     event = next((event for event in events if event.offset == claim.offset_a), events[0])
-    for earlier in log.events:
-        if earlier.time < event.time and earlier.code != event.code and earlier.offset != event.offset:
-            raise NotConfirmed(f"{earlier.code} comes first: {earlier.message} at {earlier.offset:#x}")
+    earlier = (other for other in log.events if other.time < event.time)
+    if any(other.code != event.code and other.offset != event.offset for other in earlier):
+        text += ", past another fault"
     array, element, byte = "", event.message, 0
     if event.origin is not None and event.address is not None and event.origin >= 0:
         origin = image.origins[event.origin]

@@ -2,7 +2,7 @@
 
 Two kinds so far: an obligation that speaks of the launch alone (``assume div_by`` on a size, an index that is an
 argument), and the grid of a launch for which the user gave none (``grid.y == 1`` for an axis that the kernel
-ignores, ``grid.x <= tiles`` for an axis that is a tile index).
+does not read, ``grid.x <= tiles`` for an axis that is a tile index).
 """
 
 from __future__ import annotations
@@ -49,12 +49,16 @@ def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
                 yield from spoken(t.le(GRID[BID.index(index)], space))
 
 
-def ignored_axes(sites: Iterable[Prepared], terms: Iterable[Term]) -> Iterator[Clause]:
-    """``grid.y == 1`` where the kernel writes and no access depends on y: two blocks along y would do the same."""
-    used = frozenset[Term]().union(*(term.free for term in terms))
+def ignored_axes(read: frozenset[int]) -> Iterator[Clause]:
+    """``grid.y == 1`` where the kernel does not read the number of a block along y: two blocks that differ in it alone
+    do the same thing, so that whatever one of them writes, the other writes as well."""
+    yield from (_single(axis) for axis in (2, 1, 0) if axis not in read)
+
+
+def writes_for_all(sites: Iterable[Prepared]) -> bool:
+    """Whether the kernel writes what other blocks can see, and not by atomics, which several blocks may do."""
     shared = (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL)
-    if any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites):
-        yield from (_single(axis) for axis in (2, 1, 0) if BID[axis] not in used)
+    return any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites)
 
 
 def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:

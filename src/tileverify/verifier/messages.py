@@ -129,6 +129,15 @@ def with_facts(finding: Finding, facts: Sequence[DataFact], whole: Sequence[Data
     return replace(finding, message=f"{finding.message}; it holds under {alone}", hints=(hint,))
 
 
+def with_clauses(finding: Finding, clauses: Sequence[str]) -> Finding:
+    """The finding with clauses that would close it, and that the tool does not add by itself."""
+    texts = json.dumps(list(clauses))
+    said = " and ".join(f"`{clause}`" for clause in clauses)
+    hint = Hint("declare-requires", "maybe", f"if every launch is like that, add requires = {texts} to the launch spec")
+    message = f"{finding.message}; it holds under {said}, which keeps the kernel from some of its work"
+    return replace(finding, message=message, hints=(*finding.hints, hint))
+
+
 def _question(obligation: Obligation) -> str:
     return broken(obligation).replace("does not hold", "holds").replace("is not defined", "is defined")
 

@@ -5,13 +5,14 @@ Candidates only: whoever adopts one has it proved that the question is closed by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import BID, GRID
 from ..frontend.symbolic.terms import Kind, Scope, Sort, Term
 from .clauses import LAST_BLOCK, launch_only
+from .copies import OTHER, Copy
 
 MOST_ITERATIONS = 1 << 20
 """A loop with more iterations than this has a number that is not known, but for the range of its type."""
@@ -71,17 +72,58 @@ def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
 
 
 def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
-    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``."""
+    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``, and
+    ``4 * (grid.y - 1) + 4 <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
     parts = {part for condition in conditions for part in t.postorder(condition)}
-    above = [(part.args[0], part.args[1]) for part in parts if part.kind is Kind.LT and launch_only(part.args[1])]
+    above = {part.args[0]: part.args[1] for part in parts if part.kind is Kind.LT and launch_only(part.args[1])}
     for part in sorted((part for part in parts if part.kind is Kind.SUM), key=t.render):
-        for step in part.args:
-            known = [factor for factor in step.args if launch_only(factor)] if step.kind is Kind.PRODUCT else []
-            if not known or len(known) == len(step.args):
+        summands = t.linear_parts(part)[1]
+        for factor, step in summands:
+            known = [each for each in step.args if launch_only(each)] if step.kind is Kind.PRODUCT else []
+            if not known or len(known) == len(step.args) or factor < 0:
                 continue
-            others = [rest for rest in part.args if rest is not step]
-            yield from (t.le(high, t.product(known)) for term, high in above if term in others)
-            yield from (t.le(t.const(rest.high + 1), t.product(known)) for rest in others if rest.high is not None)
+            room = t.scale(factor, t.product(known))
+            others = [each for each in summands if each[1] is not step]
+            ends = (_end([each], above) for each in others)
+            yield from (t.le(end, room) for end in (*ends, _end(others, above)) if end is not None)
+
+
+def _end(summands: Iterable[tuple[int, Term]], above: Mapping[Term, Term]) -> Term | None:
+    """One more than the largest sum of these, over all blocks and lanes, where each has a known largest value."""
+    end = t.ONE
+    for factor, part in summands:
+        last = LAST_BLOCK.get(part, _OTHER_LAST_BLOCK.get(part))
+        if last is None and part in above:
+            last = t.sub(above[part], t.ONE)
+        if last is None and part.high is not None:
+            last = t.const(part.high)
+        if last is None or factor < 0:
+            return None
+        end = t.add(end, t.scale(factor, last))
+    return end
+
+
+_OTHER_LAST_BLOCK = {Copy("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+
+
+def counting(conditions: Sequence[Term]) -> Iterator[Term]:
+    """A loop that counts up to a limit ends before its counter wraps: ``limit + step <= 2**31`` for
+    ``while i < limit: i += step``."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    for part in sorted(parts, key=t.render):
+        counter, limit = part.args
+        if counter.kind is not Kind.WRAP or not launch_only(limit):
+            continue
+        for step in t.linear_parts(counter.args[0])[1]:
+            known = [factor for factor in _factors(step[1]) if launch_only(factor)]
+            if any(factor.kind is Kind.VAR and factor.symbol.scope is Scope.ITERATION for factor in _factors(step[1])):
+                stride = t.scale(step[0], t.product(known))
+                compare = t.le if part.kind is Kind.LT else t.lt
+                yield compare(t.add(limit, stride), t.const(1 << (counter.payload - 1)))
+
+
+def _factors(summand: Term) -> tuple[Term, ...]:
+    return summand.args if summand.kind is Kind.PRODUCT else (summand,)
 
 
 def bounds(sizes: Iterable[Term], conditions: Sequence[Term]) -> Iterator[Term]:

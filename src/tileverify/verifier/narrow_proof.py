@@ -1,32 +1,42 @@
-"""The user's own contract narrowed: clauses that close what is open, minimal, as people write them."""
+"""The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
+
+Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
+may meet at all, and no later question, no witness either, has blocks that differ in it alone.  If the kernel reads no
+block number, x stays open: one block would be no launch of more than one.
+
+What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
+at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
+question stays open: then a witness decides, or it is undecided, and the message says what those clauses are.  Clauses
+for blocks that differ along another axis are adopted all the same, so that the witness shows the axis at fault.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.summary import GRID
+from ..frontend.symbolic.summary import BID, GRID
 from ..frontend.symbolic.terms import Kind, Term
-from .clause_search import search
-from .clauses import Clause, launch_clause, launch_only
+from .clause_search import Closes, search
+from .clauses import Clause, ignored_axes, launch_clause
 from .contract import list_length
-from .data import data_facts, loaded_values
+from .copies import OTHER, Copy
+from .data import loaded_values
 from .implied import related
+from .kept_work import KeptWork
 from .narrowing import offers
-from .obligations import reached
 from .prepare import contract_values
-from .projection import conjuncts
-from .proving import CLAUSE_LIMITS, Open, Proving
-from .smt import Answer
+from .proving import Open
+from .work import Demand, axes_of_work, two_blocks
 
-FOR_DATA = 3
+FOR_DATA = 4
 """Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
 
 
 @dataclass
-class NarrowProof(Proving):
+class NarrowProof(KeptWork):
     _several: tuple[Term, ...] | None = None
 
     def _narrow(self, left: list[Open]) -> list[Open]:
@@ -35,6 +45,7 @@ class NarrowProof(Proving):
         Sound because each obligation is proved again under the clauses that are adopted.
         """
         self._finder = self._aside(self.session)
+        ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
             if self._narrowed(opened):
@@ -45,8 +56,21 @@ class NarrowProof(Proving):
         again = [self._reopened(opened, self.clauses[known:]) for opened, known in still]
         closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
         self.proved |= closed
+        self.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
         self._drop_implied({})
         return [reopened for reopened in again if reopened is not None]
+
+    def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
+        """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
+        meet = any(opened.obligation.level == "block" and opened.obligation.blocked is None for opened in left)
+        if self.contract.grid_given or not meet:
+            return []
+        found: list[Clause] = []
+        for clause in ignored_axes(frozenset(axes_of_work(self.summary.read_axes))):
+            if self._possible([clause.condition, *(other.condition for other in found)]):
+                found.append(clause)
+        self._adopt(found)
+        return found
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
@@ -54,9 +78,27 @@ class NarrowProof(Proving):
             return False
         if self._reopened(opened, self.clauses) is None:
             return True
-        found = self._own_clause(opened) or (self._found(opened) if any(self._quantities()) else [])
+        found, wanted = self._own_clause(opened), list[Demand]()
+        if not found and any(self._quantities()):
+            wanted = self._wanted(obligation)
+            self._demanded += wanted
+            found = self._found(opened, wanted)
         self._adopt(found)
-        return bool(found) and self._decide_one(obligation) is None
+        if found and self._decide_one(obligation) is None:
+            return True
+        if wanted:
+            self._narrow_axes(opened, wanted)
+        return False
+
+    def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
+        """Clauses for blocks that differ along one axis, for each axis where that is another question."""
+        axes = axes_of_work(self.summary.read_axes)
+        if opened.obligation.level != "block" or self.contract.grid_given or len(axes) < 2:
+            return
+        copy = Copy("block", OTHER)
+        for axis in axes:
+            apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
+            self._adopt(self._found(replace(opened, conditions=(*opened.conditions, apart)), wanted))
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
         """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
@@ -70,25 +112,31 @@ class NarrowProof(Proving):
                     return self._worded([clause.condition], closes)
         return []
 
-    def _found(self, opened: Open) -> list[Clause]:
-        """Clauses that keep the question from holding and leave launches, of more than one block, in which the kernel
-        does its work; none if none were found."""
-        # A flag that keeps the kernel from an access is a clause like any other; a loop without iterations is not.
-        access = conjuncts(reached(opened.obligation, self._by_number, self.contract))
-        work = [*(part for part in access if not launch_only(part)), *self._two_blocks()]
-        work += data_facts(work, self.contract, self._origins)
+    def _found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
+        """Clauses that keep the question from holding and leave launches in which the kernel does its work, or is
+        ``idle``; none if none were found."""
         groups: Iterator[list[Term]] = offers(
             opened.obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()
         )
+
+        def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
+            return bool(self._worded(chosen, closes)) and (idle or self._leaves_others(opened.obligation, chosen))
+
         with self._question(opened) as closes:
             chosen = search(
                 islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
-                admitted=lambda offered, group: self._admitted(work, offered, group),
+                admitted=lambda offered, group: self._admitted(wanted, offered, group),
                 closes=closes,
-                accepted=lambda chosen: bool(self._worded(chosen, closes)),
+                accepted=lambda chosen: accepted(chosen, closes),
                 stop=self._exhausted,
             )
             return self._worded(chosen, closes)
+
+    def _would_do(self, opened: Open) -> list[str]:
+        """Clauses that close what is open, if only because they keep the kernel from its work: for people to judge."""
+        if opened.obligation.blocked is not None or not any(self._quantities()):
+            return []
+        return [clause.text for clause in self._found(opened, [Demand(())], idle=True)]
 
     def _quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
@@ -97,19 +145,16 @@ class NarrowProof(Proving):
         yield from self.contract.variables
         yield from (list_length(name) for name in self.contract.lists)
 
-    def _admitted(self, work: Sequence[Term], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
-        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its ``work``: all
+    def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
+        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
         together, or else each that can."""
-        if not group or self._possible([*work, *offered, *group]):
+        if not group or self._leaves(wanted, [*offered, *group]):
             return list(group)
         kept: list[Term] = []
         for term in group if len(group) > 1 else ():
-            if self._possible([*work, *offered, *kept, term]):
+            if self._leaves(wanted, [*offered, *kept, term]):
                 kept.append(term)
         return kept
-
-    def _possible(self, conditions: Sequence[Term]) -> bool:
-        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
 
     def _two_blocks(self) -> tuple[Term, ...]:
         """More than one block: a contract that excludes every such launch would be vacuous.
@@ -117,7 +162,6 @@ class NarrowProof(Proving):
         Nothing where the user's own contract has no such launch.
         """
         if self._several is None:
-            values = contract_values(self.contract)
-            two = t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID))
-            self._several = (two,) if self._possible([two]) else ()
+            two = two_blocks(self.contract)
+            self._several = two if self._possible(two) else ()
         return self._several

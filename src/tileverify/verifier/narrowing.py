@@ -1,10 +1,9 @@
 """Clauses for a contract of the user's own: where only launch-known quantities are at fault, they come out.
 
 Candidates are offered in groups, the weakest first: what the question itself says of the launch, denied; then an axis
-of the grid that has one block; relations between sizes (one is at most the other, a stride is a row); the grid at most
-a number of tiles; sizes that are whole tiles.  Whoever chooses must see to it that launches are left
-(`verify.py`): a clause is no answer that keeps every launch out, or every launch with more than one block, or every
-launch in which blocks get to the accesses at stake (`obligations.reached`).
+of the grid that has one block, or one of two such; relations between sizes (one is at most the other, a stride is a
+row); the grid at most a number of tiles; sizes that are whole tiles.  Whoever chooses must see to it that launches are
+left in which the kernel does its work (`work`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..frontend.symbolic.summary import GRID
 from ..frontend.symbolic.terms import Kind, Sort, Term
 from .clauses import index_space_clauses, launch_only
 from .contract import Contract, array_layout
-from .mining import bounds, constants, denied, fitting, mentioned, ratios, spacings
+from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
 from .obligations import Obligation
 from .prepare import contract_values
 from .projection import projections
@@ -48,12 +47,14 @@ def offers(
         [
             *(clause.condition for clause in index_space_clauses(obligation)),
             *denied(conditions, parts_too=False),
+            *counting(conditions),
             *ratios(conditions),
             *spacings(conditions),
             *fitting(conditions),
         ]
     )
     yield of_contract(t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]))
+    yield of_contract(t.or_(t.eq(a, t.ONE), t.eq(b, t.ONE)) for a, b in combinations(GRID, 2))
     sizes = _sizes(conditions, values)
     factors = sorted({tile for tile in tiles if tile > 1} | constants(conditions))
     yield of_contract([*bounds(sizes, conditions), *_orders(sizes), *_rows(contract, mentioned(conditions))])

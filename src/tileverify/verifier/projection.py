@@ -190,6 +190,8 @@ def at_most_zero(row: Term) -> Term:
     A large constant, the bound of an integer type, stands alone.
     """
     constant, parts = t.linear_parts(row)
+    if abs(constant) >= LARGEST_RANGE and all(c < 0 for c, _ in parts):
+        return t.le(t.const(constant), t.from_linear(0, {summand: -c for c, summand in parts}))
     if abs(constant) >= LARGEST_RANGE:
         return t.le(t.from_linear(0, {summand: c for c, summand in parts}), t.const(-constant))
     left = {summand: c for c, summand in parts if c > 0}

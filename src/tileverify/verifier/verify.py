@@ -147,6 +147,7 @@ class _Verification(NarrowProof):
         confirmed: dict[Key, tuple[Obligation, Found]] = {}
         reasons = self._reasons
         shown: set[object] = set()
+        unexplained: dict[Key, Open] = {}
         for opened in left:
             obligation = opened.obligation
             key = key_of(obligation)
@@ -157,6 +158,7 @@ class _Verification(NarrowProof):
                 known = self._known_reason(opened)
                 finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
                 reasons.setdefault(key, finding)
+                unexplained.setdefault(key, opened)
             if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
                 continue
             reasons.pop(key, None)
@@ -165,7 +167,21 @@ class _Verification(NarrowProof):
                 continue  # the fault of another finding, which comes before this one
             shown.add(place)
             confirmed[key] = obligation, found
+        for key in list(reasons):
+            if self._only_outside(unexplained[key], [obligation for obligation, _ in confirmed.values()]):
+                del reasons[key]
+            elif not confirmed and (clauses := self._would_do(unexplained[key])):
+                reasons[key] = messages.with_clauses(reasons[key], clauses)
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+
+    def _only_outside(self, opened: Open, confirmed: Sequence[Obligation]) -> bool:
+        """Whether two accesses meet nowhere but outside their index spaces, which is a fault that was shown already."""
+        sides = {site.number for site in (opened.obligation.first, opened.obligation.second) if site is not None}
+        outside = {each.first.number for each in confirmed if each.code == "TV301" and each.first is not None}
+        if opened.obligation.second is None or not sides & outside:
+            return False
+        inside = (t.substitute(c, opened.eliminated) for c in within_index_spaces(opened.obligation, self._by_number))
+        return self._decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
 
     def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""

@@ -1,8 +1,13 @@
-"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps."""
+"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps.
+
+A clause for an obligation between blocks has to leave work here, too (`work`): where the launch has one block along an
+axis that the kernel reads, and blocks along it would race, its one block is the user's to choose.  It holds of the
+launch itself, which is then all that is proved, and never becomes ``grid.y == 1`` in a contract that says ``any``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -19,14 +24,17 @@ from .clauses import (
     last_block_clauses,
     launch_clause,
     spoken,
+    writes_for_all,
 )
+from .kept_work import KeptWork
 from .meeting import place_terms
 from .mining import fitting_bounds
 from .obligations import promise
 from .prepare import Preparer, launch_facts
-from .proving import SEARCH_TOTAL, Open, Outcome, Proving
+from .proving import SEARCH_TOTAL, Open, Outcome
 from .smt import Answer, Limited, Limits
 from .widening import Level, Miner, holds, weaker
+from .work import Demand
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
@@ -49,7 +57,7 @@ CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
 
 
 @dataclass
-class WideProof(Proving):
+class WideProof(KeptWork):
     def attempt(self, level: Level) -> Outcome | None:
         """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
 
@@ -99,7 +107,7 @@ class WideProof(Proving):
         for each in asked:
             yield from launch_clause(each, each.conditions)
         terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
-        yield from ignored_axes(sites, terms)
+        yield from ignored_axes(self.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
         for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
             if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
@@ -111,12 +119,20 @@ class WideProof(Proving):
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        wanted: list[Demand] | None = None
+
+        def leaves_work(chosen: Sequence[Term]) -> bool:
+            nonlocal wanted
+            if opened.obligation.level == "block":
+                wanted = self._wanted(opened.obligation) if wanted is None else wanted
+            return self._leaves(wanted or [], chosen)
+
         with self._question(opened, CLOSING_LIMITS) as closes:
             chosen = search(
                 chain([own], miner.groups(opened.conditions)),
                 admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
                 closes=closes,
-                accepted=lambda chosen: True,
+                accepted=leaves_work,
                 stop=self._exhausted,
                 weaker=lambda clause: weaker(clause, miner.tiles),
             )

@@ -37,7 +37,7 @@ from ..frontend.symbolic.summary import GRID, Origin
 from ..frontend.symbolic.terms import Kind, Scope, Term
 from .contract import INT_BITS, scalar_variable, unsigned_variable
 from .evaluate import evaluate as value_of
-from .mining import bounds, constants, denied, fitting, mentioned, ratios
+from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Miner:
         own = self.level.own
         sizes = sorted(mentioned(conditions) & own.keys() - set(GRID), key=t.render)
         yield list(denied(conditions, parts_too=True))
-        yield [*ratios(conditions), *bounds(sizes, conditions), *fitting(conditions)]
+        yield [*counting(conditions), *ratios(conditions), *bounds(sizes, conditions), *fitting(conditions)]
         yield [t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]) if own[axis] == 1]
         if self.level.holds_for != "any":
             yield [t.le(axis, t.const(own[axis])) for axis in GRID]

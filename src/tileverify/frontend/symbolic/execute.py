@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..bytecode.model import Entry, Module
 from ..sources.launch import EntryParameter
+from .block_numbers import read_axes
 from .machine import Machine
 from .numbering import Numbering, number
 from .parameters import Binding, bind
@@ -90,4 +91,5 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         names=machine.names,
         notes=tuple(machine.notes),
         loop_values=tuple(machine.loop_values),
+        read_axes=read_axes(entry),
     )

@@ -244,6 +244,7 @@ class AccessSummary:
     ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
     ``notes``: what was seen and left out of the obligations on purpose, in words.
+    ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
     """
 
     entry: str
@@ -256,3 +257,4 @@ class AccessSummary:
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     loop_values: tuple[LoopValue, ...] = ()
+    read_axes: frozenset[int] = frozenset({0, 1, 2})

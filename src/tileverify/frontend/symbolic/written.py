@@ -138,7 +138,7 @@ def _flows(entry: Entry) -> Iterable[tuple[Value, Value, str]]:
                 for value in operand if isinstance(operand, tuple) else (operand,):
                     if value is not None and _address_kind(value) in wanted:
                         yield op.results[0], value, "same"
-        yield from _region_flows(op)
+        yield from region_flows(op)
 
 
 _ADDRESS_KINDS: Final = ("pointer", "integer")
@@ -157,7 +157,7 @@ def _address_kind(value: Value) -> str:
             return ""
 
 
-def _region_flows(op: Op) -> Iterable[tuple[Value, Value, str]]:
+def region_flows(op: Op) -> Iterable[tuple[Value, Value, str]]:
     """Values that enter and leave the regions of ``op``."""
     if op.name not in ("if", "for", "loop"):
         return

@@ -1,0 +1,67 @@
+"""Which axes of the grid a kernel reads: whose block number decides what a block does.
+
+    read(a)  iff  the number of the block along a flows into an operand of an access (an address, an index, a mask, a
+                  stored value, floats too), a branch, the bounds of a loop, or an assertion
+
+Blocks that differ along other axes alone do the same thing, all of it.  How many blocks there are (`num_tile_blocks`)
+is the same in each of them and does not count, nor does a number that is only printed.  The pass follows values, not
+what they are worth, and so finds an axis read rather too often: a multiplication by zero does not hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ..bytecode.model import Entry, Op, Value
+from ..bytecode.traverse import walk
+from .written import region_flows
+
+_DECIDES: Final = {"if": ("c",), "for": ("lower", "upper", "step"), "assert": ("c",)}
+"""Ops without an effect on memory that act on what they are told, and the operands that tell them."""
+
+
+def read_axes(entry: Entry) -> frozenset[int]:
+    """The axes (0, 1, 2 for x, y, z) whose block number ``entry`` reads."""
+    ops = list(walk(entry.body))
+    axes: dict[Value, set[int]] = {}
+    for op in ops:
+        if op.name == "get_tile_block_id":
+            axes |= {result: {axis} for axis, result in enumerate(op.results)}
+    flows = [flow for op in ops for flow in _flows(op)]
+    changed = bool(axes)
+    while changed:
+        changed = False
+        for target, source in flows:
+            if (arriving := axes.get(source)) and not arriving <= axes.setdefault(target, set()):
+                axes[target] |= arriving
+                changed = True
+    return frozenset[int]().union(*(axes.get(value, ()) for op in ops for value in _decisive(op)))
+
+
+def _decisive(op: Op) -> Iterable[Value]:
+    """The operands of ``op`` that decide what happens."""
+    if op.name in _DECIDES:
+        return [op.value(name) for name in _DECIDES[op.name]]
+    return _operands(op) if op.declaration.effect in ("read", "write", "read_write") else ()
+
+
+def _operands(op: Op) -> Iterator[Value]:
+    for operand in op.operands.values():
+        yield from (value for value in (operand if isinstance(operand, tuple) else (operand,)) if value is not None)
+
+
+def _flows(op: Op) -> Iterator[tuple[Value, Value]]:
+    """(target, source): what is in ``source`` may decide what is in ``target``."""
+    if op.name in ("if", "for", "loop"):
+        yield from ((target, source) for target, source, _ in region_flows(op))
+        if op.name == "for":
+            bounds = [op.value(name) for name in _DECIDES["for"]]
+            induction = (region.blocks[0].arguments[0] for region in op.regions)
+            yield from ((target, source) for target in induction for source in bounds)
+        return
+    inner = [block for region in op.regions for block in region.blocks]
+    inside = [argument for block in inner for argument in block.arguments]
+    combined = [value for block in inner for last in block.ops[-1:] for value in _operands(last)]
+    for source in (*_operands(op), *combined):
+        yield from ((target, source) for target in (*op.results, *inside))

@@ -1,0 +1,58 @@
+"""Proofs that add clauses, and see to it that the launches which those leave do the kernel's work (`work`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.terms import Term
+from .data import data_facts
+from .obligations import Obligation, reached
+from .projection import conjuncts
+from .protocols import watched
+from .proving import CLAUSE_LIMITS, Proving
+from .smt import Answer
+from .wording import can_be_said
+from .work import Demand, axes_of_work, demands, writing
+
+
+@dataclass
+class KeptWork(Proving):
+    _demanded: list[Demand] = field(default_factory=list)  # for every obligation that clauses were looked for
+
+    def _wanted(self, obligation: Obligation) -> list[Demand]:
+        """What clauses for the obligation have to leave, and some launch does."""
+        return [demand for demand in self._demands(obligation) if self._can_be_kept(demand)]
+
+    def _demands(self, obligation: Obligation) -> Iterator[Demand]:
+        """With what is known of contents, and of what blocks hand to each other."""
+        shared = watched(self._sites)
+        for demand in demands(obligation, self._by_number, self.contract, self.summary.read_axes, frozenset(shared)):
+            conditions = demand.conditions
+            if shared:
+                question = replace(obligation, conditions=conditions, grounds=())
+                conditions = self._protocols.with_values(question).conditions
+            yield replace(demand, conditions=(*conditions, *data_facts(conditions, self.contract, self._origins)))
+
+    def _can_be_kept(self, demand: Demand) -> bool:
+        """Whether the demand means anything: unless no launch keeps it, whatever clauses there are."""
+        asked = [*demand.conditions, t.not_(demand.unless)]
+        return self._finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
+
+    def _leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
+        return all(self._possible([*demand.conditions, *offered]) for demand in wanted)
+
+    def _leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
+        """Whether what other obligations are about is still done, and something is written where a flag of the launch
+        may switch off what this one is about."""
+        if not self._leaves(self._demanded, chosen):
+            return False
+        access = conjuncts(reached(obligation, self._by_number, self.contract))
+        if not any(can_be_said(part) for part in access):
+            return True
+        axes = axes_of_work(self.summary.read_axes)
+        return any(self._possible([*demand.conditions, *chosen]) for demand in writing(self._sites, axes))
+
+    def _possible(self, conditions: Sequence[Term]) -> bool:
+        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE

@@ -9,6 +9,7 @@ from ..bytecode.model import Entry, Module
 from ..sources.launch import EntryParameter
 from .machine import Machine
 from .numbering import Numbering, number
+from .open_values import OpenValues, leaves_open
 from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
@@ -51,6 +52,8 @@ def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numberin
     machine = Machine(module, entry, RULES, numbering, written)
     machine.env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
+    if leaves_open(entry):
+        machine.open_values = OpenValues(machine)
     machine.run(entry.body)
     return machine
 
@@ -90,4 +93,5 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         names=machine.names,
         notes=tuple(machine.notes),
         loop_values=tuple(machine.loop_values),
+        open_uses=() if machine.open_values is None else machine.open_values.promises(),
     )

@@ -241,6 +241,7 @@ class AccessSummary:
     ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
     ``notes``: what was seen and left out of the obligations on purpose, in words.
+    ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
     """
 
     entry: str
@@ -253,3 +254,4 @@ class AccessSummary:
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     loop_values: tuple[LoopValue, ...] = ()
+    open_uses: tuple[Promise, ...] = ()

@@ -49,8 +49,8 @@ def _entry(code: Code) -> Iterator[str]:
     pair = examples_of(code.code)
     if pair is not None:
         yield f"{pair.about}\n"
-        yield from _example("Refuted", pair.wrong)
-        yield from _example("Proved", pair.right)
+        yield from _example(pair.wrong.judged.capitalize(), pair.wrong)
+        yield from _example(pair.right.judged.capitalize(), pair.right)
     elif labels := _labels(code.code):
         label = min(labels, key=lambda each: (each.file.suffix != ".py", each.file.stat().st_size, str(each.file)))
         yield f"Seen in `corpus/{label.file.relative_to(ROOT).as_posix()}`, launch `{label.launch}`: {label.reason}\n"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -170,11 +170,31 @@ class Finding:
     obligation: str | None = None
     fingerprint: str = ""
     suppression: Suppression | None = None
+    denied: bool = False  # a warning that counts as an error in this run
+
+    @property
+    def level(self) -> str:
+        """``error`` for what is wrong; ``warning`` for what is undecided, or wrong without touching the verdict."""
+        if self.code in WARNINGS:
+            return "error" if self.denied else "warning"
+        return "warning" if self.code.startswith("TV9") else "error"
 
     @property
     def refutes(self) -> bool:
-        """Whether it says that something is wrong, and not only undecided."""
-        return not self.code.startswith("TV9")
+        """Whether it says that something is wrong and counts, and not only undecided or worth a look."""
+        return self.level == "error"
+
+    def target(self, site: SourceSite) -> str:
+        """The element that ``site`` is about.
+
+        The load that left something open (TV403) did not touch the element that it reached: its array alone.
+        """
+        elsewhere = self.code == "TV403" and site.access == "load" and len(self.sites) > 1
+        return site.array if self.witness is None or elsewhere else self.witness.element or site.array
+
+
+WARNINGS = frozenset({"TV403"})
+"""Codes of findings that leave a proof a proof."""
 
 
 MOST_REFUTATIONS = 4
@@ -253,11 +273,15 @@ class KernelResult:
     def counts_as(self) -> Verdict | None:
         """The verdict that the exit code goes by: without what is suppressed; ``None`` if nothing else is left.
 
+        A proof with a warning that is denied counts as refuted.
+
         Errors cannot be suppressed, nor can a kernel with so many refutations that there may be others.
         """
-        if self.verdict in (Verdict.PROVED, Verdict.ERROR):
+        if self.verdict is Verdict.ERROR:
             return self.verdict
         left = [finding for finding in self.findings if finding.suppression is None]
+        if self.verdict is Verdict.PROVED:
+            return Verdict.REFUTED if any(finding.refutes for finding in left) else Verdict.PROVED
         refutations = sum(finding.refutes for finding in self.findings)
         if refutations >= MOST_REFUTATIONS or any(finding.refutes for finding in left):
             return self.verdict
@@ -295,3 +319,19 @@ class Report:
         if Verdict.UNDECIDED in verdicts:
             return 3
         return 0 if verdicts else 4
+
+    @property
+    def warnings(self) -> int:
+        """Findings that leave a proof a proof and are not suppressed."""
+        every = (finding for result in self.results for finding in result.findings)
+        return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
+
+
+def deny_undetermined(report: Report) -> Report:
+    """``report`` with every warning that results are not determined (TV403) as an error."""
+
+    def denied(finding: Finding) -> Finding:
+        return replace(finding, denied=True) if finding.code == "TV403" else finding
+
+    results = (replace(result, findings=tuple(map(denied, result.findings))) for result in report.results)
+    return replace(report, results=tuple(results))

@@ -33,6 +33,14 @@ def _product(a: Arrays, _: Values) -> Arrays:
     return {"C": a["A"] @ a["B"]}
 
 
+def _largest_of_rows(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"].max(axis=1)}
+
+
+def _one_where_any(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.where((a["flags"] > 0).any(axis=1), 1, a["out"])}
+
+
 def _softmax(a: Arrays, _: Values) -> Arrays:
     shifted = np.exp(a["x"] - a["x"].max(axis=1, keepdims=True))
     return {"out": shifted / shifted.sum(axis=1, keepdims=True)}
@@ -622,6 +630,18 @@ REFERENCES: Final[dict[str, Reference]] = {
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "mark_own_clamped": _mark_own_clamped,
     "move_by_float": _move_by_float,
+    "largest_of_row": _largest_of_rows,
+    "largest_of_row_and_more": _largest_of_rows,
+    "product_padded": _product,
+    "product_padded_on_one_side": _product,
+    "product_unpadded": _product,
+    "row_largest_masked": _largest_of_rows,
+    "row_largest_padded": _largest_of_rows,
+    "row_largest_unpadded": _largest_of_rows,
+    "row_sum_of_positive": lambda a, v: {"out": np.maximum(a["x"], 0).sum(axis=1)},
+    "row_sum_times_mask": lambda a, v: {"out": a["x"].sum(axis=1)},
+    "store_if_any": _one_where_any,
+    "store_if_any_unpadded": _one_where_any,
     "matmul": _product,
     "matmul_swizzled": _product,
     "move_or_double": lambda a, v: {"moved": a["x"], "out": 2 * a["x"]},
@@ -722,6 +742,23 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    "determined/first_flag.py::store_if_any[up-to-64-flags]": Numbers({"M": 9, "N": 50}),
+    "determined/first_flag.py::store_if_any_unpadded[up-to-64-flags]": Numbers({"M": 9, "N": 64}),
+    "determined/product_tail.py::product_padded[any-depth]": Numbers({"M": 40, "N": 50, "K": 23}),
+    "determined/product_tail.py::product_padded_on_one_side[any-depth]": Numbers({"M": 40, "N": 50, "K": 32}),
+    "determined/product_tail.py::product_unpadded[any-depth]": Numbers({"M": 40, "N": 50, "K": 32}),
+    "determined/product_tail.py::product_unpadded[whole-tiles-deep]": Numbers({"M": 40, "N": 50, "K": 32}),
+    "determined/row_largest.py::row_largest_masked[any-width]": Numbers({"M": 7, "N": 200}),
+    "determined/row_largest.py::row_largest_padded[any-width]": Numbers({"M": 7, "N": 200}),
+    "determined/row_largest.py::row_largest_unpadded[any-width]": Numbers({"M": 7, "N": 256}),
+    "determined/row_largest.py::row_largest_unpadded[rows-as-wide-as-the-tile]": Numbers({"M": 7}),
+    "determined/row_largest.py::row_sum_of_positive[any-width]": Numbers({"M": 7, "N": 200}),
+    "determined/row_largest.py::row_sum_times_mask[any-width]": Numbers({"M": 7, "N": 256}),
+    "determined/row_largest.py::row_sum_times_mask[rows-as-wide-as-the-tile]": Numbers(
+        {}, blocks=((0, 0, 0), (5, 0, 0), (4095, 0, 0))
+    ),
+    "explained/tv403.py::largest_of_row[up-to-256-columns]": Numbers({"M": 7, "N": 200}),
+    "explained/tv403.py::largest_of_row_and_more[up-to-256-columns]": Numbers({"M": 7, "N": 256}),
     "explained/tv101.py::keep_all[any-size]": Numbers({"N": 700}),
     "explained/tv102.py::add_next[any-size]": Numbers({"N": 700}),
     "explained/tv103.py::add_to_sum[any-size]": Numbers({"N": 700, "R": 3}),

@@ -33,6 +33,10 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
     found = [finding.code for finding in result.findings]
     assert result.verdict in label.acceptable, f"{label.reason}\n{[finding.message for finding in result.findings]}"
     assert not label.adds or set(result.requires) == set(label.adds)
+    if result.verdict is Verdict.PROVED:
+        assert sorted(found) == sorted(label.warnings), f"{label.reason}\n{found}"
+        assert all(finding.witness and finding.witness.confirmed_by for finding in result.findings)
+        assert not (label.warnings and result.deterministic)
     if result.verdict is Verdict.REFUTED:
         assert label.code in found, f"{label.reason}\n{found}"
         broken = [finding for finding in result.findings if not finding.code.startswith("TV9")]

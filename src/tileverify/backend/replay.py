@@ -31,6 +31,7 @@ from .interpreter import (
     bind_launch,
     run_block,
 )
+from .interpreter.conduct import REPLAY, Conduct
 from .interpreter.conflicts import (
     Conflict,
     doubled_lanes,
@@ -40,6 +41,7 @@ from .interpreter.conflicts import (
     unordered,
 )
 from .interpreter.machine import Turn
+from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
 from .outside import OutsideWatch
 from .shared_elements import Named, box, name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
@@ -118,6 +120,8 @@ class Replayer:
     def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
         """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
         self.last_reason = None
+        if claim.code == UNDETERMINED:
+            return Shown(claim, None, True)
         try:
             bound = bind_launch(self.module, self.entry, self.parameters, launch)
             with self._metered() as budget:
@@ -190,8 +194,12 @@ class Replayer:
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         try:
+            if claim.code == UNDETERMINED:
+                return self._left_open(bound, launch, claim, budget)
             return self._seen_in_blocks(bound, launch, claim, budget)
         except NotConfirmed:
+            if claim.code == UNDETERMINED:
+                raise
             whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
             if whole is None:
                 raise
@@ -210,6 +218,13 @@ class Replayer:
         found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
         schedule = Schedule(log, log, True, text)
         return self._pick(bound.image, _claimed_first(found, claim), schedule, launch, claim)
+
+    def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        log = _run(bound, launch, Memory(bound.image), claim.block_a, budget, conduct=ONLY_OPEN)
+        found = open_use(self.entry, log, claim, f"{NAME}, one block from the initial memory")
+        if found is None:
+            raise NotConfirmed(_excuse(log) or "nothing that is left open reaches the claimed op")
+        return found
 
     def _between_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         assert claim.block_b is not None
@@ -344,7 +359,7 @@ def _entry_named(module: Module, symbol: str) -> Entry:
 
 
 def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
-    if claim.code not in BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS:
+    if claim.code not in BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS | {UNDETERMINED}:
         raise NotConfirmed(f"{claim.code} is not something that a run can show")
     blocks = [claim.block_a]
     if claim.code in BETWEEN_BLOCKS:
@@ -358,9 +373,11 @@ def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
 
 def _run(
     bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, budget: Budget, *, apart: bool = False,
-    turn: Turn | None = None,
+    turn: Turn | None = None, conduct: Conduct = REPLAY,
 ) -> BlockLog:  # fmt: skip
-    return run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart, turn=turn)
+    return run_block(
+        bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart, turn=turn, conduct=conduct
+    )
 
 
 def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:

@@ -13,6 +13,7 @@ from ..check import display_path
 from ..frontend.bytecode.model import Block, Op
 from ..frontend.sources.launch import KernelUnit
 from ..frontend.symbolic.locations import user_frame
+from ..reports.reasons import undetermined
 from ..results import KernelResult, Verdict
 from .manifest import entry_of, parameter_types
 from .model import Bundle, Cubin
@@ -46,7 +47,8 @@ def build_bundle(
         contract=result.contract,
         assumes=result.assumes,
         holds_for=result.holds_for,
-        deterministic=result.deterministic,
+        # A bundle is launched with everything that the proof covers, not only with what was asked for.
+        deterministic=None if undetermined(result) and result.deterministic else result.deterministic,
         parameter_types=parameter_types(unit.bytecode, unit.symbol, result.file),
         cubins=cubins,
         lines=lines,

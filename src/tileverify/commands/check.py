@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
 @click.option(
+    "--deny-undetermined",
+    is_flag=True,
+    help="Results that depend on what the specification leaves open (TV403) are an error, not a warning.",
+)
+@click.option(
     "--strict/--allow-undecided", default=True, help="Whether undecided fails (exit code 3).  [default: strict]"
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Processes; 0: as many as pay.")
@@ -95,6 +100,7 @@ def check(
     since: Path | None,
     spec: Path | None,
     deny_requires: bool,
+    deny_undetermined: bool,
     strict: bool,
     jobs: int,
     no_cache: bool,
@@ -140,6 +146,7 @@ def check(
     from ..check import CheckOptions, check_paths, solver_version
     from ..reports.text import Detail
     from ..results import Report
+    from ..results import deny_undetermined as denied
 
     page = pages(outputs)
     earlier = earlier_report(since, page)
@@ -164,6 +171,8 @@ def check(
         except NoKernelFound as error:
             talk(str(error))
             report = Report((), __version__, solver_version())
+    if settings.of("deny_undetermined", deny_undetermined, chosen.deny_undetermined):
+        report = denied(report)
     if report.results:
         report, told = suppressed(report, chosen.ignores, baseline, update=update_baseline, whole=whole)
         if told and not quiet:

@@ -73,7 +73,7 @@ def _explained(code: Code) -> str:
 def _example(word: str, example: Example) -> str:
     shown = indent(f"{example.source}\n{example.spec}", "    ").rstrip()
     check = f"  Try: tileverify check {example.target}"
-    return f"\n{word} ({example.verdict.value}):\n\n{shown}\n\n{_filled(example.reason)}\n{check}"
+    return f"\n{word} ({example.judged}):\n\n{shown}\n\n{_filled(example.reason)}\n{check}"
 
 
 def _filled(text: str) -> str:

@@ -44,6 +44,11 @@ Exit codes:
 )
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
+    "--allow-undetermined",
+    is_flag=True,
+    help="Accept kernels whose results depend on what the specification leaves open (TV403).",
+)
+@click.option(
     "--isolation",
     type=click.Choice(["auto", "bubblewrap", "landlock"]),
     default="auto",
@@ -76,6 +81,7 @@ def gate(
     reference: str | None,
     complete: bool,
     deny_requires: bool,
+    allow_undetermined: bool,
     isolation: str,
     hints: bool,
     jobs: int | None,
@@ -115,6 +121,7 @@ def gate(
         hints=hints,
         reference=reference,
         complete=complete,
+        allow_undetermined=allow_undetermined,
     )
 
     def workers(most: int) -> Workers:

@@ -19,8 +19,9 @@ from ..errors import UsageError
     help="Trusted NumPy code that submissions may be compared with, by its name; may be repeated.",
 )
 @click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
+@click.option("--allow-undetermined", is_flag=True, help="As for `gate`.")
 @click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "landlock"]), default="auto", show_default=True)
-def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, isolation: str) -> None:
+def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undetermined: bool, isolation: str) -> None:
     """Serve the gate to a model: a server of the Model Context Protocol on stdin and stdout (extra `mcp`).
 
     Its tools are check_kernel, get_finding and explain.  Sources go to the sandbox as with `gate`, and nowhere else; a
@@ -31,7 +32,12 @@ def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, isolation: 
     from ..model_tools.desk import Desk
     from ..model_tools.server import serve
 
-    options = GateOptions(None if spec is None else read_text(spec, "--spec"), hints=hints, isolation=isolation)
+    options = GateOptions(
+        None if spec is None else read_text(spec, "--spec"),
+        hints=hints,
+        isolation=isolation,
+        allow_undetermined=allow_undetermined,
+    )
     serve(Desk(options, dict(map(_named, references))))
 
 

@@ -36,6 +36,7 @@ class Configuration:
     output: tuple[str, ...] = ()
     strict: bool | None = None
     deny_requires: bool | None = None
+    deny_undetermined: bool | None = None
     timeout: float | None = None
     jobs: int | None = None
     cache: bool | None = None

@@ -162,6 +162,7 @@ class _Reading:
             "output": _strings,
             "strict": _truth,
             "deny-requires": _truth,
+            "deny-undetermined": _truth,
             "timeout": _seconds,
             "jobs": _count,
             "cache": _truth,
@@ -175,8 +176,8 @@ class _Reading:
         """Settings by the names of `Configuration`'s fields."""
         read = self._values(table, self._readers, "")
         read.pop("launch", None)
-        names = {"deny-requires": "deny_requires", "per-file": "per_file", "ignore": "ignores"}
-        return {names.get(key, key): value for key, value in read.items()}
+        names = {"ignore": "ignores"}
+        return {names.get(key, key.replace("-", "_")): value for key, value in read.items()}
 
     def _values(self, table: Mapping[str, Any], readers: Mapping[str, Reader], where: str) -> dict[str, Any]:
         read = {}

@@ -1,4 +1,4 @@
-"""For every code that can be refuted, a kernel that has the fault and one without it: the folder ``explained``."""
+"""For every code that a kernel can break, one that has the fault and one without it: the folder ``explained``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ class Example:
     source: str
     spec: str
     reason: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> str:
+        """``refuted``, or ``proved, with TV403``."""
+        return ", with ".join((self.verdict.value, *self.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +40,17 @@ class Explained:
 
 
 def examples_of(code: str) -> Explained | None:
-    """The examples of a code; ``None`` for codes that no kernel can be refuted with."""
+    """The examples of a code; ``None`` for codes that no kernel can break."""
     file = FOLDER / f"{code.lower()}.py"
     if not file.is_file():
         return None
-    examples = {label.verdict: _example(label) for label in corpus_launches(FOLDER) if label.file == file}
+    labels = [label for label in corpus_launches(FOLDER) if label.file == file]
+    wrong, right = (
+        next(label for label in labels if (label.verdict is Verdict.REFUTED or code in label.warnings) is faulty)
+        for faulty in (True, False)
+    )
     about = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return Explained(about, examples[Verdict.REFUTED], examples[Verdict.PROVED])
+    return Explained(about, _example(wrong), _example(right))
 
 
 def _example(label: Labelled) -> Example:
@@ -52,7 +62,9 @@ def _example(label: Labelled) -> Example:
     tables = [f"[[launch]]{table}" for table in spec.split("[[launch]]")[1:]]
     launch = next(table for table in tables if mark in table and f'kernel = "{label.kernel}"' in table)
     target = f"{label.file}::{label.kernel}::{label.launch}"
-    return Example(label.verdict, target, source, launch.replace(mark, "").rstrip() + "\n", label.reason)
+    return Example(
+        label.verdict, target, source, launch.replace(mark, "").rstrip() + "\n", label.reason, label.warnings
+    )
 
 
 def _functions(text: str, name: str) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ LABEL_SUFFIX: Final = ".labels.toml"
 KERNEL_SUFFIXES: Final = (".py", ".tileirbc")
 
 _REQUIRED: Final = ("kernel", "launch", "verdict", "reason")
-_OPTIONAL: Final = ("code", "also", "needs", "adds")
+_OPTIONAL: Final = ("code", "also", "needs", "adds", "warnings")
 _LABELLED_VERDICTS: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
 
 
@@ -29,6 +29,7 @@ class Labelled:
 
     ``code`` is the finding that a refuted or undecided launch must have, ``also`` are others that hold of it as well.
     ``adds`` are the clauses that the tool must find itself, because some launches of the contract are wrong.
+    ``warnings`` are the codes of those findings that leave the proof a proof.
     ``needs`` names a capability without which no tool can confirm the label: until it exists, ``undecided`` is right.
     """
 
@@ -41,6 +42,7 @@ class Labelled:
     also: tuple[str, ...] = ()
     needs: str | None = None
     adds: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def folder(self) -> str:
@@ -105,4 +107,5 @@ def _label(table: Mapping[str, Any], kernel_file: Path, file: Path) -> Labelled:
         also=tuple(table.get("also", ())),
         needs=table.get("needs"),
         adds=tuple(table.get("adds", ())),
+        warnings=tuple(table.get("warnings", ())),
     )

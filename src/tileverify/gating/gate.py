@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..errors import UsageError
 from ..reports.json_report import result_from_json
 from ..reports.plain import printable
-from ..results import Finding, KernelResult, Verdict
+from ..results import WARNINGS, Finding, KernelResult, Verdict
 from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
 from .sandbox import Outcome, Sandbox
@@ -183,7 +183,8 @@ def _gated(answer: dict[str, Any], options: GateOptions) -> GatedKernel:
 
 
 def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
-    for finding in result.findings:
+    allowed = WARNINGS if options.allow_undetermined else ()
+    for finding in (each for each in result.findings if each.code not in allowed):
         yield Reason(finding.code, finding.message, *_place(finding))
     if result.verdict is not Verdict.PROVED and not result.findings:
         yield Reason("not-proved", f"the verdict is {result.verdict.value}")

@@ -57,7 +57,8 @@ class Limits:
 class GateOptions:
     """``spec``: the text of a launch spec (TOML) that the caller vouches for; each of its launches must be proved, and
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
-    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``bundles``: make a bundle of each
+    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_undetermined``: accept
+    kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
     turn it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
@@ -73,6 +74,7 @@ class GateOptions:
     hints: bool = True
     reference: str | None = None
     complete: bool = False
+    allow_undetermined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..repair.edits import edited
 from ..reports.plain import printable
-from ..results import Finding, Hint, SourceSite, Witness
+from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from .model import GatedKernel, GateResult
 
 LONGEST: Final = 1500
@@ -70,7 +70,8 @@ def _finding(finding: Finding, source: bytes) -> Iterator[str]:
     if finding.witness is not None:
         witness = finding.witness
         sizes = ", ".join(f"{name} = {value}" for name, value in [*witness.sizes.items(), *witness.scalars.items()])
-        yield f"  both touch {witness.element} with grid {tuple(witness.grid)}" + (f" and {sizes}" if sizes else "")
+        touched = "it reaches" if finding.code in WARNINGS else "both touch"
+        yield f"  {touched} {witness.element} with grid {tuple(witness.grid)}" + (f" and {sizes}" if sizes else "")
     for hint in finding.hints:
         yield from _hint(hint, source)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,11 @@ _ALL: Final = (
         "two accesses of one block touch the same elements in no order: reach them through one array, or say `alias`",
     ),
     Kind("separate-lanes", ("TV202",), "lanes of one access write the same element: give each lane its own"),
+    Kind(
+        "pad-load",
+        ("TV403",),
+        "what a load gives beyond the array is left open: say what it shall be by a padding mode, or choose with where",
+    ),
     Kind("guard-divisor", ("TV402",), "a divisor, a step or a shift may have a value that is not allowed"),
     Kind("declare-injective", ("TV901",), "say that no value of an index array repeats"),
     Kind("declare-range", ("TV901", "TV905"), "say what the values of an index array lie between"),

@@ -14,6 +14,7 @@ from typing import Final
 
 from ..results import Edit, Finding
 from .catalogue import KINDS
+from .padding import padding_of, unpadded_loads, with_padding
 from .source import KernelSource, TileCall
 
 
@@ -309,12 +310,38 @@ def _nearer_end(place: Place, part: ast.AST) -> _Found:
                 yield from (_instead(place, keyword.value, str(axis)) for axis in others)
 
 
+# ------------------------------------------------------------------------------------------------- padding
+def _pad_sums(place: Place) -> _Found:
+    """Zeros, where the tiles are only multiplied and summed."""
+    yield from _padded(place, certain=True)
+
+
+def _pad_others(place: Place) -> _Found:
+    yield from _padded(place, certain=False)
+
+
+def _padded(place: Place, *, certain: bool) -> _Found:
+    for loads in unpadded_loads(place.source, place.function, place.accesses):
+        modes = [padding_of(place.source, place.function, load) for load in loads]
+        if all(known for _, known in modes) is certain:
+            names = " and ".join(
+                dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{m}`" for m, _ in modes)
+            )
+            edits = [
+                place.replacing(load.node, with_padding(place.source, load, mode))
+                for load, (mode, _) in zip(loads, modes, strict=True)
+            ]
+            yield f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+
+
 _PROPOSERS: Final[tuple[tuple[str, Callable[[Place], _Found], bool], ...]] = (
     ("use-atomic", _use_atomic, True),
     ("mask-tail", _mask_tail, True),
     ("guard-launch", _guard_launch, True),
     ("widen-scope", _widen_scope, True),
     ("strengthen-order", _strengthen_order, True),
+    ("pad-load", _pad_sums, True),
+    ("pad-load", _pad_others, False),
     ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, False),
     ("mend-loop", _mend_loop, False),

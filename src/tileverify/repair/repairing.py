@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from ..errors import TileVerifyError
 from ..frontend.sources.edited import edited_unit
 from ..frontend.sources.launch import KernelUnit
-from ..results import Finding, Hint, KernelResult, Verdict
+from ..results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from .catalogue import KINDS
 from .edits import edited
 from .proposals import Proposal, proposals
@@ -54,7 +54,7 @@ def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> 
     if not can_be_mended(finding):
         return finding
     for proposal in proposed:
-        hint = trials.hint(proposal)
+        hint = trials.hint(proposal, determined=finding.code in WARNINGS)
         if hint is not None:
             return replace(finding, hints=(*finding.hints, hint))
     return replace(finding, hints=(*finding.hints, *trials.other_grid(finding), *_advice(finding)))
@@ -80,10 +80,12 @@ class Trials:
         """Texts that were tried."""
         return len(self._known)
 
-    def hint(self, proposal: Proposal) -> Hint | None:
-        """The hint for a proposal that proves the kernel."""
+    def hint(self, proposal: Proposal, *, determined: bool = False) -> Hint | None:
+        """The hint for a proposal that proves the kernel, also to be ``determined``."""
         outcome = self._outcome(edited(self.text, proposal.edits))
         if outcome is None or outcome.verdict is not Verdict.PROVED:
+            return None
+        if determined and (outcome.findings or outcome.deterministic is False):
             return None
         kind = KINDS[proposal.kind]
         safe = proposal.same_results and not outcome.requires
@@ -139,4 +141,5 @@ _ADVICE: Final = {
     "TV201": "order-accesses",
     "TV202": "order-accesses",
     "TV402": "guard-divisor",
+    "TV403": "pad-load",
 }

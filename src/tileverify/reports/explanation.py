@@ -41,10 +41,9 @@ def two_blocks(witness: Witness) -> bool:
     return witness.block_b is not None and witness.block_b != witness.block_a
 
 
-def action(site: SourceSite, witness: Witness | None) -> str:
+def action(site: SourceSite, finding: Finding) -> str:
     """``store out[64:128]``."""
-    target = witness.element if witness is not None and witness.element and site.array else site.array
-    return f"{site.access} {target}".strip()
+    return f"{site.access} {finding.target(site) if site.array else ''}".strip()
 
 
 def from_repository(file: str) -> str:
@@ -80,7 +79,7 @@ def _lines(result: KernelResult | None, finding: Finding) -> Iterator[str]:
 
 def _access(finding: Finding, site: SourceSite) -> str:
     place = f" at {position(site.file, site.line)}" if site.file else ""
-    return f"{action(site, finding.witness)}{place}".strip()
+    return f"{action(site, finding)}{place}".strip()
 
 
 def _witness(witness: Witness, values: str) -> Iterator[str]:

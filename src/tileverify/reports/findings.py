@@ -35,8 +35,8 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     """The lines of ``finding``; ``style`` is that of the kernel's verdict."""
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
-    style = "yellow" if undecided else style
-    word = "undecided" if undecided else "error"
+    style = "yellow" if finding.level == "warning" else style
+    word = "undecided" if undecided else finding.level
     if finding.suppression is not None:
         style, word = "dim", f"suppressed {word}"
     message, *example = finding.message.split("\n")
@@ -72,7 +72,7 @@ def _places(finding: Finding, snippets: Snippets) -> list[_Place]:
     labels: dict[tuple[str | None, int | None, int | None], list[tuple[str, str]]] = defaultdict(list)
     sites: dict[tuple[str | None, int | None, int | None], SourceSite] = {}
     for number, site in enumerate(finding.sites):
-        labels[_key(site)].append((_block(number, finding.witness), _action(site, finding.witness)))
+        labels[_key(site)].append((_block(number, finding.witness), _action(site, finding)))
         sites.setdefault(_key(site), site)
     return [_Place(site, _label(labels[key]), snippets.at(site)) for key, site in sites.items()]
 
@@ -89,10 +89,10 @@ def _block(number: int, witness: Witness | None) -> str:
     return f"block A {witness.block_a}" if number == 0 else f"block B {witness.block_b}"
 
 
-def _action(site: SourceSite, witness: Witness | None) -> str:
+def _action(site: SourceSite, finding: Finding) -> str:
     if not site.array:
         return ""
-    target = witness.element if witness and site.access in _ACCESSES else site.array
+    target = finding.target(site) if site.access in _ACCESSES else site.array
     return f"{site.access} {target}".strip()
 
 

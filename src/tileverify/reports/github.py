@@ -59,7 +59,7 @@ _SEVERITIES: Final = ("error", "warning", "notice")
 def _severity(finding: Finding) -> str:
     if finding.suppression is not None:
         return "notice"
-    return "error" if finding.refutes else "warning"
+    return finding.level
 
 
 def harmless(text: str) -> str:

@@ -9,6 +9,7 @@ from importlib import resources
 from typing import Any, Final, TypeAlias
 
 from ..results import (
+    WARNINGS,
     Edit,
     Elements,
     Finding,
@@ -84,6 +85,7 @@ def result_to_json(result: KernelResult) -> Json:
 def _finding(finding: Finding) -> Json:
     document: Json = {
         "code": finding.code,
+        "level": finding.level,
         "message": finding.message,
         "sites": [_site(site) for site in finding.sites],
         "hints": [_hint(hint) for hint in finding.hints],
@@ -209,6 +211,7 @@ def _read_finding(document: Mapping[str, Any]) -> Finding:
         obligation=document.get("obligation"),
         fingerprint=document.get("fingerprint", ""),
         suppression=_read_suppression(document.get("suppression")),
+        denied=document["code"] in WARNINGS and document.get("level") == "error",
     )
 
 

@@ -78,11 +78,16 @@ def _case(result: KernelResult, snippets: Snippets) -> ElementTree.Element:
     elif result.counts_as not in (None, Verdict.PROVED):
         open_ones = [finding for finding in result.findings if finding.suppression is None]
         _add(case, "failure", open_ones or result.findings, snippets)
-    elif result.findings:
+    elif result.counts_as is None:
         reasons = {suppressed_because(each.suppression): None for each in result.findings if each.suppression}
         skipped = ElementTree.SubElement(case, "skipped", message=_text("; ".join(reasons)))
         skipped.text = _body(result.findings, snippets)
-    if told := [*(f"requires {clause}" for clause in result.requires), *(f"assumes {fact}" for fact in result.assumes)]:
+    warnings = [each for each in result.findings if result.counts_as is Verdict.PROVED]
+    if told := [
+        *(f"warning {each.code}: {each.message}" for each in warnings),
+        *(f"requires {clause}" for clause in result.requires),
+        *(f"assumes {fact}" for fact in result.assumes),
+    ]:
         ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, told))
     return case
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..results import Suppression, SuppressionKind
+from ..results import KernelResult, Suppression, SuppressionKind
 
 
 def suppressed_because(suppression: Suppression) -> str:
@@ -17,3 +17,9 @@ def suppressed_because(suppression: Suppression) -> str:
 def position(file: str | None, line: int | None) -> str:
     """``kernels.py:4``."""
     return f"{file or '<unknown>'}:{line}" if line is not None else file or "<unknown>"
+
+
+def undetermined(result: KernelResult) -> bool:
+    """Whether results may depend on what the specification leaves open, and not only on the order of atomics."""
+    found = any(finding.code == "TV403" for finding in result.findings)
+    return found or any(note.endswith("(TV403)") for note in result.notes)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from ..results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict, Witness
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
 from .plain import printable
-from .sarif_rules import RULES, level_of, rules
+from .sarif_rules import RULES, rules
 from .snippets import Snippets
 
 MOST_RESULTS: Final = 25_000
@@ -50,7 +50,7 @@ def sarif_report(report: Report) -> str:
 
 
 def _worst_first(found: list[Found]) -> list[Found]:
-    return sorted(found, key=lambda each: (each[1].suppression is not None, level_of(each[1].code) != "error"))
+    return sorted(found, key=lambda each: (each[1].suppression is not None, each[1].level != "error"))
 
 
 def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
@@ -91,7 +91,7 @@ def _result(result: KernelResult | None, finding: Finding, snippets: Snippets, s
     document: Json = {
         "ruleId": finding.code,
         "ruleIndex": RULES.get(finding.code, -1),
-        "level": level_of(finding.code),
+        "level": finding.level,
         "message": {"text": _unlinked(explanation(result, finding))},
         "locations": [_location(primary, result, snippets)],
     }
@@ -133,7 +133,7 @@ def _related(
     seen: dict[str, Json] = {}
     labels = sides(finding)
     for number, site in enumerate(others, start=1):
-        label = ": ".join(part for part in (labels[number], action(site, finding.witness)) if part)
+        label = ": ".join(part for part in (labels[number], action(site, finding)) if part)
         location = {**_location(site, result, snippets), "message": {"text": printable(label or title(finding))}}
         seen.setdefault(json.dumps(location), location)
     for site in finding.sites:
@@ -176,7 +176,7 @@ def _thread_flow(result: KernelResult, finding: Finding, sites: Mapping[int, Sou
         callers = list(_callers(site))[::-1][: MOST_FRAMES - 2]
         steps += [_step(_physical(*frame), "calls", depth) for depth, frame in enumerate(callers, start=1)]
         place = _location(site, result, snippets)["physicalLocation"]
-        told = printable(f"{name}: {action(site, witness)}")
+        told = printable(f"{name}: {action(site, finding)}")
         steps.append(
             {**_step(place, told, len(callers) + 1), "importance": "essential", "state": _state(witness, side)}
         )

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..codes import CODES, Code, Family
+from ..results import WARNINGS
 
 RULES: Final = {code: number for number, code in enumerate(CODES)}
 """Code -> its index among the rules, the same in every report of this version."""
 
 
 def level_of(code: str) -> str:
-    """``error`` for what is wrong, ``warning`` for what is undecided: neither passes."""
+    """``error`` for what is wrong, ``warning`` for what is undecided, which does not pass either, and for what leaves a
+    proof a proof."""
     known = CODES.get(code)
-    return "warning" if known is not None and known.family in _WARNINGS else "error"
+    undecided = known is not None and known.family is Family.UNDECIDED
+    return "warning" if undecided or code in WARNINGS else "error"
 
 
 def rules() -> list[dict[str, Any]]:
     """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
     return [_rule(code) for code in CODES.values()]
-
-
-_WARNINGS: Final = frozenset({Family.UNDECIDED})
 
 
 def _rule(code: Code) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rich.text import Text
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from .findings import finding_lines
 from .plain import printable
+from .reasons import undetermined
 from .snippets import Snippets
 
 _STYLES: Final = {
@@ -64,6 +65,8 @@ def summary_line(report: Report) -> str:
     ]
     if counts[Verdict.ERROR]:
         verdicts.append(_plural(counts[Verdict.ERROR], "error"))
+    if report.warnings:
+        verdicts.append(_plural(report.warnings, "warning"))
     if hidden := sum(finding.suppression is not None for result in report.results for finding in result.findings):
         verdicts.append(f"{_plural(hidden, 'finding')} suppressed")
     if report.findings:
@@ -73,7 +76,7 @@ def summary_line(report: Report) -> str:
 
 def _report(report: Report, detail: Detail) -> Iterator[Text]:
     snippets = Snippets()
-    shown = [result for result in report.results if detail is not Detail.QUIET or result.verdict is not Verdict.PROVED]
+    shown = [result for result in report.results if detail is not Detail.QUIET or _fails(result)]
     for result in shown:
         yield from _kernel(result, detail, snippets)
     if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
@@ -122,7 +125,7 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
     if result.verdict is Verdict.PROVED:
         holds = [_HOLDS_FOR.get(result.holds_for or "", result.holds_for or "")]
         if result.deterministic is not None:
-            holds.append("deterministic" if result.deterministic else "results may differ between runs (atomics)")
+            holds.append("deterministic" if result.deterministic else _differs(result))
         yield _labelled("holds for", "; ".join(part for part in holds if part))
     if result.verdict is not Verdict.ERROR:
         yield from _clauses("contract", result.contract)
@@ -136,6 +139,16 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
+
+
+def _fails(result: KernelResult) -> bool:
+    return result.verdict is not Verdict.PROVED or result.counts_as is not Verdict.PROVED
+
+
+def _differs(result: KernelResult) -> str:
+    if undetermined(result):
+        return "results may depend on what the specification leaves open"
+    return "results may differ between runs (atomics)"
 
 
 def _written(written: WrittenArrays) -> Iterator[str]:

@@ -58,7 +58,7 @@ class _Pass:
     def result(self, result: KernelResult) -> KernelResult:
         """``result`` with what is suppressed marked; reads the comments of its files."""
         self._read(result.file)
-        if result.verdict not in (Verdict.REFUTED, Verdict.UNDECIDED):
+        if result.verdict is Verdict.ERROR:
             return result
         findings = tuple(self._finding(result, finding) for finding in result.findings)
         return replace(result, findings=findings)

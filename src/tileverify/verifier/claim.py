@@ -78,7 +78,8 @@ class Confirmation:
     """The replay saw the fault: on ``array``, from byte ``byte`` of its allocation, ``element`` as ``c[1, 0:64]``.
 
     ``elements``: the same for programs, where the array has a layout.  ``steps``: what the replay took, in the
-    interpreter's units.  ``values`` runs the launch once more and tells what both sides read and wrote.
+    interpreter's units.  ``source``: bytecode offset of the op that left open what reached the first one (TV403).
+    ``values`` runs the launch once more and tells what both sides read and wrote.
     """
 
     array: str
@@ -89,6 +90,7 @@ class Confirmation:
     replayed_by: str
     elements: Elements | None = None
     steps: int = 0
+    source: int | None = None
     values: Callable[[], SeenValues | None] = field(default=lambda: None, compare=False, repr=False)
 
 

@@ -134,6 +134,10 @@ class Preparer:
         guard = self._reached(self.term(promise.guard), [condition])
         return replace(promise, guard=guard, condition=self._under(guard)(condition))
 
+    def broken(self, promise: Promise) -> Term:
+        """Where the promise does not hold, as one condition that is only ever asserted."""
+        return self._reached(self.term(t.and_(promise.guard, t.not_(promise.condition))), [])
+
     # ----------------------------------------------------------------------------------- loop invariants
     def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
         """``guard`` with what is known of loop values, in it and in terms that matter only under it."""

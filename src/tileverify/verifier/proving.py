@@ -24,7 +24,7 @@ from .plain import plain
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
 from .simplify import simplify
-from .smt import Answer, Decider, Limits, Result, Session
+from .smt import Answer, Decider, Limited, Limits, Result, Session
 from .widening import free_text
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
@@ -32,6 +32,9 @@ CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 
 WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
 """For the wording of clauses: whether a part, or one of them, follows from the rest."""
+
+OPEN_LIMITS = Limits(linear=100_000, nonlinear=0, rounds=12, total=150_000, bits=0)
+"""For whether something that the specification leaves open may decide something: no verdict hangs on it."""
 
 SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for."""
@@ -55,6 +58,8 @@ class Outcome:
     verdict: Verdict
     holds_for: str | None = None
     deterministic: bool | None = None
+    one_result: bool | None = None  # the same, but for what the specification leaves open
+    open_uses: tuple[Open, ...] = ()  # where that may decide something (TV403)
     requires: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()  # those of `assumes` that come from a recording
@@ -121,7 +126,7 @@ class Proving:
         self._cache.clear()
 
     def _prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = preparer or Preparer(self.summary, self.contract, self._decider, use=self._use)
+        preparer = self._preparer = preparer or Preparer(self.summary, self.contract, self._decider, use=self._use)
         self._sites = [preparer.site(site) for site in self.summary.sites]
         self._by_number = {prepared.site.number: prepared for prepared in self._sites}
         self._promises = [preparer.promise(item) for item in self.summary.promises]
@@ -143,15 +148,26 @@ class Proving:
         return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
 
     def _decide_one(self, obligation: Obligation, limits: Limits | None = None) -> Open | None:
-        """What is left open of the obligation; ``limits`` other than usual count for the solver alone."""
+        """What is left open of the obligation, which counts where it is not; ``limits`` as for `_answer`."""
+        answer = self._answer(obligation, limits)
+        if isinstance(answer, Open):
+            return answer
+        if answer.rung == STRUCTURAL:
+            self.structural += 1
+        else:
+            self.by_solver += 1
+        self.decided[id(obligation)] = answer
+        return None
+
+    def _answer(self, obligation: Obligation, limits: Limits | None = None) -> Open | Decided:
+        """How the obligation was proved, or what is left open; ``limits`` other than usual count for the solver
+        alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
         started = time.perf_counter()
         simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
         if simple is None:
-            self.structural += 1
-            self.decided[id(obligation)] = Decided(obligation, STRUCTURAL, time.perf_counter() - started)
-            return None
+            return Decided(obligation, STRUCTURAL, time.perf_counter() - started)
         conditions = simple.conditions
         conditions = (*conditions, *self._use.known(conditions, self._origins))
         if self._out_of_time():
@@ -165,11 +181,24 @@ class Proving:
             if limits is None or result.answer is not Answer.UNKNOWN:
                 self._cache[key] = result
         if result.answer is Answer.UNSATISFIABLE:
-            self.by_solver += 1
-            seconds = time.perf_counter() - started
-            self.decided[id(obligation)] = Decided(obligation, result.rung, seconds, result.lemmas)
-            return None
+            return Decided(obligation, result.rung, time.perf_counter() - started, result.lemmas)
         return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
+
+    def _open_uses(self) -> list[Open]:
+        """Where something that the specification leaves open may decide something (TV403)."""
+        left, exact = [], None
+        for item in self.summary.open_uses:
+            plain = self._preparer.term(t.and_(item.guard, t.not_(item.condition)))
+            if simplify([t.substitute(plain, self._fixed)], self._facts) is None:
+                continue
+            # Of its own, which adds no clause to the contract.
+            exact = exact or Preparer(self.summary, self.contract, Limited(self._decider, OPEN_LIMITS), use=self._use)
+            reached = replace(item, guard=exact.term(item.guard))
+            asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
+            answer = self._answer(asked, OPEN_LIMITS)
+            if isinstance(answer, Open):
+                left.append(answer)
+        return left
 
     def _out_of_time(self) -> bool:
         limit = self.options.timeout_s
@@ -224,12 +253,14 @@ class Proving:
 
     def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED
+        open_uses = tuple(self._open_uses()) if proved else ()
+        one_result = deterministic(self._sites, self.contract, self._decider) if proved else None
         return Outcome(
             verdict=verdict,
             holds_for=self._holds_for() if proved else None,
-            deterministic=deterministic(self._sites, self.contract, self._decider)
-            if verdict is Verdict.PROVED
-            else None,
+            deterministic=None if one_result and open_uses else one_result,
+            one_result=one_result,
+            open_uses=open_uses,
             requires=tuple(clause.text for clause in self.clauses),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,

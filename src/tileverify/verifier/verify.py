@@ -18,8 +18,10 @@ from ..frontend.symbolic.terms import Term
 from ..results import MOST_REFUTATIONS, Finding, Verdict
 from . import messages
 from .claim import Confirm
+from .clauses import Clause
 from .contract import build_contract
 from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .determined import Determined
 from .fact_candidates import candidates
 from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
@@ -58,6 +60,25 @@ def verify(
     """
     options, started = options or VerifyOptions(), time.monotonic()
     session = Session(options.seed)
+    outcome, launch, clauses = _decided(summary, launch, parameters, options, session, started, confirm)
+    if not outcome.open_uses:
+        return outcome
+    look = Determined(
+        summary, launch, build_contract(launch), options, session, clauses=clauses, _started=started, confirm=confirm
+    )
+    return look.told(outcome)
+
+
+def _decided(
+    summary: AccessSummary,
+    launch: LaunchSpec,
+    parameters: Sequence[EntryParameter],
+    options: VerifyOptions,
+    session: Session,
+    started: float,
+    confirm: Confirm,
+) -> tuple[Outcome, LaunchSpec, list[Clause]]:
+    """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
 
     def own(launch: LaunchSpec, limits: Limits) -> _Verification:
         contract, chosen = build_contract(launch), replace(options, limits=limits)
@@ -83,20 +104,20 @@ def verify(
             facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
             explained = None if facts else look.explained()
             if explained is not None and explained.verdict is Verdict.REFUTED:
-                return explained
+                return explained, launch, []
             launch = replace(launch, data=(*launch.data, *facts))
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
-        return replace(found, observed=observed)
+        return replace(found, observed=observed), launch, []
     if outcome is None:
-        proof = own(launch, options.limits)
-        outcome = proof.attempt() or proof.explained()
+        look = own(launch, options.limits)
+        outcome = look.attempt() or look.explained()
         if outcome.verdict is Verdict.UNDECIDED:
-            return proof.with_suggestions(outcome, candidates(summary, launch))
+            return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
     if outcome.verdict is not Verdict.PROVED:
-        return outcome
-    return replace(wider(launch, slice(1, None)) or outcome, observed=observed)
+        return outcome, launch, []
+    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.clauses
 
 
 @dataclass

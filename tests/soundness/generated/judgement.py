@@ -1,7 +1,8 @@
 """Verdicts of the prover against the truth.
 
-* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault, and some of them give one
-  result under several schedules where the verdict says `deterministic`.
+* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault; where the verdict says
+  `deterministic`, nothing that the specification leaves open reaches anything in them, and some of them give one
+  result under several schedules.  A warning has a witness that shows it.
 * `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.
 * `error`: only for a contract without any launch (TV004).
 * `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
@@ -81,6 +82,7 @@ def judge(generated: Generated) -> Judged:
         if seen.codes and result.verdict is Verdict.PROVED:
             wrong = wrong or f"proved under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
     if result.verdict is Verdict.PROVED:
+        wrong = wrong or next(_undetermined(generated, interpreted, result, kept), None)
         wrong = wrong or next(_unsteady(interpreted, result, kept[:: -(-len(kept) // SAMPLE) or 1]), None)
     truth = "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
     return Judged(result, wrong, truth, len(kept), seconds)
@@ -98,6 +100,24 @@ def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence
             yield f"proved under {result.requires}, but under some schedule {sorted(seen.codes)} shows in {launch}"
         if result.deterministic and not seen.agrees:
             yield f"proved and deterministic, but {launch} has several results: {seen.text()}"
+
+
+def _undetermined(
+    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Sequence[ConcreteLaunch]
+) -> Iterator[str]:
+    """What is left open and reaches something in a kernel that is said to be determined; warnings that are none."""
+    for launch in launches if result.deterministic else ():
+        if reached := interpreted.undetermined(launch):
+            yield f"proved and deterministic, but what is left open reaches {sorted(reached)} in {launch}"
+    for finding in result.findings:
+        if finding.witness is None or finding.witness.launch is None:
+            yield f"{finding.code} has no witness"
+            continue
+        launch, claim = claim_from_json(finding.witness.launch)
+        if not generated.contract.admits(launch):
+            yield f"the witness of {finding.code} is outside the contract: {launch}"
+        if claim.offset_a not in interpreted.undetermined(launch, PATIENT_STEPS):
+            yield f"the witness of {finding.code} shows nothing: {launch}, {claim}"
 
 
 def _unreal(generated: Generated, interpreted: Interpreted, result: KernelResult) -> Iterator[str]:

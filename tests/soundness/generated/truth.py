@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
@@ -21,8 +21,10 @@ from tileverify.backend.interpreter import (
     run_block,
 )
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
+from tileverify.backend.open_replay import ONLY_OPEN, left_open_by_memory, uses
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, TokenType
+from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.verifier.claim import ConcreteLaunch
 
@@ -54,6 +56,7 @@ class Interpreted:
         self._module = decode(unit.bytecode, file=str(unit.file))
         (self._entry,) = self._module.entries
         self._loops = loops_around(self._entry.body)
+        self._ops = {op.offset: op for op in walk(self._entry.body)}
         self.heard = _use_what_others_wrote(self._loops)
         self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
 
@@ -86,6 +89,25 @@ class Interpreted:
                 stops = [stop.reason for stop in explored.stops]
         why = stops[0] if stops else None
         return Seen(frozenset(codes), why)
+
+    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> frozenset[int]:
+        """Offsets of the ops that something which the specification leaves open reaches, in any block.
+
+        What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
+        """
+        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
+        found = set()
+        for block in product(*map(range, launch.grid)):
+            log = run_block(
+                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps),
+                apart=True, conduct=ONLY_OPEN,
+            )  # fmt: skip
+            for use in uses(log):
+                source = None if use.source is None else self._ops[use.source]
+                local = use.element.startswith("alloca")
+                if source is not None and left_open_by_memory(source) and use.use != "operand" and not local:
+                    found.add(use.offset)
+        return frozenset(found)
 
     def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
         """The whole launch under so many schedules."""

@@ -155,9 +155,22 @@ def _division(run: BlockRun, op: Op) -> Tile:
 def _bitwise(compute: Callable[[Array, Array], Array]) -> Rule:
     def rule(run: BlockRun, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-        return Tile(np.asarray(compute(lhs.data, rhs.data)), joint_taint(lhs, rhs))
+        taint = joint_taint(lhs, rhs)
+        if taint is not None and lhs.data.dtype == np.bool_ and op.name in _DECIDING:
+            taint = np.where(_decided(lhs, op) | _decided(rhs, op), np.uint8(0), taint)
+        return Tile(np.asarray(compute(lhs.data, rhs.data)), taint)
 
     return rule
+
+
+_DECIDING: Final = {"andi": False, "ori": True}
+"""The boolean that decides such an op, whatever the other operand is."""
+
+
+def _decided(side: Tile, op: Op) -> Array:
+    """The lanes that this side decides alone, because it is specified itself."""
+    decides = np.asarray(side.data == _DECIDING[op.name])
+    return decides if side.taint is None else np.asarray(decides & (side.taint == 0))
 
 
 def _extreme(compute: Callable[[Array, Array], Array]) -> Rule:

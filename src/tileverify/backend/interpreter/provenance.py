@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .machine import BlockRun
 
 _LOOPS = frozenset({"for", "loop"})
+_COMBINE = frozenset({"reduce", "scan"})
 
 
 def poison_source(run: BlockRun, op: Op) -> Op | None:
@@ -59,7 +60,8 @@ def _makers(body: Block) -> dict[Value, tuple[Op, tuple[Value, ...]]]:
         if not op.regions:
             found |= {result: (op, tuple(_operands(op))) for result in op.results}
             continue
-        inits = op.group("inits") if op.name in _LOOPS else ()
+        # A combination of one element is that element: its body does not run.
+        inits = op.group("inits") if op.name in _LOOPS else op.group("inputs") if op.name in _COMBINE else ()
         inside = [block for region in op.regions for block in region.blocks]
         left = {kind: _left_with(inside, kind) for kind in ("yield", "break", "continue")}
         ends = left["break" if op.name == "loop" else "continue" if op.name == "for" else "yield"]

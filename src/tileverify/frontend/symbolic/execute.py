@@ -10,6 +10,7 @@ from ..sources.launch import EntryParameter
 from .block_numbers import read_axes
 from .machine import Machine
 from .numbering import Numbering, number
+from .open_values import OpenValues, leaves_open
 from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
@@ -52,6 +53,8 @@ def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numberin
     machine = Machine(module, entry, RULES, numbering, written)
     machine.env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
+    if leaves_open(entry):
+        machine.open_values = OpenValues(machine)
     machine.run(entry.body)
     return machine
 
@@ -92,4 +95,5 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         notes=tuple(machine.notes),
         loop_values=tuple(machine.loop_values),
         read_axes=read_axes(entry),
+        open_uses=() if machine.open_values is None else machine.open_values.promises(),
     )

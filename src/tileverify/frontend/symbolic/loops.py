@@ -162,7 +162,12 @@ class Body:
         with self.m.iteration(self.loop, guard, ranges) as exits:
             self.bind()
             self.m.env.update(zip(self.carried, values, strict=True))
+            open_values = self.m.open_values if self.m.recording else None
+            if open_values is not None:
+                open_values.enter(self.op, self.carried)
             self.m.run(self.block)
+            if open_values is not None:
+                open_values.leave(self.loop.iteration, guard)
         return exits
 
     def solve(self, inits: Sequence[Value], guard: Term, narrowings: int) -> Solution:

@@ -27,6 +27,7 @@ from .written import Written
 
 if TYPE_CHECKING:
     from .numbering import Numbering
+    from .open_values import OpenValues
 
 Rule: TypeAlias = Callable[["Machine", Op], "SymbolicValue | tuple[SymbolicValue, ...] | None"]
 
@@ -100,6 +101,7 @@ class Machine:
         self.address_origins: dict[tuple[tuple[int, Term], ...], Origin] = {}
         self.list_ranks: dict[str, int] = {}
         self.elements: dict[str, ScalarType] = {}  # what each array parameter points to
+        self.open_values: OpenValues | None = None  # where the entry has any
 
     # ------------------------------------------------------------------------------------------- values
     def value(self, value: Value) -> SymbolicValue:
@@ -255,6 +257,9 @@ class Machine:
             rule = self.rules.get(op.name)
             if rule is None:
                 raise self.unsupported(op)
+            open_values = self.open_values if self.recording else None
+            if open_values is not None:
+                open_values.before(op)
             outcome = rule(self, op)
             if op.declaration.terminator:
                 return outcome if isinstance(outcome, tuple) else None
@@ -266,6 +271,8 @@ class Machine:
             else:
                 results = outcome if isinstance(outcome, tuple) else ()
                 self.env.update(zip(op.results, results, strict=True))
+            if open_values is not None:
+                open_values.after(op)
         return None
 
     def unsupported(self, op: Op, why: str = "") -> UnsupportedOperation:

@@ -245,6 +245,7 @@ class AccessSummary:
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
     ``notes``: what was seen and left out of the obligations on purpose, in words.
     ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
+    ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
     """
 
     entry: str
@@ -258,3 +259,4 @@ class AccessSummary:
     notes: tuple[str, ...] = ()
     loop_values: tuple[LoopValue, ...] = ()
     read_axes: frozenset[int] = frozenset({0, 1, 2})
+    open_uses: tuple[Promise, ...] = ()

@@ -13,7 +13,7 @@ from ...details.model import Drawing, IrLine, ObligationDetail, SideDrawing, Sta
 from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
 from ..findings import side_names, values_text
 from ..plain import printable
-from ..reasons import suppressed_because
+from ..reasons import suppressed_because, undetermined
 from .highlighting import ir_lines
 from .overview import SYMBOLS
 from .sources import Sources
@@ -135,10 +135,12 @@ def _rests_on(result: KernelResult) -> str:
 def _sentence(result: KernelResult) -> str:
     match result.verdict:
         case Verdict.PROVED:
-            random = (
-                " Results may differ between runs, by the order of atomics." if result.deterministic is False else ""
-            )
-            return HOLDS_FOR.get(result.holds_for or "", "Safe.") + random
+            ending = ""
+            if result.deterministic is False and undetermined(result):
+                ending = " Results may depend on what the specification leaves open."
+            elif result.deterministic is False:
+                ending = " Results may differ between runs, by the order of atomics."
+            return HOLDS_FOR.get(result.holds_for or "", "Safe.") + ending
         case Verdict.REFUTED:
             count = sum(finding.witness is not None for finding in result.findings)
             launches = "a launch" if count == 1 else f"{count} launches"
@@ -166,7 +168,7 @@ def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[Findi
         heads, rows = _table(finding)
         yield FindingView(
             number=number,
-            state=State.UNDECIDED if witness is None else State.REFUTED,
+            state=State.UNDECIDED if witness is None or not finding.refutes else State.REFUTED,
             finding=finding,
             code=CODES.get(finding.code),
             about=CODES.get(finding.obligation or ""),
@@ -191,7 +193,7 @@ def _site(position: int, site: SourceSite, finding: Finding) -> SiteView:
         block = witness.block_a if position == 0 else witness.block_b or witness.block_a
         who = f"{names['ab'[position]]}, block {block}" if two and "block" not in names["a"] else f"block {block}"
     memory = site.access in ("load", "store", "atomic")
-    target = witness.element if witness is not None and memory else site.array
+    target = finding.target(site) if memory else site.array
     return SiteView(
         mark=mark,
         who=who,

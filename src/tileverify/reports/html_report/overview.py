@@ -86,7 +86,10 @@ def states_of(result: KernelResult) -> dict[str, State]:
     each: list[tuple[str, State]] = []
     if result.details is not None:
         each += [(obligation.code, obligation.state) for obligation in result.details.obligations]
-    each += [(about, State.REFUTED if finding.witness else State.UNDECIDED) for about, finding in _asked(result)]
+    each += [
+        (about, State.REFUTED if finding.witness and finding.refutes else State.UNDECIDED)
+        for about, finding in _asked(result)
+    ]
     for code, state in each:
         found[code] = max(found.get(code, state), state, key=_WORST.index)
     return {code: state for code, state in found.items() if _is_obligation(code)}

@@ -1,0 +1,363 @@
+"""What the specification leaves open, followed from where it arises to where it would decide something (TV403).
+
+Open are: lanes of a load from a view without padding that lie outside the layout; lanes of pointer loads and atomics
+that are masked off, without a padding value; memory from ``alloca`` before it is written.  `open_rules` says how
+openness passes through ops.  It may not reach
+
+    an element inside an array that is stored, or that an atomic updates,
+    an address or an index, a mask, a branch, the bounds of a loop.
+
+Each such place where it may becomes a `Promise` (of TV403): wherever the path gets there, it is not open.  What is
+stored to an array of the kernel and loaded back need not be followed: the store is such a place.  What is stored to
+``alloca`` is: all that is stored there counts for every load (`OpenEquations`).
+
+The machine calls `before` and `after` for every op while it records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..bytecode.model import Entry, Op, TileType, Value
+from ..bytecode.traverse import walk
+from .lanes import lane_terms, lanes_of
+from .open_equations import OpenEquations, Unknown
+from .open_rules import live_lanes, outside, result_open
+from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFootprint
+from .terms import (
+    FALSE,
+    TRUE,
+    Function,
+    Kind,
+    Scope,
+    Sort,
+    Term,
+    and_,
+    assuming,
+    const,
+    le,
+    literals,
+    lt,
+    not_,
+    or_,
+    scale,
+    substitute,
+    var,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+_ATOMICS = frozenset({"atomic_rmw_tko", "atomic_cas_tko"})
+_STORED = ("val", "tile", "value", "arg", "cmp")
+"""What accesses call the values that they write, add or compare with."""
+
+
+def leaves_open(entry: Entry) -> bool:
+    """Whether anything in ``entry`` may be open at all."""
+    return any(_may_be_source(op) for op in walk(entry.body))
+
+
+def _may_be_source(op: Op) -> bool:
+    match op.name:
+        case "alloca":
+            return True
+        case "load_view_tko" | "multimem_load_reduce_view_tko":
+            return getattr(op.value("view").type, "padding", None) is None
+        case "load_ptr_tko":
+            return op.optional("mask") is not None and op.optional("pad") is None
+        case "atomic_rmw_tko" | "atomic_cas_tko":
+            return op.optional("mask") is not None
+    return False
+
+
+@dataclass(slots=True)
+class Found:
+    """An openness that is kept: of a place where it may not come, or of what is stored to local memory ``into``."""
+
+    op: Op
+    open: Term
+    path: Term
+    shape: tuple[int, ...]
+    loops: tuple[Term, ...]
+    text: str = ""
+    into: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A store to local memory without a mask: later loads of the same place read what it wrote."""
+
+    site: Site
+    path: Term
+    shape: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Frame:
+    """A loop body that runs: what its exits hand on, as (condition, openness of each value)."""
+
+    op: Op
+    unknowns: tuple[Unknown | None, ...]
+    first: int  # of `OpenValues.found`
+    continues: list[tuple[Term, tuple[Term, ...]]] = field(default_factory=list)
+    breaks: list[tuple[Term, tuple[Term, ...]]] = field(default_factory=list)
+
+
+class OpenValues:
+    """The openness of every value of one execution."""
+
+    def __init__(self, m: Machine) -> None:
+        self.m = m
+        self.found: list[Found] = []
+        self._open: dict[Value, Term] = {}
+        self._frames: list[Frame] = []
+        self._left: dict[Op, tuple[Term, ...]] = {}  # by a loop, in its results
+        self._stored: list[Stored] = []
+        self._local: dict[str, Unknown] = {}
+        self._invented: set[Term] = set()
+
+    def of(self, value: Value) -> Term:
+        return self._open.get(value, FALSE)
+
+    def some(self, op: Op, which: str, size: int) -> Term:
+        """A fresh coordinate below ``size``."""
+        number = self.m.numbering.ordinal[op]
+        return self._invent(var(f"some{number}.{which}", Scope.LANE, 0, size - 1))
+
+    def _invent(self, variable: Term) -> Term:
+        if variable.kind is Kind.VAR:
+            self._invented.add(variable)
+        return variable
+
+    # ------------------------------------------------------------------------------------------------- ops
+    def before(self, op: Op) -> None:
+        """Control that depends on what is open, and what leaves a body."""
+        match op.name:
+            case "if":
+                self._reaches(op, "the condition of a branch", self.of(op.value("c")), ())
+            case "for":
+                for name in ("lower", "upper", "step"):
+                    self._reaches(op, "the bounds of a loop", self.of(op.value(name)), ())
+            case "extract" | "insert":
+                for index in op.group("index"):
+                    self._reaches(op, f"the index of {op.name}", self.of(index), ())
+            case "continue" | "break":
+                frame = self._frames[-1]
+                exits = frame.continues if op.name == "continue" else frame.breaks
+                exits.append((self.m.inside, tuple(map(self.of, op.group("args")))))
+
+    def after(self, op: Op) -> None:
+        """The openness of results, and what an access does with open operands."""
+        if op in self.m.numbering.site:
+            self._accessed(op)
+            return
+        if op.name == "if":
+            results = self._joined(op)
+        elif op.name in ("for", "loop"):
+            results = self._left.pop(op, ())
+        else:
+            results = (result_open(self, op),) * len(op.results)
+        self._open.update(zip(op.results, results, strict=False))
+
+    def _joined(self, op: Op) -> tuple[Term, ...]:
+        """The side that was taken; an open condition is a fault of its own."""
+        condition = self.m.term(op.value("c"))
+        sides = []
+        for taken, region in ((condition, op.regions[0]), (not_(condition), op.regions[1])):
+            last = region.blocks[0].ops[-1] if region.blocks and taken is not FALSE else None
+            if last is not None and last.name == "yield":
+                sides.append([and_(taken, self.of(value)) for value in last.group("args")])
+        return tuple(or_(*each) for each in zip(*sides, strict=True))
+
+    # -------------------------------------------------------------------------------------------- accesses
+    def _accessed(self, op: Op) -> None:
+        site = self.m.sites[self.m.numbering.site[op]]
+        place, name = site.footprint, site.origin.name
+        live = live_lanes(site)
+        mask = op.operands.get("mask")
+        if isinstance(mask, Value):
+            self._reaches(op, f"the mask of the access to `{name}`", self.of(mask), _shape(mask))
+        if isinstance(place, PointerFootprint):
+            pointer = op.value("ptr")
+            self._reaches(op, f"an address in `{name}`", self.of(pointer), _shape(pointer), site.in_mask)
+        else:
+            self._reaches(op, f"the layout of `{name}`", self.of(op.value("view")), ())
+            for index in op.group("index"):
+                self._reaches(op, f"an index into `{name}`", self.of(index), _shape(index))
+        local = site.origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
+        if site.access is not Access.READ:
+            self._written(op, site, live, local)
+        if site.access is not Access.WRITE and op.results and isinstance(op.results[0].type, TileType):
+            self._open[op.results[0]] = or_(self._source(op, site), self._loaded(site, live) if local else FALSE)
+
+    def _source(self, op: Op, site: Site) -> Term:
+        """The lanes of what the access gives that are open whatever memory holds."""
+        if isinstance(site.footprint, ViewFootprint):
+            kind = op.value("view").type
+            return outside(site.footprint) if getattr(kind, "padding", None) is None else FALSE
+        pad = None if op.name in _ATOMICS else op.optional("pad")
+        return and_(not_(site.in_mask), TRUE if pad is None else self.of(pad))
+
+    def _written(self, op: Op, site: Site, live: Term, local: bool) -> None:
+        for name in _STORED:
+            value = op.operands.get(name)
+            if not isinstance(value, Value):
+                continue
+            shape, name = _shape(value), site.origin.name
+            if local:
+                self._keep(op, and_(live, self.of(value)), shape, into=name)
+            else:
+                verb = "stored to" if site.access is Access.WRITE else "combined with an element of"
+                self._reaches(op, f"what is {verb} `{name}`", self.of(value), shape, live)
+        if local and site.in_mask is TRUE and site.access is Access.WRITE:
+            self._stored.append(Stored(site, self.m.path, _shape(op.value("val" if "val" in op.operands else "tile"))))
+
+    def _loaded(self, site: Site, live: Term) -> Term:
+        """From local memory: open where nothing was written yet, or where what was written is."""
+        name = site.origin.name
+        unknown = self._local.setdefault(name, Unknown(Function(f"open.{name}", Scope.BLOCK, sort=Sort.BOOL), ()))
+        if any(_covers(stored, site, self.m.path) for stored in self._stored):
+            return and_(live, unknown.here)
+        return live
+
+    # ----------------------------------------------------------------------------------------------- found
+    def _reaches(self, op: Op, text: str, open_: Term, shape: tuple[int, ...], live: Term = TRUE) -> None:
+        self._keep(op, and_(live, open_), shape, text=text)
+
+    def _keep(self, op: Op, open_: Term, shape: tuple[int, ...], *, text: str = "", into: str = "") -> None:
+        path = self.m.path
+        if open_ is FALSE or path is FALSE:
+            return
+        open_ = _simpler(open_, path)
+        if open_ is not FALSE:
+            self.found.append(Found(op, open_, path, shape, self.m.iterations, text, into))
+
+    def promises(self) -> tuple[Promise, ...]:
+        """What has to be shown, when the execution is over."""
+        if self._local:
+            self._settle_local()
+        result = []
+        for each in self.found:
+            if and_(each.path, each.open) is not FALSE and not each.into:
+                closed, lanes = not_(each.open), lanes_of(each.shape)
+                result.append(
+                    Promise("TV403", closed, each.path, each.text, each.op.location, lanes, offset=each.op.offset)
+                )
+        return tuple(result)
+
+    def _settle_local(self) -> None:
+        """What is open in local memory: anything that is stored there, by whatever lane in whatever iteration."""
+        equations = OpenEquations("local", self._invented)
+        for name, unknown in self._local.items():
+            parts = []
+            for each in self.found:
+                if each.into == name:
+                    apart = {v: self._invent(var(f"{v.symbol.name}.stored", Scope.LANE, v.low, v.high))
+                             for v in (*lane_terms(each.shape), *each.loops)}  # fmt: skip
+                    parts.append(substitute(and_(each.path, each.open), apart))
+            equations.add(unknown, FALSE, or_(*parts))
+        equations.solve()
+        for each in self.found:
+            each.open = equations.put_in(each.open)
+
+    # ----------------------------------------------------------------------------------------------- loops
+    def enter(self, op: Op, carried: Sequence[Value]) -> None:
+        """A body begins: what is carried may have become open in an earlier iteration."""
+        inits = op.group("inits")
+        idle = all(self.of(init) is FALSE for init in inits) and not any(
+            _may_be_source(inner) or inner.name in _LOADS for inner in walk(op.regions[0].blocks[0])
+        )
+        unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
+        self._frames.append(Frame(op, unknowns, len(self.found)))
+        for value, unknown in zip(carried, unknowns, strict=True):
+            self._open[value] = FALSE if unknown is None else unknown.here
+
+    def _unknown(self, op: Op, number: int, value: Value) -> Unknown | None:
+        if not isinstance(value.type, TileType):
+            return None
+        name = f"open.loop{self.m.numbering.loop[op]}.{number}"
+        lanes = lane_terms(_shape(value))
+        return Unknown(Function(name, Scope.BLOCK, sort=Sort.BOOL), lanes)
+
+    def leave(self, iteration: Term, guard: Term) -> None:
+        """A body has ended, of an iteration that runs where ``guard`` holds: what was unknown in it is found."""
+        frame = self._frames.pop()
+        inits = tuple(map(self.of, frame.op.group("inits")))
+        equations = OpenEquations(f"loop{self.m.numbering.loop[frame.op]}", self._invented)
+        for number, unknown in enumerate(frame.unknowns):
+            if unknown is not None:
+                handed_on = or_(*(and_(condition, values[number]) for condition, values in frame.continues))
+                equations.add(unknown, inits[number], and_(guard, handed_on))
+        earlier = self._another(iteration, "earlier")
+        equations.solve({iteration: earlier})
+        before = lt(earlier, iteration)
+        for each in self.found[frame.first :]:
+            each.open = _simpler(equations.put_in(each.open, before), each.path)
+        if frame.op.name == "for":
+            left = (FALSE if unknown is None else equations.put_in(unknown.here) for unknown in frame.unknowns)
+            self._left[frame.op] = tuple(left)
+        elif frame.breaks:
+            last = self._another(iteration, "last")
+            self._left[frame.op] = tuple(
+                substitute(
+                    or_(*(and_(guard, condition, equations.put_in(values[number], before))
+                          for condition, values in frame.breaks)),
+                    {iteration: last},
+                )
+                for number in range(len(frame.op.results))
+            )  # fmt: skip
+
+    def _another(self, iteration: Term, which: str) -> Term:
+        """Another iteration of the loop."""
+        symbol = iteration.symbol
+        return self._invent(var(f"{symbol.name}.{which}", symbol.scope, symbol.low, symbol.high))
+
+
+_LOADS = frozenset({"load_ptr_tko", "load_view_tko"})
+"""They may read local memory."""
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    return value.type.shape if isinstance(value.type, TileType) else ()
+
+
+def _simpler(open_: Term, path: Term) -> Term:
+    """``open_`` where the path holds, with its own conjuncts put into each other."""
+    known = literals(path)
+    open_ = assuming(open_, known)
+    if open_.kind is not Kind.AND:
+        return open_
+    simple = [part for part in open_.args if part.kind is not Kind.OR]
+    rest = [part for part in open_.args if part.kind is Kind.OR]
+    if not simple or not rest:
+        return open_
+    facts = literals(and_(*simple))
+    return and_(*simple, *(assuming(part, facts) for part in rest))
+
+
+def _covers(stored: Stored, load: Site, path: Term) -> bool:
+    """Whether the store has written all that the load reads.
+
+    It did where it stands on the way to the load, in the loops around it or none, and wrote either the same lanes of
+    the same place or all of the memory.
+    """
+    site = stored.site
+    if site.origin.name != load.origin.name or site.loops != load.loops[: len(site.loops)]:
+        return False
+    if not set(_conjuncts(stored.path)) <= set(_conjuncts(path)):
+        return False
+    if site.lanes == load.lanes and site.footprint == load.footprint:
+        return True
+    place, extent = site.footprint, site.origin.extent
+    if not isinstance(place, PointerFootprint) or len(site.lanes) > 1 or extent is None:
+        return False
+    (variable, count) = (site.lanes[0].variable, site.lanes[0].size) if site.lanes else (const(0), 1)
+    whole = le(extent, const(count * place.element_bytes)) is TRUE
+    return whole and place.offset is scale(place.element_bytes, variable)
+
+
+def _conjuncts(term: Term) -> tuple[Term, ...]:
+    return term.args if term.kind is Kind.AND else (() if term is TRUE else (term,))

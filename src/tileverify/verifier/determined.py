@@ -1,0 +1,109 @@
+"""TV403: nothing that the specification leaves open decides anything, in the launches of the user's own contract.
+
+    for every place where openness may arrive (`open_values`):   facts and path  ->  not open
+
+It is asked of a kernel that is proved, and changes no verdict.  Where it is not shown, the solver's model must be seen
+by the interpreter, as for any other fault, before it is said to be one: a warning.  What is neither shown nor seen is a
+note.  Both keep ``deterministic`` from being true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import Site
+from ..results import MOST_REFUTATIONS, Finding, SourceSite
+from . import messages
+from .claim import Confirm
+from .clauses import Clause
+from .narrow_proof import NarrowProof
+from .prepare import Preparer, launch_facts
+from .proving import Open, Outcome
+from .smt import Session
+from .witness import Found, Search, describe
+
+
+@dataclass
+class Determined(NarrowProof):
+    """The open uses of a proved kernel under the user's own contract, with the clauses of the proof."""
+
+    confirm: Confirm = field(kw_only=True)
+
+    def told(self, outcome: Outcome) -> Outcome:
+        """``outcome`` of this kernel, proved, with what is to be said of its open uses."""
+        clauses, self.clauses = self.clauses, []
+        self._assume(launch_facts(self.contract))
+        self._adopt(clauses)
+        self._sites, self._promises, self._by_number = [], [], {}
+        self._preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
+        self._origins = self._preparer.origins
+        left = self._open_uses()
+        if not left:
+            if not clauses and outcome.open_uses:
+                others = f"in other launches that the proof covers, {_in_doubt(outcome.open_uses)}"
+                return replace(outcome, deterministic=outcome.one_result, notes=(*outcome.notes, others))
+            return replace(outcome, deterministic=outcome.one_result)
+        self._modeller = self._aside(Session(self.options.seed, models=True))
+        findings: dict[tuple[int, int | None], Finding] = {}
+        doubtful = []
+        for opened in left:
+            found = None if len(findings) >= MOST_REFUTATIONS else self._seen(opened)
+            if found is not None:
+                key = (found.confirmation.first.offset, found.confirmation.source)
+                findings.setdefault(key, self._finding(opened, found))
+            else:
+                doubtful.append(opened)
+        notes = outcome.notes
+        if not findings:
+            notes = (*notes, f"not shown to be determined: {_in_doubt(doubtful)}")
+        return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
+
+    def _seen(self, opened: Open) -> Found | None:
+        if opened.unknown or self._out_of_time():
+            return None
+        search = Search(
+            opened.obligation, opened.conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            self._modeller,
+        )  # fmt: skip
+        return search.run(self.confirm)
+
+    def _finding(self, opened: Open, found: Found) -> Finding:
+        by_offset = {site.offset: site for site in self.summary.sites}
+        source = by_offset.get(-1 if found.confirmation.source is None else found.confirmation.source)
+        text = f"{_why_open(source)} reaches {opened.obligation.detail}"
+        kept_out = " and ".join(f"`{clause.text}`" for clause in self._clauses_against(opened))
+        if kept_out:
+            text += f"; not where {kept_out}"
+        obligation = replace(opened.obligation, first=by_offset.get(found.confirmation.first.offset))
+        sink = replace(obligation, promise=None) if obligation.first is not None else obligation
+        sites: tuple[SourceSite, ...] = messages.sites(sink)
+        if source is not None:
+            sites = (messages.source_site(source), *sites)
+        witness = describe(found, opened.obligation, self.contract, {})
+        return Finding("TV403", text, sites, witness)
+
+    def _clauses_against(self, opened: Open) -> Sequence[Clause]:
+        """Clauses that would keep it out, and leave the kernel its work."""
+        if not any(self._quantities()):
+            return ()
+        self._finder = self._aside(self.session)
+        return self._found(opened)
+
+
+def _why_open(source: Site | None) -> str:
+    if source is None:
+        return "memory that was not written"
+    what = messages.in_words(source)
+    if source.op == "load_view_tko":
+        return f"{what} has no padding mode: what it gives beyond the array is left open, and"
+    if source.op == "load_ptr_tko" and source.in_mask is not t.TRUE:
+        return f"{what} has no padding value: what it gives in lanes that are masked off is left open, and"
+    return f"what {what} gives is left open, and"
+
+
+def _in_doubt(left: Sequence[Open]) -> str:
+    """What may depend on what is open."""
+    texts = dict.fromkeys(opened.obligation.detail for opened in left)
+    return f"{' and '.join(texts)} may depend on what the specification leaves open (TV403)"

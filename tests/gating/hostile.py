@@ -200,6 +200,45 @@ OBJECTS: Final = {
     "excepthook": "import sys\nsys.excepthook = lambda *a: open('{folder}/new', 'w')\n1 / 0",
 }
 
+
+def _hinted(hint: str, before: str = "") -> str:
+    """A kernel whose hint evaluates to a text, which ``typing.get_type_hints`` evaluates in turn."""
+    evil = "open('{folder}/new', 'w')"
+    return (
+        "import cuda.tile as ct\nfrom dataclasses import dataclass, field\n"
+        "from typing import Annotated, Optional, Union\n"
+        f'@dataclass\nclass A:\n    s: str = "{evil}"\n{before}\n@ct.kernel\ndef g(x: {hint}, out):\n'
+        "    ct.store(out, index=(ct.bid(0),), tile=ct.load(x, index=(ct.bid(0),), shape=(128,)))\n"
+    )
+
+
+HINTS: Final = {
+    "default-of-a-field": _hinted("A.s"),
+    "default-of-a-field-of-an-object": _hinted("B.s", "B = A()"),
+    "argument-of-a-dataclass": _hinted("B.s", "B = A(A.s)"),
+    "text-by-another-name": _hinted("T", "T = A.s"),
+    "text-in-an-expression": _hinted("T", "T = A.s if 1 else int"),
+    "text-in-a-tuple": _hinted("T[0]", "T = (A.s, 1)"),
+    "text-in-a-generic": _hinted("tuple[A.s, int]"),
+    "text-in-a-list": _hinted("list[A.s]"),
+    "text-in-a-constant": _hinted("ct.Constant[A.s]"),
+    "text-in-a-union": _hinted("Union[int, A.s]"),
+    "text-in-an-optional": _hinted("Optional[A.s]"),
+    "text-annotated": _hinted("Annotated[A.s, 1]"),
+    "text-of-a-call": _hinted("max(A.s, A.s)"),
+    "text-of-a-string": _hinted("str", "@ct.kernel\ndef h(x: str(A.s)): pass"),
+    "text-of-an-operator": _hinted("A.s + A.s"),
+    "text-as-a-result": _hinted("int", "@ct.kernel\ndef h(x) -> A.s: pass"),
+    "text-of-an-inner-function": _hinted(
+        "int", "@ct.kernel\ndef h(x):\n    def inner(y: A.s): pass\n    ct.store(x, index=(0,), tile=inner(1))"
+    ),
+    "text-of-a-later-binding": "from __future__ import annotations\n" + _hinted("T", "T = int") + "T = A.s\n",
+    "text-of-a-field-that-hides": _hinted("int", "T = int\n@dataclass\nclass B:\n    T: str = A.s\n    y: T = 1"),
+    "text-of-a-field-of-hints": _hinted("int", "@dataclass\nclass B:\n    y: A.s = 1"),
+    "text-in-another-slice": _hinted("(int, A.s)[1]"),
+}
+"""Annotations that are plain to see, and text all the same."""
+
 BOMBS: Final = {
     "endless-import": "while True: pass",
     "endless-import-that-ignores-signals": "import signal\ntry:\n    signal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
@@ -270,7 +309,7 @@ TERMINAL: Final = {
 }
 
 PROGRAMS: Final = {
-    **FILES, **NETWORK, **PROCESSES, **NATIVE, **TRICKS, **SCOPES, **OBJECTS, **BOMBS, **FORGERIES, **TERMINAL,
+    **FILES, **NETWORK, **PROCESSES, **NATIVE, **TRICKS, **SCOPES, **OBJECTS, **HINTS, **BOMBS, **FORGERIES, **TERMINAL,
 }  # fmt: skip
 
 LIMITED: Final = {
@@ -294,6 +333,7 @@ ALONE: Final = frozenset(
     (
         "escapes-in-source", "escapes-in-a-string", "escapes-printed", "bidi", "tag-characters", "byte-order-mark",
         "deep-nesting", "deep-operators", "deep-lambdas", "hexadecimal", "factory-of-a-field",
+        "text-of-a-field-that-hides", "text-of-a-field-of-hints",
     )
 )  # fmt: skip
 """Nothing but the screen refuses these."""

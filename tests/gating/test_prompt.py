@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import time
+
 import pytest
 
 from tileverify.gating.model import GatedKernel, GateResult, Reason
 from tileverify.gating.prompt import LONGEST, changed_lines, prompt_text
+from tileverify.repair.edits import changed_lines as lines_changed
+from tileverify.repair.edits import edited, well_placed
 from tileverify.results import (
     Edit,
     Finding,
@@ -139,11 +144,65 @@ def test_changed_lines_are_numbered_as_they_were_and_will_be() -> None:
     hint = Hint(
         "guard-launch", "safe", "return", (Edit(4, 0, 4, 0, "if i >= n:\n    return\n"), Edit(5, 0, 5, 4, "end"))
     )
-    assert changed_lines(SOURCE, hint) == ["+4: if i >= n:", "+5:     return", "-5: last", "+7: end"]
-    assert changed_lines(b"\xff\n", Hint("x", "safe", "", (Edit(1, 0, 1, 1, "y"),))) == ["-1: \ufffd", "+1: y"]
+    assert changed_lines(SOURCE, hint, 9) == ["+4: if i >= n:", "+5:     return", "-5: last", "+7: end"]
+    assert changed_lines(b"\xff\n", Hint("x", "safe", "", (Edit(1, 0, 1, 1, "y"),)), 9) == ["-1: \ufffd", "+1: y"]
 
 
 def test_a_source_that_is_only_changed_lines_shows_a_few() -> None:
     hint = Hint("x", "safe", "all", (Edit(1, 0, 900, 0, "\n".join(map(str, range(300)))),))
     shown = [line for line in told(kernel("k", Verdict.REFUTED, race(hint))).splitlines() if line.startswith("    ")]
     assert len(shown) == 8
+
+
+@pytest.mark.parametrize("line", ["", "x = 1", "# " + "a" * 30])
+def test_long_sources_take_no_longer_than_they_are(line: str) -> None:
+    """Equal lines, a quarter of a megabyte of them: to compare all with all would take minutes."""
+    source = (line + "\n") * (240_000 // (len(line) + 1))
+    last = source.count("\n")
+    edits = (Edit(1, 0, 1, 0, "first\n"), Edit(last // 2, 0, last // 2, 0, "new\n"), Edit(last, 0, last + 1, 0, ""))
+    hint = Hint("use-atomic", "safe", "all", edits)
+    result = KernelResult("s.py", "k", "0", Verdict.REFUTED, findings=(race(hint),))
+    start = time.process_time()
+    text = prompt_text(GateResult((GatedKernel(result, False),), source=source.encode()))
+    assert time.process_time() - start < 5
+    assert f"+{last // 2 + 1}: new" in text
+
+
+def test_every_hint_of_many_costs_nothing_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    monkeypatch.setattr("tileverify.gating.prompt.changed_lines", lambda *given: looked.append(given) or ["+1: x"] * 8)
+    hint = Hint("use-atomic", "safe", "all", (Edit(1, 0, 1, 0, "first\n"),))
+    told(*(kernel(f"k{n}", Verdict.REFUTED, race(*[hint] * 10)) for n in range(100)))
+    assert 0 < len(looked) < 30
+
+
+def test_changed_lines_are_those_of_the_edited_text() -> None:
+    """What is shown, put into the old lines, gives the new ones; whatever is no edit of the text shows nothing."""
+    source = random.Random(1)
+    placed = 0
+    for _ in range(2000):
+        lines = [source.choice(["", "a", "b", "  a = 1"]) for _ in range(source.randint(1, 12))]
+        text = "\n".join(lines) + source.choice(["", "\n"])
+        edits = []
+        for _ in range(source.randint(1, 3)):
+            first = source.randint(1, len(lines) + 1)
+            last = source.randint(first, len(lines) + 1)
+            columns = source.choice((0, 0, 0, 1)), source.choice((0, 0, 1))
+            edits.append(Edit(first, columns[0], last, columns[1], source.choice(["", "a", "new\n", "b\nb\n"])))
+        if not well_placed(text, edits):
+            assert not list(lines_changed(text, edits))
+            continue
+        placed += 1
+        old = dict(enumerate(text.splitlines(), 1))
+        new = {}
+        for each in lines_changed(text, edits):
+            number, _, line = each[1:].partition(": ")
+            if each[0] == "-":
+                assert old.pop(int(number)) == line
+            else:
+                new[int(number)] = line
+        for line in old.values():
+            number = next(n for n in range(1, len(old) + len(new) + 2) if n not in new)
+            new[number] = line
+        assert [new[number] for number in sorted(new)] == edited(text, edits).splitlines()
+    assert placed > 500

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import copy
+import importlib
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import tileverify.corpus
 from tileverify.gating import screen
+from tileverify.gating.vocabulary import MODULES
 
 HEAD = "import cuda.tile as ct\nimport math\nfrom dataclasses import dataclass, field\n"
 
@@ -28,6 +34,12 @@ REFUSED = {
     "module-string": ["x = 'os'", "x = ('a', 1)", "x = b'os'"],
     "string-annotation": ["def f(x: 'evil()'): pass", "def f() -> 'evil()': pass", "x: 'evil()' = 1",
                           "def f():\n    x: 'evil()' = 1"],
+    "annotation": ["@dataclass\nclass A:\n    s: str = 'evil()'\ndef f(x: A.s): pass", "def f(x: 1): pass",
+                   "T = (int, 1)\ndef f(x: T): pass", "T = int\nT = float\ndef f(x: T): pass",
+                   "def f(x: g): pass\ndef g(): pass", "def f(x: max): pass", "def f(x: tuple[g]): pass\ndef g(): pass",
+                   "def f(x: int.real): pass", "def f(x: [int]): pass", "def f(x: ct.cdiv(3, 2)): pass",
+                   "from typing import Annotated\nN = (1,)\ndef f(x: Annotated[int, N]): pass",
+                   "@dataclass\nclass A:\n    T: int = 1\n    y: T = 2\nT = int"],
     "import-call": ["x = open(1)", "x = f()\ndef f(): pass", "def f(x=g()): pass\ndef g(): pass",
                     "x = max(1, 2, key=f)\ndef f(x): pass",
                     "def h(): pass\n@dataclass\nclass A:\n    x: int = field(default_factory=h)",
@@ -106,12 +118,124 @@ def test_lets_the_corpus_through(path: Path) -> None:
     assert screen(path.read_bytes()) == ()
 
 
+# ------------------------------------------------------------------------------------- by enumeration
+EVERYWHERE = """from __future__ import annotations
+import math
+import cuda.tile as ct
+from typing import Annotated, Optional, Union
+from dataclasses import dataclass, field
+from tileverify import launch
+N = 4 + -3 if True and 1 < 2 else max(5, 6)
+M: int = (1, 2)[0]
+T = ct.Constant[int]
+S = Annotated[int, ct.ConstantAnnotation(), 3, (-1,)]
+
+@dataclass(frozen=True)
+class A:
+    n: int = 3
+    m: tuple[int, ...] = field(default=(1, 2))
+
+@launch(args={"x": "f32[N]"}, grid=["1"])
+@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))
+def k(x: T, /, y: S | None = None, *more: Union[int, float], z: Optional[int] = N, **rest: list[int]) -> None:
+    def inner(u: int = 3) -> int:
+        return u + 1
+    v: int = x.shape[0]
+    v = v + 1
+    v += 2
+    for i in range(3):
+        if v > 3:
+            continue
+    else:
+        pass
+    while v and not i:
+        break
+    assert v, f"{v:3}"
+    w = [a + b for a in (1, 2) for b in range(3) if a > b]
+    r = ct.reduce(x, axis=0, func=lambda a, b=1, *c, d=2: a + b, identity=0)
+    p = print(*w, sep="", **{"end": ""})
+    return x[0:1:2, ...] if v else -r
+"""
+
+
+def expressions(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
+    """All places of a tree where an expression stands or may stand: node, field, place in the field's list."""
+    for node in ast.walk(tree):
+        for name, kind in getattr(type(node), "_field_types", KINDS.get(type(node), {})).items():
+            value = getattr(node, name, None)
+            if isinstance(value, list) and (any(isinstance(each, ast.expr) for each in value) or "expr" in str(kind)):
+                yield from ((node, name, place) for place in range(len(value) + 1))
+            elif isinstance(value, ast.expr) or (value is None and "expr" in str(kind)):
+                yield node, name, None
+
+
+KINDS: dict[type, dict[str, object]] = {}
+for _kind in vars(ast).values():
+    if isinstance(_kind, type) and issubclass(_kind, ast.AST):
+        _texts = (_kind.__doc__ or "").partition("(")[2].rstrip(")").split(",")
+        KINDS[_kind] = {each.split()[-1]: each for each in _texts if each.split()}
+"""Fields by their declaration in the grammar, such as ``expr? value`` (from 3.13 on classes tell it themselves)."""
+
+
+def test_every_expression_is_looked_at() -> None:
+    """Wherever the grammar has room for an expression, one that reaches for a file is refused."""
+    assert screen(EVERYWHERE) == ()
+    tree = ast.parse(EVERYWHERE)
+    places = list(expressions(tree))
+    tried = 0
+    for number, (_, name, place) in enumerate(places):
+        changed = copy.deepcopy(tree)
+        node = list(expressions(changed))[number][0]
+        evil = ast.Attribute(ast.Call(ast.Name("open", ast.Load()), [], []), "x", ast.Load())
+        if place is None:
+            setattr(node, name, evil)
+        else:
+            getattr(node, name)[place : place + 1] = [evil]
+        try:
+            text = ast.unparse(ast.fix_missing_locations(changed))
+            ast.parse(text)
+        except (SyntaxError, ValueError, AttributeError, TypeError, IndexError):
+            continue  # no program has it there
+        if "open" in text:
+            tried += 1
+            assert screen(text), (node, name, place, text)
+    assert tried > 150
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters are of Python 3.12")
+@pytest.mark.parametrize("source", ["def f[T: open(1)](x: T): pass", "@dataclass\nclass A[T: open(1)]:\n    x: T",
+                                    "def f[T](x: T): pass", "type X = open(1)"])  # fmt: skip
+def test_type_parameters_are_refused(source: str) -> None:
+    assert screen(HEAD + source)
+
+
+def test_no_listed_name_is_a_text() -> None:
+    """Any of them may be an annotation, and a text there would be evaluated."""
+    for module, names in MODULES.items():
+        if module != "tileverify":
+            found = importlib.import_module(module)
+            assert not [name for name in names if isinstance(getattr(found, name, None), str | bytes)]
+
+
+@pytest.mark.parametrize("hint", ["typing.ForwardRef('evil()')", "ForwardRef", "NewType", "TypeVar", "Callable",
+                                  "Generic", "NamedTuple", "TypedDict", "get_type_hints", "cast"])  # fmt: skip
+def test_what_makes_types_of_text_is_not_listed(hint: str) -> None:
+    name = hint.partition("(")[0].removeprefix("typing.")
+    assert screen(f"from typing import {name}\ndef f(x: {name}): pass")
+    assert screen(f"import typing\ndef f(x: typing.{name}): pass")
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "from __future__ import annotations\nimport cuda.tile\n@cuda.tile.kernel\ndef k(x):\n    cuda.tile.bid(0)\n",
         "from cuda import tile as ct\nfrom typing import Annotated\nN = 1 << 10\nT: Annotated[int, 3] = -N\n",
         HEAD + "@dataclass(frozen=True)\nclass Config:\n    tile: int = 128\n    stages: int = 2\nC = Config(64, 3)\n",
+        HEAD
+        + "from typing import Annotated, Optional\nT = Annotated[ct.Array, ct.ArrayAnnotation(static_shape_dims=(0,))]"
+        "\ndef f(x: T, y: Optional[ct.Constant[tuple[int, ...]]], z: int | None = None) -> None: pass\n",
+        HEAD
+        + "@dataclass\nclass A:\n    mode: str = 'fast'\ndef f(a: A, b: ct.IndexedWithInt64):\n    return a.mode\n",
         HEAD + "@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))\ndef k(x, n: ct.Constant[int] = 4): pass\n",
         HEAD + "def add(a, b):\n    '''Both.'''\n    return a + b\ndef f(x):\n"
         "    s = ct.reduce(x, axis=0, func=lambda a, b: a + b, identity=0)\n"

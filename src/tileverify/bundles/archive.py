@@ -11,6 +11,8 @@ import zipfile
 from collections.abc import Mapping
 from typing import Final
 
+from ..zip_members import refuse_overlaps
+
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 
 
@@ -37,9 +39,12 @@ def read_archive(data: bytes) -> dict[str, bytes]:
             entries = archive.infolist()
             if len({entry.filename for entry in entries}) != len(entries):
                 raise NotAnArchive("two members have one name")
-            # Stored, so that a member is no larger than the file that it comes in.
+            # Stored and side by side, so that all members together are no larger than the file that they come in.
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise NotAnArchive("a member is compressed")
+            if any(entry.file_size != entry.compress_size for entry in entries):
+                raise NotAnArchive("a member has two sizes")
+            refuse_overlaps(archive, len(data))
             members = {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         raise NotAnArchive(f"it is no archive, or a damaged one ({error})") from None

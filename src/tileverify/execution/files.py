@@ -12,6 +12,7 @@ import numpy as np
 
 from ..atomic_file import write_whole
 from ..errors import UsageError
+from ..zip_members import refuse_overlaps
 from .elements import Array, opaque
 
 _SAFETENSORS: Final = {
@@ -41,6 +42,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise UsageError(f"'{path}' holds one array without a name; give it with --input NAME={path}")
     with loaded:
         try:
+            refuse_overlaps(loaded.zip, path.stat().st_size)
             return {name: loaded[name] for name in loaded.files}
         except (ValueError, zipfile.BadZipFile, OSError) as error:
             raise UsageError(f"'{path}' cannot be read: {_first_line(error)}") from None

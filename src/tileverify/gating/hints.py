@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from ..repair.catalogue import KINDS
-from ..repair.edits import edited
+from ..repair.edits import edited, well_placed
 from ..repair.proposals import Proposal
 from ..repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..reports.json_report import result_from_json, result_to_json
@@ -22,6 +22,8 @@ from .sandbox import Outcome, Sandbox
 
 _MIB: Final = 1 << 20
 _PROPOSE_CPU_S: Final = 5
+_MOST_EDITS: Final = 100
+"""Of one proposal."""
 
 
 def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box: Sandbox) -> GateResult:
@@ -168,14 +170,17 @@ def _proposals(result: KernelResult, source: bytes, budget: _Budget) -> list[lis
     if outcome is None:
         return []
     try:
-        return [[_proposal(each) for each in harmless(found)] for found in json.loads(outcome.data)]
+        text, most = source.decode("utf-8"), budget.limits.hint_trials
+        findings = json.loads(outcome.data)[: len(result.findings)]
+        return [[_proposal(text, each) for each in harmless(found[:most])] for found in findings]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
 
-def _proposal(document: dict[str, Any]) -> Proposal:
-    edits = tuple(Edit(**each) for each in document["edits"])
-    if document["kind"] not in KINDS or not all(map(_is_edit, edits)):
+def _proposal(source: str, document: dict[str, Any]) -> Proposal:
+    edits = tuple(Edit(**each) for each in document["edits"][:_MOST_EDITS])
+    placed = all(map(_is_edit, edits)) and well_placed(source, edits)
+    if document["kind"] not in KINDS or len(document["edits"]) > _MOST_EDITS or not placed:
         raise ValueError("no proposal")
     return Proposal(document["kind"], str(document["text"]), edits, document["same_results"] is True)
 

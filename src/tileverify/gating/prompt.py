@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Final
 
-from ..repair.edits import edited
+from ..repair import edits
 from ..reports.plain import printable
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from .model import GatedKernel, GateResult
@@ -22,19 +22,19 @@ def prompt_text(result: GateResult, longest: int = LONGEST) -> str:
     lines; as many as there is room for.  Of the submission's text, only printable characters get here."""
     accepted = sum(kernel.accepted for kernel in result.kernels)
     verdict = "ACCEPTED" if result.accepted else "NOT ACCEPTED"
-    lines = [f"{verdict}: {accepted} of {len(result.kernels)} kernel launches are proved."]
-    for kernel in sorted(result.kernels, key=lambda each: (each.accepted, each.verdict != "refuted")):
-        lines += _kernel(kernel, result.source)
-    return _bounded(lines, longest)
+    head = f"{verdict}: {accepted} of {len(result.kernels)} kernel launches are proved."
+    worst_first = sorted(result.kernels, key=lambda each: (each.accepted, each.verdict != "refuted"))
+    lines = chain.from_iterable(_kernel(kernel, result.source) for kernel in worst_first)
+    return _bounded(chain([head], lines), longest)
 
 
-def _bounded(lines: list[str], longest: int) -> str:
-    """Whole lines while there is room, the last for what was left out."""
+def _bounded(lines: Iterable[str], longest: int) -> str:
+    """Whole lines while there is room, the last for what was left out; no more lines are asked for than that."""
     end = "... (there is more)"
     kept: list[str] = []
     room = longest - len(end) - 2
     for line in lines:
-        short = _cut(printable(line), _LONGEST_LINE)
+        short = _cut(printable(line[: _LONGEST_LINE + 1]), _LONGEST_LINE)
         if len(short) + 1 > room:
             return "\n".join([*kept, end]) + "\n"
         room -= len(short) + 1
@@ -99,16 +99,9 @@ def _hint(hint: Hint, source: bytes) -> Iterator[str]:
     how = {"safe": "FIX", "maybe": "POSSIBLE FIX", "display": "ADVICE"}[hint.applicability]
     yield f"  {how} ({hint.id}): {hint.text}"
     if hint.edits:
-        yield from (f"    {line}" for line in changed_lines(source, hint)[:_MOST_CHANGED])
+        yield from (f"    {line}" for line in changed_lines(source, hint, _MOST_CHANGED))
 
 
-def changed_lines(source: bytes, hint: Hint) -> list[str]:
-    """``-12: before`` and ``+12: after`` for each line that the hint changes."""
-    before = source.decode("utf-8", errors="replace")
-    old, new = before.splitlines(), edited(before, hint.edits).splitlines()
-    found = []
-    for kind, start, end, new_start, new_end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind != "equal":
-            found += [f"-{number + 1}: {old[number]}" for number in range(start, end)]
-            found += [f"+{number + 1}: {new[number]}" for number in range(new_start, new_end)]
-    return found
+def changed_lines(source: bytes, hint: Hint, most: int) -> list[str]:
+    """``-12: before`` and ``+12: after`` for each line that the hint changes, ``most`` of them at most."""
+    return list(islice(edits.changed_lines(source.decode("utf-8", errors="replace"), hint.edits), most))

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
+from .annotations import Hints, hints_of
 from .literals import MOST_BITS, TooLarge, integer_value
 from .model import Reason
 from .screen_text import hidden_in_literal
+from .tree_parts import (
+    arguments,
+    bound_names,
+    called,
+    dotted,
+    is_sequence,
+    module_names,
+    operands,
+    short,
+    target_names,
+)
 from .vocabulary import BUILTINS, CONSTANT_CALLS, DECORATORS, INTROSPECTION, MODULES, PURE_CALLS
 
 LONGEST_STRING: Final = 16 * 1024
@@ -35,7 +48,6 @@ _IMPORT_TIME: Final = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.IfExp, ast.List, ast.Name,
     ast.Subscript, ast.Tuple, ast.UnaryOp,
 )  # fmt: skip
-_SEQUENCES: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)
 
 
 class Screen:
@@ -49,11 +61,19 @@ class Screen:
         self._functions: set[str] = set()
         self._dataclasses: set[str] = set()
         self._integers: dict[str, int] = {}
+        self._hints = Hints(frozenset(), frozenset(), self._qualified, self._is_pure)
 
     def reasons(self, tree: ast.Module) -> Iterable[Reason]:
         """Everything that is wrong with the module."""
-        self._defined = set(_module_names(tree))
+        names = Counter(module_names(tree))
+        self._defined = set(names)
         self._functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        for statement in tree.body:  # wherever they stand: a hint may be evaluated after all of the module has run
+            if isinstance(statement, ast.Import):
+                self._import(statement)
+            elif isinstance(statement, ast.ImportFrom):
+                self._import_from(statement)
+        self._hints = hints_of(tree, names, self._qualified, self._is_pure)
         for position, statement in enumerate(tree.body):
             self._module_statement(statement, first=position == 0)
         return self._found
@@ -61,10 +81,8 @@ class Screen:
     # ------------------------------------------------------------------------------------------- modules
     def _module_statement(self, node: ast.stmt, *, first: bool) -> None:
         match node:
-            case ast.Import():
-                self._import(node)
-            case ast.ImportFrom():
-                self._import_from(node)
+            case ast.Import() | ast.ImportFrom():
+                pass  # looked at before
             case ast.Expr(value=ast.Constant(value=str() as text)):
                 self._string(node, text)
                 if not first:
@@ -90,7 +108,7 @@ class Screen:
         for alias in node.names:
             name = alias.asname or alias.name
             if alias.name not in MODULES or alias.name == "__future__":
-                self._refuse(node, "import", f"the module '{_short(alias.name)}' may not be imported")
+                self._refuse(node, "import", f"the module '{short(alias.name)}' may not be imported")
             elif alias.asname is None and "." in alias.name:
                 self._modules[alias.name] = alias.name
             else:
@@ -106,9 +124,9 @@ class Screen:
                 self._import_as(node, name, "cuda.tile")
                 self._modules[name] = "cuda.tile"
             elif node.module not in MODULES:
-                self._refuse(node, "import", f"the module '{_short(node.module)}' may not be imported")
+                self._refuse(node, "import", f"the module '{short(node.module)}' may not be imported")
             elif alias.name not in MODULES[node.module]:
-                self._refuse(node, "import", f"'{_short(alias.name)}' of '{node.module}' may not be imported")
+                self._refuse(node, "import", f"'{short(alias.name)}' of '{node.module}' may not be imported")
             else:
                 self._import_as(node, name, (node.module, alias.name))
                 self._imported[name] = (node.module, alias.name)
@@ -117,11 +135,11 @@ class Screen:
         self._identifier(node, name)
         before = self._modules.get(name) or self._imported.get(name)
         if name in self._defined or before not in (None, what):
-            self._refuse(node, "rebinding", f"the imported name '{_short(name)}' is bound twice")
+            self._refuse(node, "rebinding", f"the imported name '{short(name)}' is bound twice")
 
     def _constant(self, targets: list[ast.expr], value: ast.expr) -> None:
         for target in targets:
-            for name in _target_names(target):
+            for name in target_names(target):
                 if name is None:
                     self._refuse(target, "module-statement", "only names may be assigned at module level")
                 else:
@@ -151,11 +169,13 @@ class Screen:
 
     def _class(self, node: ast.ClassDef) -> None:
         self._bound(node, node.name)
-        kinds = [self._qualified(_called(each)) for each in node.decorator_list]
+        kinds = [self._qualified(called(each)) for each in node.decorator_list]
         if kinds != [("dataclasses", "dataclass")]:
-            self._refuse(node, "class", f"the class '{_short(node.name)}' is no plain @dataclass")
+            self._refuse(node, "class", f"the class '{short(node.name)}' is no plain @dataclass")
         if node.bases or node.keywords:
-            self._refuse(node, "class", f"the class '{_short(node.name)}' has bases or keywords")
+            self._refuse(node, "class", f"the class '{short(node.name)}' has bases or keywords")
+        self._no_type_parameters(node)
+        fields = frozenset(bound_names(node.body))
         for decorator in node.decorator_list:
             self._decorator(decorator)
         self._dataclasses.add(node.name)
@@ -163,7 +183,7 @@ class Screen:
             match statement:
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
                     self._identifier(statement, name)
-                    self._annotation(annotation)
+                    self._annotation(annotation, fields)
                     if value is not None:
                         self._import_time(value)
                 case ast.Expr(value=ast.Constant(value=str() as text)):
@@ -178,23 +198,22 @@ class Screen:
     # ----------------------------------------------------------------------------------------- functions
     def _function(self, node: ast.FunctionDef, outer: frozenset[str] = frozenset()) -> None:
         self._identifier(node, node.name)
+        self._no_type_parameters(node)
         for decorator in node.decorator_list:
             self._decorator(decorator)
         if outer and node.decorator_list:
             self._refuse(node, "decorator", "a function inside a function has a decorator")
-        arguments = node.args
-        for argument in _arguments(arguments):
+        signature = node.args
+        for argument in arguments(signature):
             self._identifier(argument, argument.arg)
             if argument.annotation is not None:
                 self._annotation(argument.annotation)
         if node.returns is not None:
             self._annotation(node.returns)
-        for default in (*arguments.defaults, *arguments.kw_defaults):
+        for default in (*signature.defaults, *signature.kw_defaults):
             if default is not None:
                 self._import_time(default)
-        local = (
-            outer | {argument.arg for argument in _arguments(arguments)} | set(_bound_names(node.body)) | {node.name}
-        )
+        local = outer | {argument.arg for argument in arguments(signature)} | set(bound_names(node.body)) | {node.name}
         for statement in node.body:
             self._body(statement, frozenset(local))
 
@@ -218,7 +237,7 @@ class Screen:
                     self._expression(child, local, _EXPRESSIONS)
 
     def _decorator(self, node: ast.expr) -> None:
-        qualified = self._qualified(_called(node))
+        qualified = self._qualified(called(node))
         if qualified not in DECORATORS:
             self._refuse(
                 node, "decorator", "only @ct.kernel, @ct.function, @dataclass and @tileverify.launch may decorate"
@@ -231,11 +250,21 @@ class Screen:
                 self._import_time(value)
 
     # --------------------------------------------------------------------------------------- expressions
-    def _annotation(self, node: ast.expr) -> None:
+    def _annotation(self, node: ast.expr, hidden: frozenset[str] = frozenset()) -> None:
+        """``hidden``: fields of the class that the annotation stands in, which its names find first."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Constant) and isinstance(inner.value, str | bytes):
                 self._refuse(inner, "string-annotation", "an annotation in quotes is evaluated; write it without them")
+        for part in self._hints.strange(node, hidden):
+            self._refuse(
+                part, "annotation", "an annotation is a listed name, a subscript of one, or a name bound once to one"
+            )
         self._import_time(node)
+
+    def _no_type_parameters(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+        """Bounds and defaults of ``def f[T: bound]`` (Python 3.12) are expressions that are evaluated later."""
+        for parameter in getattr(node, "type_params", ()):
+            self._refuse(parameter, "type-parameter", "type parameters have no place in a kernel or helper")
 
     def _import_time(self, node: ast.expr) -> None:
         """An expression that runs when the module is imported: constants, and calls that have no effect."""
@@ -245,7 +274,7 @@ class Screen:
             if isinstance(inner, ast.Name) and inner.id in self._functions:
                 # What takes it could call it: key=, default_factory=.
                 self._refuse(
-                    inner, "import-call", f"the function '{_short(inner.id)}' is passed on when the module is imported"
+                    inner, "import-call", f"the function '{short(inner.id)}' is passed on when the module is imported"
                 )
         self._expression(node, frozenset(), _IMPORT_TIME)
 
@@ -283,7 +312,7 @@ class Screen:
             case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Dict(values=elements):
                 if len(elements) > MOST_ELEMENTS:
                     self._refuse(node, "literal-size", f"a literal has more than {MOST_ELEMENTS} elements")
-        for child in _operands(node):
+        for child in operands(node):
             self._expression(child, local, allowed)
 
     def _lambda(self, node: ast.Lambda, local: frozenset[str], allowed: tuple[type[ast.expr], ...]) -> None:
@@ -291,7 +320,7 @@ class Screen:
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self._expression(default, local, allowed)
-        names = [argument.arg for argument in _arguments(node.args)]
+        names = [argument.arg for argument in arguments(node.args)]
         for name in names:
             self._identifier(node, name)
         self._expression(node.body, local | set(names), allowed)
@@ -302,7 +331,7 @@ class Screen:
         """What the first ``for`` runs over is evaluated outside: it does not see the names that are bound inside."""
         first, *others = node.generators
         self._expression(first.iter, local, allowed)
-        bound = (name for each in node.generators for name in _target_names(each.target) if name is not None)
+        bound = (name for each in node.generators for name in target_names(each.target) if name is not None)
         inside = local | set(bound)
         conditions = (condition for each in node.generators for condition in each.ifs)
         targets = (each.target for each in node.generators)
@@ -322,26 +351,26 @@ class Screen:
         if hasattr(builtins, name):
             self._refuse(node, "builtin", f"the builtin '{name}' may not be named")
         else:
-            self._refuse(node, "name", f"nothing defines the name '{_short(name)}'")
+            self._refuse(node, "name", f"nothing defines the name '{short(name)}'")
 
     def _attribute(self, node: ast.Attribute, local: frozenset[str]) -> None:
         if not isinstance(node.ctx, ast.Load):
             self._refuse(node, "attribute", "attributes may not be assigned")
         self._identifier(node, node.attr)
         if node.attr.startswith("_"):
-            self._refuse(node, "attribute", f"the attribute '{_short(node.attr)}' begins with an underscore")
+            self._refuse(node, "attribute", f"the attribute '{short(node.attr)}' begins with an underscore")
         elif node.attr in INTROSPECTION:
             self._refuse(node, "attribute", f"the attribute '{node.attr}' leads to the interpreter's insides")
         qualified = self._qualified(node)
         if qualified is not None and qualified[1] not in MODULES[qualified[0]]:
-            self._refuse(node, "module-name", f"'{_short(qualified[1])}' of '{qualified[0]}' may not be named")
+            self._refuse(node, "module-name", f"'{short(qualified[1])}' of '{qualified[0]}' may not be named")
 
     def _qualified(self, node: ast.expr) -> tuple[str, str] | None:
         """(module, name) for ``ct.load`` and for names that were imported from a module."""
         if isinstance(node, ast.Name):
             return None if node.id in self._defined else self._imported.get(node.id)
         if isinstance(node, ast.Attribute):
-            owner = _dotted(node.value)
+            owner = dotted(node.value)
             if owner is not None and owner not in self._defined and owner in self._modules:
                 return self._modules[owner], node.attr
         return None
@@ -351,7 +380,7 @@ class Screen:
             integer_value(node, self._integers)
         except TooLarge:
             self._refuse(node, "literal-size", f"a constant with more than {MOST_BITS} bits")
-        if isinstance(node.op, ast.Mult) and any(_is_sequence(side) for side in (node.left, node.right)):
+        if isinstance(node.op, ast.Mult) and any(is_sequence(side) for side in (node.left, node.right)):
             self._refuse(node, "literal-size", "a sequence is repeated")
 
     def _literal(self, node: ast.Constant) -> None:
@@ -372,83 +401,9 @@ class Screen:
 
     def _identifier(self, node: ast.AST, name: str) -> None:
         if not name.isascii() or len(name) > LONGEST_NAME:
-            self._refuse(node, "identifier", f"the name '{_short(name)}' is not ASCII, or too long")
+            self._refuse(node, "identifier", f"the name '{short(name)}' is not ASCII, or too long")
         elif name.startswith("__"):
-            self._refuse(node, "dunder", f"the name '{_short(name)}' begins with two underscores")
+            self._refuse(node, "dunder", f"the name '{short(name)}' begins with two underscores")
 
     def _refuse(self, node: ast.AST, id_: str, message: str) -> None:
         self._found.append(Reason(id_, message, getattr(node, "lineno", None), getattr(node, "col_offset", None)))
-
-
-# ------------------------------------------------------------------------------------------------- helpers
-def _short(name: str) -> str:
-    return ascii(name)[1:-1][:60]
-
-
-def _called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _dotted(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        owner = _dotted(node.value)
-        return None if owner is None else f"{owner}.{node.attr}"
-    return None
-
-
-def _is_sequence(node: ast.expr) -> bool:
-    return isinstance(node, _SEQUENCES) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
-
-
-def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (each for each in (arguments.vararg, arguments.kwarg) if each is not None)
-
-
-def _operands(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions right below, those inside keywords, generators and defaults included."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield child
-        elif not isinstance(child, ast.expr_context | ast.operator | ast.boolop | ast.unaryop | ast.cmpop):
-            yield from _operands(child)
-
-
-def _target_names(target: ast.expr) -> Iterator[str | None]:
-    """Names that an assignment binds; ``None`` for a target that is no name."""
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from _target_names(element)
-        case ast.Starred(value=value):
-            yield from _target_names(value)
-        case _:
-            yield None
-
-
-def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that the statements of a function bind, those of functions inside it not counted."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef):
-            yield statement.name
-            continue
-        for field in ("targets", "target"):
-            value = getattr(statement, field, None)
-            for target in value if isinstance(value, list) else [value]:
-                if isinstance(target, ast.expr):
-                    yield from (name for name in _target_names(target) if name is not None)
-        for field in ("body", "orelse"):
-            inner = getattr(statement, field, None)
-            if isinstance(inner, list):
-                yield from _bound_names(inner)
-
-
-def _module_names(tree: ast.Module) -> Iterator[str]:
-    """Names that the module's own statements define, imports and fields of classes not counted."""
-    definitions = (ast.FunctionDef, ast.ClassDef)
-    yield from (statement.name for statement in tree.body if isinstance(statement, definitions))
-    yield from _bound_names([statement for statement in tree.body if not isinstance(statement, definitions)])

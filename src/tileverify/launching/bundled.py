@@ -163,7 +163,8 @@ class BundledKernel:
         use = use_of(self.name, device, axes, named, admission.touched)
         plan: Plan | HostPlan
         if on_host:
-            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes)
+            on_cpu.refuse_read_only(self.name, named, {}, admission.touched.written)  # lists are spelled out
+            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written)
             plan = HostPlan(self, self.bundle.bytecode, axes, run)
         else:
             early = said.programmatic_dependent_launch and self._waits_first

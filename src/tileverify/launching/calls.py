@@ -123,8 +123,11 @@ def _need_driver() -> None:
 
 
 def described(arguments: Sequence[Any], signature: Any) -> list[Json]:
-    """Every argument as plain data (see `record.hook.arguments.describe`)."""
-    return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
+    """Every argument as plain data (see `record.hook.arguments.describe`); raises `UsageError` for odd strides."""
+    try:
+        return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, Value]]:
@@ -144,7 +147,7 @@ def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator
 
 def _array_value(described: Json) -> ArrayValue:
     shape, strides = tuple(described["shape"]), tuple(described["strides"])
-    return ArrayValue(described["address"], shape, strides, described["dtype"])
+    return ArrayValue(described["address"], shape, strides, described["dtype"], described.get("read_only", False))
 
 
 def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:

@@ -109,8 +109,9 @@ class Launcher:
             touched = touched.anywhere()
         plan: Plan | HostPlan
         if device is None:
+            on_cpu.refuse_read_only(known.name, named, lists, touched.written)
             unit = request(axes).unit()
-            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes)
+            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
             early = said.programmatic_dependent_launch and proof is not None and specialisation.waits_first

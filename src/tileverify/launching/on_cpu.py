@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..backend.inflight import Access
 from ..backend.interpreter.conduct import RUN
 from ..backend.launch import ArrayValue
 from ..backend.launch.arguments import Grid, Value
 from ..errors import TileVerifyError, UsageError
 from ..execution.blocks import execute_launch
 from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.element_types import ELEMENT_TYPES
 from ..frontend.sources.launch import (
     Argument,
@@ -27,6 +29,7 @@ from ..frontend.sources.launch import (
 )
 from ..verifier.claim import ConcreteArray, ConcreteLaunch
 from .arguments import span
+from .turns import turns
 
 Bytes = NDArray[np.uint8]
 
@@ -89,17 +92,46 @@ class HostPlan:
         self.run()
 
 
-def run(unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid) -> None:
+def refuse_read_only(
+    kernel: str, named: Mapping[str, Value], lists: Mapping[str, Sequence[ArrayValue]], written: Collection[str]
+) -> None:
+    """Raises `UsageError` for an array that the kernel may write and its owner forbids to."""
+    arrays = [(name, value) for name, value in named.items() if isinstance(value, ArrayValue)]
+    arrays += [(name, value) for name, of in lists.items() for value in of]
+    for name, value in arrays:
+        if value.read_only and name in written:
+            raise UsageError(f"'{kernel}' writes `{name}`, which is read-only: launch on a copy")
+
+
+def run(
+    unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid,
+    written: Collection[str] | None = None,
+) -> None:  # fmt: skip
     """Run all blocks in the order of their ids and put what they wrote into the arrays' memory.
 
-    Raises `RunStopped` where a block cannot go on, and writes nothing then.
+    Launches that touch the same bytes take turns; ``written``: arguments that the kernel may write, all for ``None``.
+    Raises `RunStopped` where a block cannot go on, and `UsageError` where one wrote what is read-only; then nothing
+    is written.
     """
     module = decode(unit.bytecode, file=str(unit.file))
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
     named = dict(_named(unit.launch.arguments, values))
     arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
     elements = {f"{name}[{n}]": array for name, of in lists.items() for n, array in enumerate(of)}
-    memory = _Memory([*arrays.values(), *(each for each in elements.values())])
+    accesses = [
+        Access(*span(array), written is None or not {name, name.rpartition("[")[0]}.isdisjoint(written), name)
+        for name, array in {**arrays, **elements}.items()
+    ]
+    with turns().turn(accesses):
+        _run(unit, module, entry, named, arrays, elements, lists, grid)
+
+
+def _run(
+    unit: KernelUnit, module: Module, entry: Entry, named: Mapping[str, Value], arrays: Mapping[str, ArrayValue],
+    elements: Mapping[str, ArrayValue], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid,
+) -> None:  # fmt: skip
+    """`run`, when nobody else touches what it touches; ``elements``: the arrays of lists by name."""
+    memory = _Memory([*arrays.values(), *elements.values()])
     placed = {name: memory.placed(array) for name, array in {**arrays, **elements}.items()}
     launch = ConcreteLaunch(
         grid=grid,
@@ -111,6 +143,9 @@ def run(unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[
     done = execute_launch(module, entry, unit.parameters, launch, memory.before, RUN)
     if done.stopped is not None:
         raise RunStopped(f"{unit.kernel} stopped in block {done.block}: {done.stopped}")
+    for name in done.contents:
+        if (done.written[name] & ~memory.writable(name)).any():
+            raise UsageError(f"'{unit.kernel}' writes an array that is read-only: launch on a copy of it")
     for name, contents in done.contents.items():
         memory.write(name, contents, done.written[name])
 
@@ -128,7 +163,8 @@ def _named(arguments: Iterable[Argument], values: Sequence[Value]) -> Iterator[t
 class _Memory:
     """The bytes that arrays lie in, a piece for each group of arrays that overlap."""
 
-    def __init__(self, arrays: Iterable[ArrayValue]) -> None:
+    def __init__(self, arrays: Sequence[ArrayValue]) -> None:
+        self._arrays = arrays
         self._pieces: list[tuple[int, int]] = []
         for low, high in sorted(map(span, arrays)):
             if self._pieces and low < self._pieces[-1][1]:
@@ -142,6 +178,14 @@ class _Memory:
         start, end = span(array)
         low = next((low for low, high in self._pieces if low <= start and end <= high), start)
         return ConcreteArray(array.dtype, array.shape, array.strides, allocation=_name(low), byte_offset=start - low)
+
+    def writable(self, name: str) -> NDArray[np.bool_]:
+        """The bytes of a piece that lie in an array which may be written."""
+        low, high = next((low, high) for low, high in self._pieces if _name(low) == name)
+        mask = np.zeros(high - low, np.bool_)
+        for start, end in (span(array) for array in self._arrays if not array.read_only):
+            mask[max(start - low, 0) : max(end - low, 0)] = True
+        return mask
 
     def write(self, name: str, contents: Bytes, written: NDArray[np.bool_]) -> None:
         """Only what was written: the bytes between are somebody else's."""

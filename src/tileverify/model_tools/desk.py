@@ -30,6 +30,8 @@ LONGEST: Final = 2000
 """Characters of an answer."""
 _PROMPT: Final = 1400
 _PAGE: Final = 1800
+_MOST_CHANGED: Final = 200
+"""Lines of a repair that `Desk.get_finding` shows."""
 _MOST_FINDINGS: Final = 1000
 """Kept for `Desk.get_finding`; the oldest go first."""
 
@@ -109,7 +111,7 @@ def _details(kept: _Kept) -> str:
     document = result_to_json(replace(result, findings=(kept.finding,)))
     (finding,) = document["findings"]
     for hint, shown in zip(kept.finding.hints, finding["hints"], strict=True):
-        shown["changed_lines"] = changed_lines(kept.source, hint) if hint.edits else []
+        shown["changed_lines"] = changed_lines(kept.source, hint, _MOST_CHANGED)
         shown.pop("edits", None)
     if "witness" in finding:
         finding["witness"].pop("launch", None)  # numbers for a replay, hundreds of them

@@ -9,12 +9,16 @@ from ...errors import TileVerifyError
 
 
 class ArrayValue(NamedTuple):
-    """An array in memory: the address of its first element, sizes, strides in elements, and its element type."""
+    """An array in memory: the address of its first element, sizes, strides in elements, and its element type.
+
+    ``read_only``: its owner forbids writing, where that is known.
+    """
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
+    read_only: bool = False
 
 
 Value: TypeAlias = ArrayValue | int | float

@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from ...errors import UsageError
-from ...record.hook.dlpack import contiguous_strides, read_capsule, read_element
+from ...record.hook.dlpack import contiguous_strides, read_capsule, read_element, strides_in_elements
 from .arguments import ArrayValue
 
 _TORCH: Final = {
@@ -26,7 +26,7 @@ _DLPACK: Final = {0: "i", 1: "u", 2: "f", 4: "bf", 6: "bool", 10: "f8e4m3", 12: 
 
 
 def array_value(value: Any) -> ArrayValue | None:
-    """``value`` as an array; ``None`` if it is none.  Raises `UsageError` for elements that no kernel knows."""
+    """``value`` as an array; ``None`` if it is none.  Raises `UsageError` for elements or strides of no kernel."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         name = str(value.dtype).removeprefix("torch.")
@@ -50,8 +50,12 @@ def _from_interface(interface: dict[str, Any]) -> ArrayValue:
         raise UsageError(f"an array has elements of type '{text}', which no kernel takes")
     dtype = "bool" if kind == "b" else f"{_LETTERS[kind]}{8 * width}"
     strides = interface.get("strides")
-    elements = contiguous_strides(shape) if strides is None else tuple(stride // width for stride in strides)
-    return ArrayValue(interface["data"][0], shape, elements, dtype)
+    try:
+        elements = contiguous_strides(shape) if strides is None else strides_in_elements(tuple(strides), width)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    address, read_only = interface["data"]
+    return ArrayValue(address, shape, elements, dtype, bool(read_only))
 
 
 def _dlpack_name(code: int, bits: int) -> str:

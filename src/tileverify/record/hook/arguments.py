@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import dlpack
-from .dlpack import Geometry, contiguous_strides
+from .dlpack import Geometry, contiguous_strides, strides_in_elements
 
 _DTYPES = {
     "bool_": "bool",
@@ -33,7 +33,8 @@ def spec_dtype(dtype: Any) -> str:
 
 def geometry(array: Any) -> Geometry:
     """Where ``array`` lies, read from the same export that ``cuda.tile`` reads: DLPack for torch tensors, then the
-    CUDA array interface, then DLPack of anything else.  Raises ``TypeError`` for an object without any of them."""
+    CUDA array interface, then DLPack of anything else.  Raises ``TypeError`` for an object without any of them, and
+    ``ValueError`` for strides that are no whole elements."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(array, torch.Tensor):
         with torch._C.DisableTorchFunction():
@@ -44,11 +45,11 @@ def geometry(array: Any) -> Geometry:
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is not None:
         shape = tuple(interface["shape"])
-        strides = interface.get("strides")
+        strides, (address, read_only) = interface.get("strides"), interface["data"]
         if strides is None:
-            return Geometry(interface["data"][0], shape, contiguous_strides(shape))
+            return Geometry(address, shape, contiguous_strides(shape), bool(read_only))
         item_bytes = int(interface["typestr"][2:])
-        return Geometry(interface["data"][0], shape, tuple(s // item_bytes for s in strides))
+        return Geometry(address, shape, strides_in_elements(tuple(strides), item_bytes), bool(read_only))
     if hasattr(array, "__dlpack__"):
         return dlpack.read_capsule(array.__dlpack__())
     raise TypeError(f"an argument of type {type(array).__name__} is not an array that cuda.tile knows")
@@ -64,6 +65,7 @@ def _array(array: Any, constraint: Any) -> dict[str, Any]:
         "strides": list(at.strides),
         "address": at.address,
         "index_bits": int(constraint.index_dtype.bitwidth),
+        **({"read_only": True} if at.read_only else {}),
     }
 
 

@@ -48,11 +48,13 @@ _get_pointer.restype, _get_pointer.argtypes = c_void_p, [ctypes.py_object, c_cha
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where an array lies: byte address of element 0, shape and strides in elements."""
+    """Where an array lies: byte address of element 0, shape and strides in elements; whether its owner forbids
+    writing."""
 
     address: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    read_only: bool = False
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,6 +63,20 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
     return tuple(strides)
+
+
+def strides_in_elements(strides: tuple[int, ...], width: int) -> tuple[int, ...]:
+    """Strides in bytes as strides in elements of ``width`` bytes.
+
+    Raises ValueError where an element of the array would begin inside another: kernels count in whole elements.
+    """
+    odd = next((stride for stride in strides if stride % width), None)
+    if odd is not None:
+        raise ValueError(
+            f"an array has a stride of {odd} bytes, no multiple of the {width} bytes of its elements (a field of "
+            "records?), which no kernel takes: launch on a copy"
+        )
+    return tuple(stride // width for stride in strides)
 
 
 def _tensor_of(capsule: Any) -> _Tensor:

@@ -32,7 +32,7 @@ def search(
     for group in groups:
         fresh = admitted(offered, [term for term in group if term not in offered])
         offered += fresh
-        while fresh and not stop() and closes(offered):
+        while fresh and offered and not stop() and closes(offered):
             chosen = _weakened(fewest(offered, closes), closes, weaker)
             if accepted(chosen):
                 return _joined(chosen)

@@ -89,7 +89,7 @@ class Determined(NarrowProof):
         if not any(self._quantities()):
             return ()
         self._finder = self._aside(self.session)
-        return self._found(opened)
+        return self._found(opened, self._wanted(opened.obligation))
 
 
 def _why_open(source: Site | None) -> str:

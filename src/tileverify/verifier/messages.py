@@ -15,7 +15,7 @@ from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, Hint, SourceSite
 from .data import loaded_values
-from .obligations import MISALIGNED, Obligation
+from .obligations import MISALIGNED, Obligation, one_width
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
@@ -86,6 +86,16 @@ def broken(obligation: Obligation) -> str:
     array = obligation.first.origin.name if obligation.first else ""
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
+    pair = obligation.first, obligation.second
+    if (
+        obligation.code == "TV103"
+        and pair[0]
+        and pair[1]
+        and pair[0].atomic
+        and pair[1].atomic
+        and not one_width(*pair)
+    ):
+        return f"two atomic accesses of different widths overlap in `{array}`, in two tile blocks"
     return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
 
 

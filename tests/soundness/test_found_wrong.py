@@ -279,6 +279,8 @@ args = {{ a = "i64[1]" }}"""
     result = checked(tmp_path, encode(builder.build()), spec)
     assert result.verdict is (Verdict.REFUTED if code else Verdict.PROVED)
     assert {finding.code for finding in result.findings} == ({code} if code else set())
+    if code == "TV103":
+        assert "of different widths" in result.findings[0].message
 
 
 ONE_PLACE = """

@@ -15,7 +15,7 @@ from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..frontend.symbolic.terms import Term
 from ..results import Finding, Hint, SourceSite
 from .data import loaded_values
-from .obligations import MISALIGNED, Obligation
+from .obligations import MISALIGNED, Obligation, one_width
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
@@ -86,7 +86,15 @@ def broken(obligation: Obligation) -> str:
     array = obligation.first.origin.name if obligation.first else ""
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
+    if obligation.code == "TV103" and _of_two_widths(obligation.first, obligation.second):
+        return f"two atomic accesses of different widths overlap in `{array}`, in two tile blocks"
     return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+
+
+def _of_two_widths(first: Site | None, second: Site | None) -> bool:
+    if first is None or second is None:
+        return False
+    return first.atomic and second.atomic and not one_width(first, second)
 
 
 class Reason(NamedTuple):

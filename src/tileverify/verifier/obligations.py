@@ -185,7 +185,7 @@ def conflict_code(first: Site, second: Site) -> str | None:
     """The obligation between blocks that two accesses of one location are under; ``None``: they may meet."""
     if not (first.writes or second.writes):
         return None
-    if _strong(first) and _strong(second) and _one_width(first, second):
+    if _strong(first) and _strong(second) and one_width(first, second):
         return None
     if first.atomic or second.atomic:
         return "TV103"
@@ -197,7 +197,7 @@ def _strong(site: Site) -> bool:
     return site.scope in ("device", "sys")
 
 
-def _one_width(first: Site, second: Site) -> bool:
+def one_width(first: Site, second: Site) -> bool:
     """Whether scopes help where two elements meet: the specification derives its model from that of PTX, in which
     operations that overlap in a part are not morally strong.  Elements of one width are aligned (TV302), so they are
     the same one or do not meet."""
@@ -233,7 +233,7 @@ def block_axes(contract: Contract) -> Iterator[Term]:
 def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
     """TV201: conflicting accesses of one block are joined by a token path, unless both are scoped and of one width."""
     a, b = first.site, second.site
-    if not (a.writes or b.writes) or (a.atomic and b.atomic and _one_width(a, b)):
+    if not (a.writes or b.writes) or (a.atomic and b.atomic and one_width(a, b)):
         return
     if a is b and not a.loops:
         return

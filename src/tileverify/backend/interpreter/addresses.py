@@ -85,7 +85,8 @@ def _get_global(run: BlockRun, op: Op) -> Tile:
 
 def _alloca(run: BlockRun, op: Op) -> Tile:
     pointee = _pointee(tile_type(op.result).element)
-    size = op.attributes["num_elem"] * pointee.bytes
+    count = op.attributes["num_elem"]
+    size = (count + 1) // 2 if pointee.packed else count * pointee.bytes
     name = f"alloca@{op.offset:#x}"
     allocation = run.memory.allocate_local(name, size)
     base = run.memory.image.allocations[allocation].base

@@ -227,7 +227,11 @@ def store_view(op: Op) -> None:
 
 @rule("atomic_red_view")
 def atomic_red_view(op: Op) -> None:
-    _ordering(op, ATOMIC_ORDERINGS)
+    _ordering(op, ("relaxed",))
+    if op.attributes["scope"] == "sys":
+        fail("its scope is tl_blk or device")
+    if isinstance(op.value("view").type, GatherScatterViewType):
+        fail("there is no reduction into a gather_scatter view")
     moved = _view_access(op, 1)
     if moved != op.value("value").type:
         fail("value and view do not fit together")
@@ -236,8 +240,15 @@ def atomic_red_view(op: Op) -> None:
     _atomic_mode(op.attributes["mode"], scalar_of(moved, "the view"))
 
 
+def _multicast(op: Op) -> None:
+    view = op.value("view").type
+    if not isinstance(view, PartitionViewType) or view.tensor.attribute != "multicast":
+        fail("a partition view of multicast memory is expected")
+
+
 @rule("multimem_load_reduce")
 def multimem_load_reduce(op: Op) -> None:
+    _multicast(op)
     _ordering(op, LOAD_ORDERINGS)
     if _view_access(op, 2) != op.results[0].type:
         fail("loaded tile and view do not fit together")
@@ -245,6 +256,7 @@ def multimem_load_reduce(op: Op) -> None:
 
 @rule("multimem_store")
 def multimem_store(op: Op) -> None:
+    _multicast(op)
     _ordering(op, ("weak", *ATOMIC_ORDERINGS))
     if _view_access(op, 1) != op.value("tile").type:
         fail("stored tile and view do not fit together")

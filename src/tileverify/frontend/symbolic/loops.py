@@ -15,7 +15,7 @@ from typing import Final
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
 from .counters import counters
-from .integers import zero_extended
+from .integers import from_number, number, zero_extended
 from .lanes import lane_terms
 from .launch_wide import OWN, Opaque, scope_of
 from .machine import Exit, Exits, Machine, Rule, element_bits
@@ -311,7 +311,7 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     loop = Loop(f"loop{m.numbering.loop[op]}", k, op.location, value)
 
     def bind() -> None:
-        m.env[induction] = m.wrap(element_bits(induction), value)
+        m.env[induction] = from_number(m, value, element_bits(induction))
 
     body = Body(m, op, loop, bind, carried)
     inits = op.group("inits")
@@ -333,7 +333,8 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
 def _bound(m: Machine, op: Op, name: str) -> Term:
     operand = op.value(name)
     term = m.term(operand)
-    return zero_extended(m, term, element_bits(operand)) if "unsignedCmp" in op.flags else term
+    bits = element_bits(operand)
+    return zero_extended(m, term, bits) if "unsignedCmp" in op.flags else number(term, bits)
 
 
 def _most_trips(m: Machine, lower: Term, upper: Term, step: Term) -> int | None:

@@ -16,6 +16,7 @@ from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
 from .bounds import Bounds
+from .forbidden import forbidden
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .launch_wide import OWN, is_launch_variable, opaque, scope_of
 from .locations import user_frame
@@ -313,6 +314,10 @@ class Machine:
     ) -> Token:
         """Record the site of ``op``; the token of its result."""
         number = self.numbering.site[op]
+        if self.path is not FALSE and (
+            wrong := forbidden(self.module, self.numbering, number, footprint.origin, access)
+        ):
+            raise self.unsupported(op, wrong)
         if self.recording:
             self.written.check(footprint.origin, access)
             self.sites[number] = Site(

@@ -27,12 +27,14 @@ ACCESS_OPS: Final = frozenset(
 @dataclass(slots=True)
 class Numbering:
     """``ordinal``: position in program order; ``site``: number of an access; ``loop``: number of a loop;
-    ``within``: the accesses inside a loop, nested loops included."""
+    ``within``: the accesses inside a loop, nested loops included; ``living``: by the name of the memory that an
+    ``alloca`` makes, the accesses in the block of ops at whose end that memory ends."""
 
     ordinal: dict[Op, int] = field(default_factory=dict)
     site: dict[Op, int] = field(default_factory=dict)
     loop: dict[Op, int] = field(default_factory=dict)
     within: dict[Op, frozenset[int]] = field(default_factory=dict)
+    living: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def local_name(self, op: Op) -> str:
         """The name of the memory that an ``alloca`` makes."""
@@ -56,6 +58,8 @@ def number(entry: Entry) -> Numbering:
             if op in numbering.loop:
                 numbering.within[op] = frozenset(inner)
             found |= inner
+        made = [op for op in block.ops if op.name == "alloca"]
+        numbering.living.update((numbering.local_name(op), frozenset(found)) for op in made)
         return found
 
     visit(entry.body)

@@ -16,7 +16,7 @@ from .lanes import mentions_lanes
 from .launch_wide import launch_function, launch_variable
 from .machine import Machine, Rule, element_bits, pointee
 from .summary import Origin, OriginKind
-from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub
+from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
 from .values import Pointer, unknown_origin
 
 _ADDRESS_MAX: Final = 2**63 - 1
@@ -36,7 +36,7 @@ def address_of(origin: Origin) -> Term:
 
 
 def argument_address(name: str) -> Term:
-    """The byte address of the first byte of an array argument, or of a global: the same for all blocks."""
+    """The byte address of an array argument's first byte, the same for all blocks."""
     return launch_variable(f"{name}.address", 0, _ADDRESS_MAX)
 
 
@@ -131,7 +131,10 @@ def get_global(m: Machine, op: Op) -> Pointer:
     found = next(item for item in m.module.globals if item.name == name)
     element = pointee(op.result)
     stored = found.value.scalar.stored_bytes(found.type.size)
-    origin = Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored), alignment=found.alignment)
+    # All blocks find it at one place, but no launch can be asked for that: a launch variable would get into clauses.
+    alignment = found.alignment or found.value.scalar.bytes
+    address = scale(alignment, var(f"global {name}.address", Scope.BLOCK, 0, _ADDRESS_MAX // alignment))
+    origin = Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored), alignment=alignment, address=address)
     return Pointer(origin, ZERO)
 
 

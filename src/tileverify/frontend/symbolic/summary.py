@@ -48,7 +48,7 @@ class Origin:
     ``shape``/``strides`` (elements) are the parameter's own layout, empty for a raw pointer, globals and locals;
     ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals), ``alignment`` what
     the address of the first byte is divisible by where the module says so; an argument is aligned to its elements.
-    ``address``: where memory that the block makes for itself begins; of all other memory the launch chose that.
+    ``address``: where memory begins that a block makes for itself, or a global; the launch chose where arguments do.
     """
 
     kind: OriginKind

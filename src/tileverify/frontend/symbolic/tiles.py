@@ -10,7 +10,8 @@ from typing import Final
 
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
 from ..bytecode.ops_arithmetic import FLOAT_OPS
-from .integers import constant_element, zero_extended
+from .integers import constant_element, from_number, zero_extended
+from .integers import number as signed_number
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
 from .launch_wide import Opaque, opaque
 from .machine import Machine, Rule, element_bits, pointee, shape_of
@@ -73,7 +74,7 @@ def constant(m: Machine, op: Op) -> SymbolicValue:
 
 def iota(m: Machine, op: Op) -> Term:
     """0, 1, 2 ... in the unsigned reading: 256 numbers fill an i8."""
-    return m.wrap(element_bits(op.result), lane(0, shape_of(op.result)[0]))
+    return from_number(m, lane(0, shape_of(op.result)[0]), element_bits(op.result))
 
 
 # ---------------------------------------------------------------------------------------------- moving
@@ -153,7 +154,7 @@ def assume(m: Machine, op: Op) -> SymbolicValue:
     elif isinstance(content, Pointer):
         number, unit = add(address_of(content.origin), content.offset), pointee(operand).bytes
     elif isinstance(content, Term):
-        number = content
+        number = signed_number(content, element_bits(operand))
     else:
         return content
     for condition, text in _predicates(predicate, number, shape, unit):

@@ -13,7 +13,7 @@ from ..bytecode.model import (
     TensorViewType,
     Value,
 )
-from .integers import zero_extended
+from .integers import from_number, zero_extended
 from .lanes import lane, moved
 from .machine import Machine, Rule, element_bits, shape_of
 from .summary import ViewFootprint
@@ -119,7 +119,7 @@ def _sizes(m: Machine, op: Op, sizes: Sequence[Term], what: str) -> tuple[Term, 
     for d, (size, result) in enumerate(zip(sizes, op.results, strict=True)):
         bits = element_bits(result)
         m.promise(op, "TV402", lt(size, const(1 << bits)), f"{what} along dimension {d} fits i{bits}")
-        results.append(m.wrap(bits, size))
+        results.append(from_number(m, size, bits))
     return tuple(results)
 
 

@@ -9,17 +9,18 @@ import tempfile
 from pathlib import Path
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
     """Write ``content`` (text as UTF-8) to ``path`` so that no reader ever sees a part of it, also after a crash.
 
-    A device, pipe or the like is written to directly; a link is followed.  Raises OSError.
+    ``mode``: of the file, in place of that of the file before, or of new files.  A device, pipe or the like is written
+    to directly; a link is followed.  Raises OSError.
     """
     data = content if isinstance(content, bytes) else content.encode("utf-8", errors="backslashreplace")
     try:
-        mode = path.stat().st_mode
+        before = path.stat().st_mode
     except FileNotFoundError:
-        mode = None
-    if mode is not None and not stat.S_ISREG(mode):
+        before = None
+    if before is not None and not stat.S_ISREG(before):
         path.write_bytes(data)
         return
     path = path.resolve()
@@ -29,7 +30,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask())
+        if mode is None:
+            mode = stat.S_IMODE(before) if before is not None else 0o666 & ~_umask()
+        os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         with contextlib.suppress(OSError):

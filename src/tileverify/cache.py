@@ -22,10 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from .atomic_file import write_whole
 from .certificates.launches import essence, launch_from_json, launch_to_json
 from .errors import SpecError
 from .frontend.sources.launch import KernelUnit, LaunchSpec
+from .private_folder import is_private, read_private, write_private
 from .reports.json_report import result_from_json, result_to_json
 from .results import KernelResult, Verdict
 
@@ -55,7 +55,8 @@ def default_folder() -> Path:
 class ResultCache:
     """One JSON file a verdict, under a folder for each version of prover and solver.
 
-    A file that is damaged, or belongs to another key, counts as absent.  A cache that cannot be written is no error.
+    A file that is damaged, or belongs to another key, counts as absent, and so does everything where others may write.
+    A cache that cannot be written is no error.
     """
 
     folder: Path
@@ -64,9 +65,11 @@ class ResultCache:
 
     def load(self, unit: KernelUnit, options: Mapping[str, Any]) -> KernelResult | None:
         """The verdict of an earlier run on exactly this."""
+        if not is_private(self.folder):
+            return None
         key = _key(unit, options)
         try:
-            entry = json.loads(self._path(key).read_text(encoding="utf-8"))
+            entry = json.loads(read_private(self._path(key)))
             if entry["key"] != key or entry["digest"] != digest_of(entry["result"]):
                 return None
             result = result_from_json(entry["result"]["verdict"])
@@ -78,7 +81,7 @@ class ResultCache:
 
     def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
         """Keep ``result`` if it is a verdict that another run would reach as well."""
-        if result.verdict not in KEPT:
+        if result.verdict not in KEPT or not is_private(self.folder):
             return
         key = _key(unit, options)
         document = {"verdict": result_to_json(result), "launch": _launch_to_json(result.proved_launch)}
@@ -90,8 +93,7 @@ class ResultCache:
             if self.folder not in _looked_at:
                 _looked_at.add(self.folder)
                 self._shrink()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps(entry))
+            write_private(path, json.dumps(entry))
 
     def _path(self, key: str) -> Path:
         return self.folder / generation(self.solver) / key[:2] / f"{key}.json"

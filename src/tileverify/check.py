@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from . import __version__
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from .failures import TRACEBACK, failure_sentence
+from .private_folder import is_private
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def check_paths(
     from .reports.fingerprints import with_fingerprints
     from .reports.snippets import Snippets
 
+    if options.cache is not None and not is_private(options.cache):
+        options = replace(options, cache=None)
     known = None if spec is not None else _known_files(targets, options)
     skip = options.skip or nothing
     found = discover(targets, spec_file=spec, skip=skip) if known is None else known.unknown(targets, skip)

@@ -1,4 +1,7 @@
-"""Whether a bundle's cubins may run.
+"""Whether a bundle's proof is believed, and whether its cubins may run.
+
+Whoever makes a bundle writes its contract and its proof, too.  They are believed of a bundle that a trusted key signed;
+of any other, the kernel is proved again under that contract, by this machine's own solver.
 
 A cubin carries host code that the driver runs, so hashes alone do not help: whoever makes a bundle makes its hashes.
 A cubin is trusted if a key that the user trusts signed the bundle, or if this machine's own assembler makes the very
@@ -70,6 +73,65 @@ def signer(bundle: Bundle, keys: Sequence[TrustedKey], file: str) -> TrustedKey 
     return next((key for key in keys if key.raw == bundle.signature.key), None)
 
 
+def check_proof(
+    bundle: Bundle,
+    file: str,
+    *,
+    keys: Sequence[TrustedKey] = (),
+    only_signed: bool = False,
+    trust_proof: bool = False,
+    cache: Path | None = None,
+) -> TrustedKey | None:
+    """The trusted key that signed the bundle; without one, the kernel is proved again, unless ``trust_proof``.
+
+    A signature that is wrong is refused, whoever's it is.  ``cache``: the folder of earlier verdicts.  Raises
+    `BundleRefused`, and `UsageError` where there is no solver to prove it with.
+    """
+    vouched = signer(bundle, keys, file) if keys or can_verify() else None
+    if vouched is not None:
+        return vouched
+    if only_signed:
+        who = "by nobody" if bundle.signature is None else "by a key that is not trusted here"
+        raise BundleRefused(f"only signed bundles run here, and this one is signed {who} (TV503)", file)
+    if not trust_proof:
+        _prove(bundle, file, cache)
+    return None
+
+
+def _prove(bundle: Bundle, file: str, cache: Path | None) -> None:
+    from ..certificates.model import CertificateError
+
+    try:
+        from ..certificates.again import prove_again
+    except ImportError as error:
+        raise UsageError(
+            f"'{file}' is not signed by a trusted key, so its kernel has to be proved again, and there is no solver "
+            f"here ({error}): sign it and name the key, or say trust_proof=True"
+        ) from None
+    from .proved_here import ProvedHere
+
+    known = None if cache is None else ProvedHere(cache)
+    if known is not None and known.holds(bundle):
+        return
+    try:
+        prove_again(bundle.certificate, bundle.bytecode, file)
+    except CertificateError as error:
+        raise BundleRefused(
+            f"the proof in the bundle is not one, as {error.message}; the bundle is refused (TV503)", file
+        ) from None
+    if known is not None:
+        known.keep(bundle)
+
+
+def can_verify() -> bool:
+    """Whether signatures can be looked at here."""
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
 def trusted_cubin(
     bundle: Bundle,
     architecture: str,
@@ -110,10 +172,8 @@ def trusted_cubin(
 
 
 def _need_cryptography() -> None:
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise UsageError("signatures need another package: pip install 'tileverify[sign]'") from None
+    if not can_verify():
+        raise UsageError("signatures need another package: pip install 'tileverify[sign]'")
 
 
 def _read(file: Path) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from ..atomic_file import write_whole
 from ..errors import SourceError, UsageError
+from ..file_names import FreeNames
 from ..frontend.sources.bytecode_file import read_bytecode
 from ..results import KernelResult, Verdict
 from .model import Certificate
@@ -23,11 +23,11 @@ def write_certificates(results: Sequence[KernelResult], folder: Path) -> str:
 
     What is proved without a certificate is counted: its result has a note that says why.
     """
-    written: set[str] = set()
+    written = FreeNames()
     try:
         for result in results:
             if result.certificate is not None:
-                name = _free_name(result, written)
+                name = written.stem(f"{result.kernel}.{result.launch}")
                 write_whole(folder / f"{name}{BYTECODE_SUFFIX}", result.certificate.bytecode)
                 write_whole(folder / f"{name}{SUFFIX}", result.certificate.text)
     except OSError as error:
@@ -36,16 +36,6 @@ def write_certificates(results: Sequence[KernelResult], folder: Path) -> str:
     without = f"; {missing} proved without one, as its notes say" if missing else ""
     check = f"; check them with: tileverify recheck {folder}" if written else ""
     return f"{len(written)} certificate{'' if len(written) == 1 else 's'} in {folder}{without}{check}"
-
-
-def _free_name(result: KernelResult, written: set[str]) -> str:
-    """``matmul.gemm-f16`` for a kernel and its launch; what others have already gets a number."""
-    stem = re.sub(r"[^\w.=+-]+", "-", f"{result.kernel}.{result.launch}", flags=re.ASCII).strip("-.")[:120]
-    name, number = stem, 2
-    while name.lower() in written:
-        name, number = f"{stem}_{number}", number + 1
-    written.add(name.lower())
-    return name
 
 
 def certificate_files(paths: Iterable[Path]) -> Iterator[Path]:

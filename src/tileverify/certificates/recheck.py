@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..frontend.bytecode.identity import semantic_sha256
-from ..frontend.sources.abi import entry_parameters, entry_types, mismatch
-from ..frontend.sources.launch import Role
-from ..frontend.symbolic import terms as t
-from ..frontend.symbolic.terms import Kind
 from ..verifier.clause_terms import clause_terms
 from ..verifier.contract import build_contract
 from ..verifier.derivation import Answered, Underivable, Witnessed, derive
 from ..verifier.prepare import launch_facts
 from ..verifier.smtlib import Vocabulary
 from .document import read_certificate
+from .entry import check_entry, summary_of
 from .model import Certificate, CertificateError, Place, Question
 from .scripts import Script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
@@ -60,7 +56,7 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
     certificate = read_certificate(text, file)
     check_texts(certificate, file)
     _check_contract(certificate, file)
-    _check_parameters(certificate, file)
+    check_entry(certificate, file)
     if bytecode is not None:
         check_bytecode(certificate, bytecode, file)
         check_derivation(certificate, bytecode, file)
@@ -83,28 +79,6 @@ def _check_contract(certificate: Certificate, file: str) -> None:
         raise CertificateError("the facts of the certificate are not those of its launch contract", file)
     if len(certificate.facts) > len(facts) + len(certificate.requires):
         raise CertificateError("the certificate assumes more than its launch contract and its clauses say", file)
-
-
-def _check_parameters(certificate: Certificate, file: str) -> None:
-    """The entry's parameters are the contract's arguments, and what is said to be compiled in follows from it."""
-    launch, parameters = certificate.launch, certificate.parameters
-    roles = tuple(replace(parameter, static=None) for parameter in parameters)
-    fitting = [
-        tuple(replace(parameter, static=None) for parameter in entry_parameters(launch, bare_pointers=bare))
-        for bare in (False, True)
-    ]
-    values = build_contract(launch).values
-    known = {variable.symbol.name: value for variable, value in values.items() if variable.kind is Kind.VAR}
-    static = all(
-        known.get(f"{each.argument}.{_WORDS[each.role]}[{each.dim}]") is t.const(each.static)
-        for each in parameters
-        if each.static is not None
-    )
-    if roles not in fitting or not static:
-        raise CertificateError("the entry's parameters are not the arguments of the certificate's contract", file)
-
-
-_WORDS: Final = defaultdict(str, {Role.SHAPE: "shape", Role.STRIDE: "strides"})
 
 
 def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
@@ -136,23 +110,13 @@ def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> No
 
 
 def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
-    from ..frontend.bytecode import decode
-    from ..frontend.symbolic.execute import summarize
-
-    module = decode(bytecode)
-    entry = next((entry for entry in module.entries if entry.name == certificate.symbol), None)
-    if entry is None:
-        raise TileVerifyError(f"the bytecode has no entry '{certificate.symbol}'")
-    launch = certificate.launch
-    if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
-        raise TileVerifyError(problem)
-    summary = summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
+    summary = summary_of(certificate, bytecode)
     answers = {
         question.id: Answered(tuple(each.twin for each in question.equal), question.rung)
         for question in certificate.questions
     }
-    clauses = clause_terms(certificate.requires, summary, launch)
-    return statement(derive(summary, launch, clauses, lambda facts: Witnessed(answers)))
+    clauses = clause_terms(certificate.requires, summary, certificate.launch)
+    return statement(derive(summary, certificate.launch, clauses, lambda facts: Witnessed(answers)))
 
 
 def _compared(certificate: Certificate, found: Statement) -> Iterator[tuple[str, bool]]:

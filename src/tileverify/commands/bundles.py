@@ -30,8 +30,8 @@ Exit codes:
 
 _SHOW_EXIT_CODES = """\b
 Exit codes:
-  0  the bundle is whole (and, with --assemble, its cubins are what tileiras makes of its bytecode)
-  1  it is refused: damaged, changed, of another schema, or signed wrongly (TV503)
+  0  the bundle is whole (with --prove, its kernel is proved; with --assemble, its cubins are what tileiras makes)
+  1  it is refused: damaged, changed, of another schema, signed wrongly, or not proved again (TV503)
   2  bad usage
 """
 
@@ -130,17 +130,19 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
     from ..bundles.model import SUFFIX
+    from ..file_names import FreeNames, plain_stem
 
     if output is not None and (output.is_dir() or (len(units) > 1 and output.suffix != SUFFIX)):
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"--output: cannot make the folder '{output}': {error.strerror or error}") from None
-        return [output / f"{unit.kernel}.{unit.launch.name}{SUFFIX}" for unit in units]
+        names = FreeNames()
+        return [output / f"{names.stem(f'{unit.kernel}.{unit.launch.name}')}{SUFFIX}" for unit in units]
     if len(units) > 1:
         launches = ", ".join(f"{unit.kernel}::{unit.launch.name}" for unit in units)
         raise UsageError(f"there are {len(units)} launches ({launches}): name one, or give -o a folder")
-    file = output or Path(f"{units[0].kernel}{SUFFIX}")
+    file = output or Path(f"{plain_stem(units[0].kernel)}{SUFFIX}")
     if not file.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{file.parent}'")
     return [file]
@@ -150,7 +152,8 @@ def _say_why_not(result: KernelResult) -> None:
     from ..reports.text import text_report
     from ..results import Report
 
-    talk(text_report(Report((result,), "", "")).rstrip())
+    for line in text_report(Report((result,), "", "")).rstrip().split("\n"):
+        talk(line)
     talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}: no bundle of it was written")
 
 
@@ -186,29 +189,38 @@ def _write(bundle: Bundle, file: Path) -> None:
     "--trust", "keys", multiple=True, type=click.Path(path_type=Path), metavar="KEY.pub", help="A trusted public key."
 )
 @click.option("--assemble", is_flag=True, help="Assemble the bytecode again and compare the cubins.")
+@click.option("--prove", is_flag=True, help="Prove the kernel again under the contract in the bundle.")
 @click.option("--extract", type=click.Path(path_type=Path), metavar="DIR", help="Write bytecode and certificate there.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def show(file: Path, keys: tuple[Path, ...], assemble: bool, extract: Path | None, format_: str) -> None:
-    """Show what a bundle holds, and whether it is whole."""
+def show(file: Path, keys: tuple[Path, ...], assemble: bool, prove: bool, extract: Path | None, format_: str) -> None:
+    """Show what a bundle holds, and whether it is whole.
+
+    A bundle that is not signed by a key that is trusted proves nothing by itself: what it says is shown as its own word
+    unless `--prove` proves it again. A signature that is wrong is refused.
+    """
     import json
 
-    from ..bundles.text import bundle_json, bundle_text
-    from ..bundles.trust import signer, trusted_cubin, trusted_keys
+    from ..bundles.text import Belief, bundle_json, bundle_text
+    from ..bundles.trust import can_verify, check_proof, signer, trusted_cubin, trusted_keys
 
     bundle = read_file(file)
     trusted = trusted_keys(keys)
-    vouched = signer(bundle, trusted, str(file)) if trusted else None
+    looked = bundle.signature is not None and (bool(trusted) or can_verify())
+    vouched = signer(bundle, trusted, str(file)) if looked else None
+    if prove:
+        with Working(live=True):
+            check_proof(bundle, str(file))
     if assemble:
         assembler = _assembler()
         for architecture in bundle.cubins:
             trusted_cubin(bundle, architecture, str(file), assembler=assembler)
-    name = vouched.file if vouched else None
+    belief = Belief(vouched.file if vouched else None, looked, prove)
     if extract is not None:
         _extract(bundle, extract)
     if format_ == "json":
-        emit(json.dumps(bundle_json(bundle, name), indent=2) + "\n")
+        emit(json.dumps(bundle_json(bundle, belief), indent=2) + "\n")
     else:
-        emit(bundle_text(bundle, str(file), name))
+        emit(bundle_text(bundle, str(file), belief))
 
 
 def read_file(file: Path) -> Bundle:
@@ -228,8 +240,9 @@ def _extract(bundle: Bundle, folder: Path) -> None:
     from ..atomic_file import write_whole
     from ..certificates.files import BYTECODE_SUFFIX
     from ..certificates.files import SUFFIX as CERTIFICATE_SUFFIX
+    from ..file_names import plain_stem
 
-    stem = bundle.certificate.kernel
+    stem = plain_stem(bundle.certificate.kernel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / f"{stem}{BYTECODE_SUFFIX}", bundle.bytecode)

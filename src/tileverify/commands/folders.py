@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..file_names import FreeNames
 from ..reports.formats import TEXT
 from ..shell import emit, talk
 
@@ -35,12 +36,9 @@ def _make_folder(folder: Path, option: str) -> None:
 
 def write_playback(report: Report, where: str) -> None:
     """Reproductions to stdout or into a folder; files of the same name get a number."""
-    texts: dict[str, str] = {}
-    for file in (file for result in report.results for file in result.playback):
-        name, number = file.name, 2
-        while name in texts:
-            name, number = f"{file.name.removesuffix('.py')}_{number}.py", number + 1
-        texts[name] = file.text
+    names = FreeNames()
+    files = [file for result in report.results for file in result.playback]
+    texts = {f"{names.stem(file.name.removesuffix('.py'))}.py": file.text for file in files}
     if where == "print":
         emit("".join(f"# {name}\n{text}\n" for name, text in texts.items()))
         return

@@ -14,6 +14,7 @@ from .. import __version__
 from ..cache import default_folder
 from ..errors import TileVerifyError
 from ..failures import failure_sentence
+from ..private_folder import problem_of
 from .driver import driver_and_devices
 from .model import Diagnosis, State
 
@@ -108,8 +109,11 @@ def _sandbox() -> Iterator[Diagnosis]:
 
 def _cache() -> Iterator[Diagnosis]:
     folder = default_folder()
+    if (problem := problem_of(folder)) is not None:
+        yield Diagnosis("cache", State.BROKEN, f"{folder} is not used: {problem}", "name another: TILEVERIFY_CACHE_DIR")
+        return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

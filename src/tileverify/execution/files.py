@@ -12,6 +12,7 @@ import numpy as np
 
 from ..atomic_file import write_whole
 from ..errors import UsageError
+from ..file_names import FreeNames
 from ..zip_members import refuse_overlaps
 from .elements import Array, opaque
 
@@ -92,8 +93,9 @@ def write_arrays(target: Path, arrays: Mapping[str, Array]) -> None:
             write_whole(target, buffer.getvalue())
             return
         target.mkdir(parents=True, exist_ok=True)
+        names = FreeNames()
         for name, array in arrays.items():
-            write_whole(target / f"{name}.npy", _npy(array))
+            write_whole(target / f"{names.stem(name)}.npy", _npy(array))
     except OSError as error:
         raise UsageError(f"cannot write '{target}': {error.strerror or error}") from None
 

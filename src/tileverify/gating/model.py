@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ..errors import TileVerifyError
+from ..file_names import distinct_stem
 from ..reports.json_report import result_to_json
 from ..results import KernelResult
 
@@ -151,7 +150,7 @@ class GateResult:
         for kernel in self.kernels:
             if kernel.bundle is not None:
                 result = kernel.result
-                names = map(_file_name, (PurePath(result.file).stem, result.kernel, result.launch))
+                names = map(distinct_stem, (PurePath(result.file).stem, result.kernel, result.launch))
                 path = place / f"{'.'.join(names)}.tvk"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, kernel.bundle)
@@ -159,29 +158,14 @@ class GateResult:
         return tuple(written)
 
 
-_LONGEST_NAME: Final = 48
-"""Characters; three such names and what is between them are a file's name on any system."""
 _LONGEST_FOLDERS: Final = 512
-_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_WITH_HASH: Final = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
 
 
 def _folder_names(below: PurePath | None) -> tuple[str, ...]:
     """One for each folder; for so many that no path would hold them, one for all."""
     parts = () if below is None else below.parts
     together = "/".join(parts)
-    return tuple(map(_file_name, parts if len(together) <= _LONGEST_FOLDERS else (together,)))
-
-
-def _file_name(name: str) -> str:
-    """A name that cannot lead out of a folder: letters, digits, ``_`` and ``-``.
-
-    What is changed or cut for that gets a hash of the whole, so that two names stay two; so does what looks like it.
-    """
-    if len(name) <= _LONGEST_NAME and _PLAIN_NAME.fullmatch(name) and not _WITH_HASH.fullmatch(name):
-        return name
-    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)[:_LONGEST_NAME]
-    return f"{plain}-{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:12]}"
+    return tuple(map(distinct_stem, parts if len(together) <= _LONGEST_FOLDERS else (together,)))
 
 
 @dataclass

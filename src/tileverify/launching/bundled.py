@@ -16,7 +16,8 @@ from ..backend.launch.arguments import ArrayValue, Grid, Value
 from ..backend.launch.lists import lengths_of, spelled_out
 from ..bundles.manifest import read_bundle
 from ..bundles.model import Bundle
-from ..bundles.trust import trusted_cubin, trusted_keys
+from ..bundles.trust import check_proof, trusted_cubin, trusted_keys
+from ..cache import default_folder
 from ..check import entry_of
 from ..errors import UsageError
 from ..frontend.bytecode import decode
@@ -198,14 +199,31 @@ class BundledKernel:
         return self._loaded[device]
 
 
-def load(file: str | Path, *, keys: Sequence[str | Path] = (), only_signed: bool = False) -> BundledKernel:
-    """The kernel of a bundle; raises `BundleRefused` (TV503) for one that was changed.
+def load(
+    file: str | Path,
+    *,
+    keys: Sequence[str | Path] = (),
+    only_signed: bool = False,
+    trust_proof: bool = False,
+) -> BundledKernel:
+    """The kernel of a bundle; raises `BundleRefused` (TV503) for one that was changed, or is signed wrongly.
 
-    Its machine code runs if one of ``keys`` (Ed25519 public keys in PEM files) signed it, or if this machine's own
-    ``tileiras`` makes the same of the proved bytecode; with ``only_signed``, only in the first case.
+    Its proof and its machine code are believed if one of ``keys`` (Ed25519 public keys in PEM files) signed it.  Else
+    its kernel is proved again here, under the contract in the bundle, which ``trust_proof`` leaves out, and its machine
+    code runs if this machine's own ``tileiras`` makes the same of the bytecode.  With ``only_signed``, bundles that no
+    such key signed are refused, wherever their arrays lie.
     """
     try:
         data = Path(file).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read the bundle '{file}': {error.strerror or error}") from None
-    return BundledKernel(read_bundle(data, str(file)), str(file), tuple(map(Path, keys)), only_signed)
+    bundle, files = read_bundle(data, str(file)), tuple(map(Path, keys))
+    check_proof(
+        bundle,
+        str(file),
+        keys=trusted_keys(files) if files else (),
+        only_signed=only_signed,
+        trust_proof=trust_proof,
+        cache=default_folder(),
+    )
+    return BundledKernel(bundle, str(file), files, only_signed)

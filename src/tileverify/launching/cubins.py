@@ -1,8 +1,8 @@
 """Machine code that this machine's assembler made, kept on disk.
 
 One file for each bytecode, architecture and version of ``tileiras``, with its own hash in front: a file that is damaged
-counts as absent.  Files are written whole, so that processes may share the folder; the oldest ones go when all of them
-take too much space.
+counts as absent, and so does everything where others may write.  Files are written whole, so that processes may share
+the folder; the oldest ones go when all of them take too much space.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ..atomic_file import write_whole
 from ..backend.assembler import Assembler
+from ..private_folder import is_private, read_private, write_private
 
 MOST_BYTES: Final = 512 << 20
 _HASH: Final = 32
@@ -49,8 +49,10 @@ class CubinCache:
 
     def _read(self, key: str) -> bytes | None:
         path = self._path(key)
+        if not is_private(self.folder):
+            return None
         try:
-            data = path.read_bytes()
+            data = read_private(path)
         except OSError:
             return None
         with contextlib.suppress(OSError):
@@ -59,9 +61,10 @@ class CubinCache:
         return cubin if hashlib.sha256(key.encode() + cubin).digest() == digest else None
 
     def _write(self, key: str, cubin: bytes) -> None:
+        if not is_private(self.folder):
+            return
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(key), hashlib.sha256(key.encode() + cubin).digest() + cubin)
+            write_private(self._path(key), hashlib.sha256(key.encode() + cubin).digest() + cubin)
             self._shrink()
 
     def _shrink(self) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
+from ..file_names import plain_stem
+from ..frontend.sources.spec_files import SPEC_SUFFIX
 from .observations import Array, observed_facts
 from .overlap import overlaps
 from .spec import NotExpressible, launch_table
@@ -103,7 +105,8 @@ class Recording:
         return list(made.values())
 
     def _add_specialisation(self, event: dict[str, Any], journal: _Journal, folder: Path) -> None:
-        stem = f"{re.sub(r'[^A-Za-z0-9_]', '_', event['kernel']['name'])}.{event['bytecode'][:12]}"
+        name = plain_stem(re.sub(r"[^A-Za-z0-9_]", "_", event["kernel"]["name"]))
+        stem = f"{name}.{event['bytecode'][:12]}"
         journal.stems[event.pop("key")] = stem
         self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
         self.specialisations.setdefault(stem, _entry(stem, event))
@@ -123,8 +126,9 @@ class Recording:
         index = read_index(folder)
         self.earlier += index["runs"]
         for entry in index["specialisations"]:
-            stem = entry["bytecode"].removesuffix(".tileirbc")
-            self.bytecode.setdefault(stem, folder / entry["bytecode"])
+            stem = plain_stem(Path(entry["bytecode"]).name.removesuffix(".tileirbc"))
+            self.bytecode.setdefault(stem, folder / Path(entry["bytecode"]).name)
+            entry |= {"bytecode": f"{stem}.tileirbc", "spec": f"{stem}{SPEC_SUFFIX}"}
             for stale in ("generalised", "not_generalised"):
                 entry.pop(stale, None)
             for launch in entry.pop("launches"):
@@ -162,8 +166,8 @@ class Recording:
         for entry in self.specialisations.values():
             file = entry["source"]["file"]
             if file not in names:
-                stem = Path(file).stem
-                number = sum(Path(other).stem == stem for other in names) + 1
+                stem = plain_stem(Path(file).stem)
+                number = sum(plain_stem(Path(other).stem) == stem for other in names) + 1
                 suffix = f".{number}" if number > 1 else ""
                 names[file] = f"sources/{stem}{suffix}.tileverify.toml"
             entry["source_spec"] = names[file]
@@ -207,7 +211,7 @@ def _entry(stem: str, event: dict[str, Any]) -> dict[str, Any]:
         **event,
         "bytecode": f"{stem}.tileirbc",
         "bytecode_sha256": event["bytecode"],
-        "spec": f"{stem}.tileverify.toml",
+        "spec": f"{stem}{SPEC_SUFFIX}",
         "launches": [],
     }
 

@@ -48,4 +48,4 @@ def _concerns(file: Path, changed: AbstractSet[Path]) -> bool:
     inputs = fixed_inputs(file)
     if inputs is None:
         return any(path.suffix in SOURCES for path in changed)
-    return any(each.resolve() in changed for each in (file, *inputs))
+    return any(each.resolve() in changed for each in (file, *inputs.files))

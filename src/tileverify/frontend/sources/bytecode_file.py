@@ -11,6 +11,7 @@ from pathlib import Path
 from ...errors import SourceError, SpecError
 from .abi import entry_types, fitting_parameters
 from .launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
+from .readings import read
 from .symbol_launch import launch_of_symbol
 
 MAGIC = b"\x7fTileIR\0"
@@ -48,7 +49,7 @@ class BytecodeEntry:
 def read_bytecode(path: Path) -> bytes:
     """The bytes of a file; :class:`SourceError` where it cannot be read."""
     try:
-        return path.read_bytes()
+        return read(path)
     except OSError as error:
         raise SourceError(f"cannot be read ({error.strerror})", str(path)) from None
 

@@ -1,48 +1,51 @@
 """What a source compiles to, and under which specs, as far as files on disk decide it.
 
-A Python file is run to find its kernels, so it may depend on anything.  It is *fixed* if it imports only modules that
-give the same answers every time, or files beside it that are fixed as well, and calls nothing else while it is
-imported.  Whoever is not sure says no.
+A Python file is run to find its kernels, so it may depend on anything.  It is *fixed* if its text decides what running
+it makes (`settled`), and if it imports only modules that are known by the version of their package, or files beside it
+that are fixed as well.  Whoever is not sure says no.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Iterable, Iterator
+import importlib.machinery
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from .bytecode_file import is_bytecode
+from .readings import read
+from .settled import Import, Unsettled, imports_of, is_settled
+from .settled_names import QUIET, STANDARD
 from .spec_files import spec_path
 
-_PURE: Final = frozenset(
-    {"__future__", "abc", "collections", "cuda", "dataclasses", "enum", "functools", "itertools", "math", "operator"}
-    | {"tileverify", "types", "typing", "typing_extensions"}
-)
-"""Modules that may be called while a file is imported."""
-_QUIET: Final = frozenset({"cupy", "jax", "numpy", "torch"})
-"""Modules that may be imported, but not called before a launch: they read files, devices and clocks."""
-_BUILTINS: Final = frozenset(
-    {"abs", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len", "list", "max", "min", "pow"}
-    | {"property", "range", "reversed", "round", "set", "sorted", "staticmethod", "str", "sum", "tuple", "zip"}
-)
 
-
-def fixed_inputs(path: Path) -> tuple[Path, ...] | None:
-    """All files that the kernels of ``path`` and their launch specs depend on; ``None`` where that cannot be told.
-
-    Files that are not there are among them: one that comes to be may take another's place.
+@dataclass(frozen=True, slots=True)
+class FixedInputs:
+    """``files``: all that the kernels of a source and their launch specs depend on.  Files that are not there are among
+    them: one that comes to be may take another's place.  ``sources``: those of them that are run.  ``modules``: top
+    names that are looked for elsewhere, and ``folder`` where all imports look first (``None``: nothing is imported).
     """
-    sources: dict[Path, None] = {}
+
+    files: tuple[Path, ...]
+    sources: tuple[Path, ...] = ()
+    modules: tuple[str, ...] = ()
+    folder: Path | None = None
+
+
+def fixed_inputs(path: Path) -> FixedInputs | None:
+    """What the kernels of ``path`` and their launch specs depend on; ``None`` where that cannot be told."""
+    specs = (spec_path(path), *_projects(path))
     if path.suffix == ".py":
-        if not _collect(path, sources):
+        # Links are followed before a file is run, so what it imports lies beside the file itself.
+        found = _Sources(path.resolve().parent)
+        if not found.collect(path, whole=False):
             return None
-    elif path.suffix == ".cu" or not is_bytecode(path):
+        return FixedInputs((*found.files, *specs), tuple(found.run), tuple(found.elsewhere), found.folder)
+    if path.suffix == ".cu" or not is_bytecode(path):
         return None
-    else:
-        sources[path] = None
-    return (*sources, spec_path(path), *_projects(path))
+    return FixedInputs((path, *specs))
 
 
 def _projects(path: Path) -> Iterator[Path]:
@@ -54,82 +57,65 @@ def _projects(path: Path) -> Iterator[Path]:
             return
 
 
-def _collect(path: Path, sources: dict[Path, None]) -> bool:
-    """Add ``path`` and what it imports from beside it; whether all of that is fixed."""
-    if path in sources:
-        return True
-    sources[path] = None
+@dataclass
+class _Sources:
+    """A file and what it imports from ``folder``; ``elsewhere``: the top names of all other modules."""
+
+    folder: Path
+    files: dict[Path, None] = field(default_factory=dict)
+    run: dict[Path, None] = field(default_factory=dict)
+    elsewhere: dict[str, None] = field(default_factory=dict)
+
+    def collect(self, path: Path, *, whole: bool) -> bool:
+        """Add ``path`` and what it imports; whether all of that is fixed."""
+        if path in self.run:
+            return True
+        self.files[path] = self.run[path] = None
+        try:
+            tree = ast.parse(read(path))
+            local = {each.module for each in imports_of(tree) if self._is_beside(each)}
+            fixed = all(self._is_fixed(each) for each in imports_of(tree) if each.runs)
+            return fixed and is_settled(tree, frozenset(local), whole=whole)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError, Unsettled):
+            return False
+
+    def _is_beside(self, imported: Import) -> bool:
+        return bool(imported.module) and (self.folder / f"{imported.top}.py").exists()
+
+    def _is_fixed(self, imported: Import) -> bool:
+        if not imported.top:
+            return False  # relative
+        beside, package = self.folder / f"{imported.top}.py", self.folder / imported.top / "__init__.py"
+        self.files.setdefault(package, None)
+        found = importable(self.folder, imported.top)
+        if found:
+            # Packages run one another's modules, and compiled modules have no text.
+            return found == (beside.name,) and imported.module == imported.top and self.collect(beside, whole=True)
+        self.files.setdefault(beside, None)
+        self.elsewhere[imported.top] = None
+        if imported.top == "cuda":
+            return _is_cuda_tile(imported)
+        known = imported.top in STANDARD or imported.top == "tileverify"
+        return known or (imported.top in QUIET and not imported.guarded)
+
+
+def _is_cuda_tile(imported: Import) -> bool:
+    """``cuda`` is a folder that many packages, and the user, may put modules into."""
+    if imported.module == "cuda":
+        return all(stands_for == "cuda.tile" for _, stands_for in imported.bound)
+    return imported.module == "cuda.tile" or imported.module.startswith("cuda.tile.")
+
+
+def importable(folder: Path, top: str) -> tuple[str, ...]:
+    """What lies in a folder that ``import top`` may take."""
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    callable_names = set(_BUILTINS)
-    foreign: set[str] = set()
-    for node in ast.walk(tree):
-        for name, bound in _imports(node):
-            top = name.partition(".")[0]
-            beside = (path.parent / f"{top}.py", path.parent / top / "__init__.py")
-            if beside[1].exists() or not top:
-                return False  # packages: their modules run one another
-            sources.setdefault(beside[1], None)
-            if beside[0].exists():
-                if not _collect(beside[0], sources):
-                    return False
-            elif top not in _PURE | _QUIET:
-                return False
-            else:
-                sources.setdefault(beside[0], None)
-                if top in _PURE:
-                    callable_names |= bound
-                    continue
-            foreign |= bound
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    runnable = (own | foreign | set(dir(builtins))) - callable_names
-    return all(
-        _root(each) in callable_names if called else _root(each) not in runnable for each, called in _uses(tree.body)
-    )
+        names = os.listdir(folder)
+    except OSError:
+        return ()
+    return importable_of(names, top)
 
 
-def _imports(node: ast.AST) -> Iterator[tuple[str, set[str]]]:
-    """Modules that an import names ("" for a relative one), and the names that it gives them or their members."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.name, {alias.asname or alias.name.partition(".")[0]}
-    elif isinstance(node, ast.ImportFrom):
-        yield "" if node.level else node.module or "", {alias.asname or alias.name for alias in node.names}
-
-
-def _uses(statements: Iterable[ast.stmt]) -> Iterator[tuple[ast.expr, bool]]:
-    """What is called while the statements run (True), and what is handed to a call, which may call it (False).
-
-    Functions that they only define are not called; a lambda counts as called, because it may be handed to something.
-    """
-    left: list[ast.AST] = list(statements)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            # A decorator is called, whether or not it is written as a call.
-            yield from ((each, True) for each in node.decorator_list if not isinstance(each, ast.Call))
-            left += [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-            continue
-        if isinstance(node, ast.ClassDef):
-            yield from ((each, True) for each in node.decorator_list if not isinstance(each, ast.Call))
-        if isinstance(node, ast.If) and _is_main(node.test):
-            left += node.orelse
-            continue
-        if isinstance(node, ast.Call):
-            yield node.func, True
-            yield from ((each, False) for each in (*node.args, *(keyword.value for keyword in node.keywords)))
-        left += ast.iter_child_nodes(node)
-
-
-def _is_main(test: ast.expr) -> bool:
-    """``__name__ == "__main__"``: false where a file is imported."""
-    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
-
-
-def _root(function: ast.expr) -> str | None:
-    """``ct`` of ``ct.cdiv``; ``None`` for what is no dotted name."""
-    while isinstance(function, ast.Attribute):
-        function = function.value
-    return function.id if isinstance(function, ast.Name) else None
+def importable_of(names: list[str], top: str) -> tuple[str, ...]:
+    """The same of the names in a folder."""
+    wanted = {top, *(top + suffix for suffix in importlib.machinery.all_suffixes())}
+    return tuple(sorted(wanted.intersection(names)))

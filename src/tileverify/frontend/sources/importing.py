@@ -19,10 +19,11 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import SourceError
+from .readings import importing
+from .user_modules import INSTALLED, TextLoader, read_as_text
 
 _PREFIX = "_tileverify_"
 _KEPT = frozenset({__name__.partition(".")[0]})
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def import_file(path: Path, *, package: bool = False) -> ModuleType:
@@ -35,13 +36,13 @@ def import_file(path: Path, *, package: bool = False) -> ModuleType:
     digest = hashlib.sha256(str(path).encode()).hexdigest()[:12]
     parent, _, stem = name.rpartition(".")
     unique = f"{parent}." * bool(parent) + f"{_PREFIX}{stem}_{digest}"
-    spec = importlib.util.spec_from_file_location(unique, path)
+    spec = importlib.util.spec_from_file_location(unique, path, loader=TextLoader(unique, str(path)))
     if spec is None or spec.loader is None:
         raise SourceError("is not a Python source file", str(path))
     module = importlib.util.module_from_spec(spec)
     if parent:
         _forget(top for top in [parent.partition(".")[0]] if _home(top) != root)
-    with visible(root, forget=not parent), contextlib.redirect_stdout(sys.stderr):
+    with visible(root, forget=not parent), importing(path), contextlib.redirect_stdout(sys.stderr):
         sys.modules[unique] = module
         try:
             if parent:
@@ -89,13 +90,18 @@ def visible(folder: Path, *, forget: bool = True) -> Iterator[None]:
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     try:
-        yield
+        with read_as_text():
+            yield
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(str(folder))
-        if forget and folder.name not in _INSTALLED:
-            fresh = {name.partition(".")[0] for name in set(sys.modules) - before}
-            _forget(top for top in fresh - _KEPT if not top.startswith(_PREFIX) and _home(top) == folder)
+        if forget and folder.name not in INSTALLED:
+            fresh = set(sys.modules) - before
+            tops = {name.partition(".")[0] for name in fresh} - _KEPT
+            _forget(top for top in tops if not top.startswith(_PREFIX) and _home(top) == folder)
+            for name in fresh & set(sys.modules):
+                if _is_part(name, folder):
+                    del sys.modules[name]
 
 
 def _home(top: str) -> Path | None:
@@ -105,6 +111,15 @@ def _home(top: str) -> Path | None:
         return None
     path = Path(file).resolve()
     return path.parent.parent if path.name == "__init__.py" else path.parent
+
+
+def _is_part(name: str, folder: Path) -> bool:
+    """Whether a module comes from a part of a namespace package that lies in ``folder``, as ``cuda/mine.py`` would."""
+    top, _, rest = name.partition(".")
+    file = getattr(sys.modules[name], "__file__", None)
+    if not rest or getattr(sys.modules.get(top), "__file__", None) is not None or not isinstance(file, str):
+        return False
+    return Path(file).resolve().is_relative_to(folder / top)
 
 
 def _forget(tops: Iterable[str]) -> None:

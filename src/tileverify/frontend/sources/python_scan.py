@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import SourceError
+from .readings import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class PythonScan:
 def scan_python(path: Path) -> PythonScan:
     """Scan ``path``; :class:`SourceError` for a file that is no Python."""
     try:
-        source = path.read_bytes()
+        source = read(path)
     except OSError as error:
         raise SourceError(f"cannot be read as Python ({error})", str(path)) from None
     return scan_text(source, path)

@@ -6,6 +6,7 @@ This module finds and reads them into :class:`RawLaunch` (keys and values as wri
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 
 from ...errors import SpecError, UsageError
 from .descriptions import suggestion
+from .readings import read
 
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
@@ -101,7 +103,7 @@ def raw_launch(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8").read()
     except FileNotFoundError:
         raise UsageError(f"there is no spec file {path}") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,78 @@
+"""What was read of files, by content: the bytes that were run and compiled are the bytes whose hash is kept.
+
+A file may be saved while it is being checked.  Whoever wants to know later what a verdict was about listens from
+before the first file is looked at; a hash that is taken afterwards may be of a newer text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_listening: weakref.WeakSet[Readings] = weakref.WeakSet()
+_roots: list[Path] = []
+
+
+@dataclass(eq=False)
+class Readings:
+    """Everything that this process reads of sources and specs while the object lives.
+
+    ``imported``: the files of user modules that each imported file ran, itself included, by resolved paths.
+    """
+
+    imported: dict[Path, set[Path]] = field(default_factory=dict)
+    _digests: dict[Path, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _listening.add(self)
+
+    def digest(self, path: Path) -> str | None:
+        """The hash of all that was read of ``path``; ``None`` if nothing was, or two readings differed."""
+        found = self._digests.get(path.resolve(), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def was_read(self, path: Path) -> bool:
+        return path.resolve() in self._digests
+
+    def add(self, path: Path, digest: str) -> None:
+        self._digests.setdefault(path, set()).add(digest)
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file, which whoever listens gets the hash of.  Raises OSError."""
+    data = path.read_bytes()
+    note(path, data)
+    return data
+
+
+def note(path: Path, data: bytes) -> None:
+    """Tell those who listen that ``data`` was read from ``path``."""
+    if _listening:
+        resolved, digest = path.resolve(), sha256(data)
+        for each in _listening:
+            each.add(resolved, digest)
+
+
+def ran(path: Path) -> None:
+    """Tell those who listen that the file was run as a module, for the file that is being imported."""
+    for each in _listening:
+        for root in _roots[-1:]:
+            each.imported.setdefault(root, set()).add(path.resolve())
+
+
+@contextmanager
+def importing(path: Path) -> Iterator[None]:
+    """What runs in the block is run for ``path``, a resolved one."""
+    _roots.append(path)
+    try:
+        yield
+    finally:
+        _roots.pop()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

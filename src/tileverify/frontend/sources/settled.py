@@ -1,0 +1,329 @@
+"""Whether the text of a module decides what importing it makes of it, and what its kernels compile to.
+
+Importing a module runs code, and code may depend on anything: clocks, devices, files, versions, addresses.  A text is
+*settled* if all that runs while it is imported, or while a kernel of it is compiled, is made of constants, names of
+its own and of what `KNOWN` and `CALLABLE` list.  Nothing else may even be named there: what is named can be called
+by something else.  Whoever is not sure says no.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from .settled_names import BUILTINS, CALLABLE, COMPILED, KERNELS, is_known, is_plain_builtin
+
+_IMPLICIT: Final = frozenset({"_missing_", "_generate_next_value_"})
+_MODULE_NAMES: Final = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
+_UNSETTLED: Final = (
+    ast.Await | ast.Yield | ast.YieldFrom | ast.JoinedStr | ast.Match | ast.Global | ast.Nonlocal | ast.AsyncFor
+)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Unsettled(Exception):
+    """Something that runs is not decided by the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """``module`` as written ("" for a relative one); ``bound``: the names that it binds, and what each stands for.
+
+    ``guarded``: it stands in a ``try``, so that what is bound depends on what is installed.  ``runs``: it runs while
+    the module is imported, not in a function or under ``if __name__ == "__main__"``.
+    """
+
+    module: str
+    bound: tuple[tuple[str, str], ...]
+    guarded: bool
+    runs: bool
+
+    @property
+    def top(self) -> str:
+        return self.module.partition(".")[0]
+
+
+def imports_of(tree: ast.Module) -> Iterator[Import]:
+    """All imports of a module, wherever they stand; raises `Unsettled` for ``import *``."""
+    guarded, later = set[int](), set[int]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try | ast.TryStar):
+            guarded |= set(map(id, ast.walk(node)))
+        elif isinstance(node, Function) or (isinstance(node, ast.If) and _is_main(node.test)):
+            later |= {id(each) for statement in node.body for each in ast.walk(statement)}
+    for node in ast.walk(tree):
+        where = (id(node) in guarded, id(node) not in later)
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                yield Import(alias.name, ((name, alias.name if alias.asname else name),), *where)
+        elif isinstance(node, ast.ImportFrom):
+            if any(alias.name == "*" for alias in node.names):
+                raise Unsettled
+            module = "" if node.level else node.module or ""
+            bound = tuple((alias.asname or alias.name, f"{module}.{alias.name}") for alias in node.names)
+            yield Import(module, bound, *where)
+
+
+def is_settled(tree: ast.Module, local: frozenset[str], *, whole: bool) -> bool:
+    """``local``: the modules that are files of the user and settled themselves.  ``whole``: any function of this module
+    may be a part of a kernel, because others import it."""
+    try:
+        text = _Text.of(tree, local)
+        text.look(tree.body)
+        text.look_at_kernels(whole)
+    except (Unsettled, RecursionError):
+        return False
+    return True
+
+
+@dataclass
+class _Text:
+    """``foreign``: what each name that an import binds stands for; ``own``: all other names that are bound anywhere;
+    ``strings``: those that may hold a text, which an annotation must not."""
+
+    foreign: Mapping[str, str]
+    own: frozenset[str]
+    functions: Mapping[str, list[Function]]
+    strings: frozenset[str]
+    _run: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, tree: ast.Module, local: frozenset[str]) -> _Text:
+        foreign: dict[str, str] = {}
+        own: set[str] = set()
+        functions: dict[str, list[Function]] = {}
+        strings: set[str] = set()
+        for each in imports_of(tree):
+            for name, stands_for in each.bound:
+                if each.module in local or foreign.setdefault(name, stands_for) != stands_for:
+                    own.add(name)
+        for node in ast.walk(tree):
+            if isinstance(node, Function | ast.ClassDef):
+                own.add(node.name)
+                if not isinstance(node, ast.ClassDef):
+                    functions.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.arg):
+                own.add(node.arg)
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                own.add(node.name)
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                own.add(node.id)
+            if isinstance(node, ast.Assign) and any(map(_is_text, ast.walk(node.value))):
+                strings |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        return cls(foreign, frozenset(own), functions, frozenset(strings))
+
+    # ---------------------------------------------------------------------------- what runs at import
+    def look(self, nodes: Iterable[ast.AST], *, in_class: bool = False) -> None:
+        """Raises `Unsettled` for what is not decided by the text."""
+        for node in nodes:
+            self._look_at(node, in_class)
+
+    def _look_at(self, node: ast.AST, in_class: bool) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._define(node, in_class)
+            case ast.ClassDef():
+                if node.keywords:
+                    raise Unsettled  # a metaclass runs
+                self._decorate(node.decorator_list)
+                self.look(node.bases)
+                self.look(node.body, in_class=True)
+            case ast.If() if _is_main(node.test):
+                self.look(node.orelse)
+            case ast.AnnAssign():
+                self._annotation(node.annotation)
+                self.look([node.target, *([node.value] if node.value else [])])
+            case ast.Import() | ast.ImportFrom():
+                pass
+            case _:
+                self._look_at_expression(node)
+
+    def _look_at_expression(self, node: ast.AST) -> None:
+        match node:
+            case ast.Call():
+                self._call(node)
+            case ast.Name():
+                self._name(node)
+            case ast.Attribute():
+                self._attribute(node)
+            case ast.Lambda():
+                self.look([*_defaults(node.args), node.body])
+            case _:
+                if isinstance(node, _UNSETTLED) or _shows_addresses(node):
+                    raise Unsettled
+                self.look(ast.iter_child_nodes(node))
+
+    def _define(self, node: Function, in_class: bool) -> None:
+        self._decorate(node.decorator_list)
+        self.look(_defaults(node.args))
+        for each in (*_arguments(node.args), node):
+            annotation = each.annotation if isinstance(each, ast.arg) else each.returns
+            if annotation is not None:
+                self._annotation(annotation)
+        if in_class and (_is_dunder(node.name) or node.name in _IMPLICIT):
+            self._run_body(node)  # Python calls it by itself
+
+    def _decorate(self, decorators: Iterable[ast.expr]) -> None:
+        for each in decorators:
+            if isinstance(each, ast.Call):
+                self._call(each)
+            elif not self._is_callable(each):
+                raise Unsettled
+
+    def _call(self, node: ast.Call) -> None:
+        if not self._is_callable(node.func):
+            raise Unsettled
+        self.look(node.args)
+        self.look(keyword.value for keyword in node.keywords)
+
+    def _is_callable(self, function: ast.expr) -> bool:
+        dotted = self._dotted(function)
+        if dotted is None:
+            return isinstance(function, ast.Name) and function.id in BUILTINS and function.id not in self._bound
+        return dotted in CALLABLE
+
+    def _name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load) or node.id in _MODULE_NAMES:
+            return
+        if node.id in self.own:
+            self._named(node.id)
+        elif node.id in self.foreign:
+            if not is_known(self.foreign[node.id]):
+                raise Unsettled
+        elif not is_plain_builtin(node.id):
+            raise Unsettled
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            raise Unsettled
+        dotted = self._dotted(node)
+        if dotted is not None:
+            if not is_known(dotted):
+                raise Unsettled
+            return
+        if _is_dunder(node.attr):
+            raise Unsettled
+        self._named(node.attr)
+        self.look([node.value])
+
+    def _named(self, name: str) -> None:
+        """A function that is named while the module runs may be called by whoever gets it; a kernel cannot be."""
+        for function in self.functions.get(name, ()):
+            if not any(self._is_kernel(each) for each in function.decorator_list):
+                self._run_body(function)
+
+    def _run_body(self, function: Function) -> None:
+        if id(function) not in self._run:
+            self._run.add(id(function))
+            if any(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.walk(function)):
+                raise Unsettled
+            self.look(function.body)
+
+    def _annotation(self, node: ast.expr) -> None:
+        """Annotations of kernels are evaluated, those that are texts, too."""
+        for each in ast.walk(node):
+            if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                try:
+                    self._annotation(ast.parse(each.value, mode="eval").body)
+                except (SyntaxError, ValueError):
+                    raise Unsettled from None
+            if isinstance(each, ast.Name) and each.id in self.strings:
+                raise Unsettled
+            if isinstance(each, ast.Attribute) and self._dotted(each) is None:
+                raise Unsettled
+        self.look([node])
+
+    # ------------------------------------------------------------------------- what runs in a compiler
+    def look_at_kernels(self, whole: bool) -> None:
+        """Raises `Unsettled` for kernels, and functions that they name, that depend on more than the text."""
+        left = [
+            function
+            for functions in self.functions.values()
+            for function in functions
+            if whole or any(self._is_kernel(each) for each in function.decorator_list)
+        ]
+        seen: set[int] = set()
+        while left:
+            function = left.pop()
+            if id(function) in seen:
+                continue
+            seen.add(id(function))
+            nodes: list[ast.AST] = list(function.body)
+            while nodes:
+                node = nodes.pop()
+                if self._evaluated(node):
+                    continue
+                dotted = self._dotted(node) if isinstance(node, ast.Name | ast.Attribute) else None
+                if dotted is None:
+                    left += self.functions.get(_word(node), ())
+                    nodes += ast.iter_child_nodes(node)
+                elif not is_known(dotted, compiled=True):
+                    raise Unsettled
+
+    def _evaluated(self, node: ast.AST) -> bool:
+        """Whether Python evaluates a part of a kernel, while the kernel is compiled."""
+        if not isinstance(node, ast.Call) or self._dotted(node.func) not in COMPILED:
+            return False
+        self.look([*node.args, *(keyword.value for keyword in node.keywords)])
+        return True
+
+    # --------------------------------------------------------------------------------------------- names
+    @property
+    def _bound(self) -> frozenset[str]:
+        return self.own | frozenset(self.foreign)
+
+    def _is_kernel(self, decorator: ast.expr) -> bool:
+        return self._dotted(decorator.func if isinstance(decorator, ast.Call) else decorator) in KERNELS
+
+    def _dotted(self, node: ast.expr) -> str | None:
+        """``cuda.tile.cdiv`` of ``ct.cdiv``; ``None`` for what does not begin with an imported module or name."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self.own or node.id not in self.foreign:
+            return None
+        return ".".join([self.foreign[node.id], *reversed(parts)])
+
+
+def _shows_addresses(node: ast.AST) -> bool:
+    """Texts of objects hold addresses, and the order of texts in a set is another one in every process."""
+    match node:
+        case ast.Set():
+            return not all(isinstance(each, ast.Constant) and type(each.value) is int for each in node.elts)
+        case ast.BinOp(left, ast.Mod()):
+            return _is_text(left)
+    return isinstance(node, ast.SetComp)
+
+
+def _is_main(test: ast.expr) -> bool:
+    """``__name__ == "__main__"``: false where a file is imported."""
+    match test:
+        case ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]):
+            return True
+    return False
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+
+
+def _word(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    yield from (each for each in (arguments.vararg, arguments.kwarg) if each is not None)
+
+
+def _defaults(arguments: ast.arguments) -> Iterator[ast.expr]:
+    yield from (*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None))

@@ -1,0 +1,52 @@
+"""Names that data wants to give to files lead nowhere but into the folder, and no two become one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tileverify.file_names import FreeNames, distinct_stem, plain_stem
+
+NAMES = ["../../x", "/etc/passwd", "..", ".", "", "a\0b", "CON", "nul.txt", "COM1", "a" * 5000, "\ud800", "a\\b", "C:x",
+         " a ", "-rf", "~root", "a\nb", "\x1b[31m", "größe", ".hidden", "a.", "com1.a"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hostile_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    for stem in (plain_stem(name), distinct_stem(name), FreeNames().stem(name)):
+        file = tmp_path / f"{stem}.tvcert.json"
+        assert file.resolve().parent == tmp_path.resolve()
+        file.write_text("")
+        assert file.parent == tmp_path
+
+
+@given(st.text())
+@example("CON")
+@example("NUL.CON")
+def test_any_name_is_plain(name: str) -> None:
+    for stem in (plain_stem(name), distinct_stem(name)):
+        assert re.fullmatch(r"[\w\[\]](?:[\w.=+\[\]-]*[\w\[\]])?", stem)
+        assert len(stem.encode()) <= 255 - len(".launch.tvcert.json")
+        assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", stem)
+
+
+@given(st.lists(st.text(max_size=6), max_size=20))
+def test_no_two_get_one_name(names: list[str]) -> None:
+    free = FreeNames()
+    given_names = [free.stem(name).lower() for name in names]
+    assert len(set(given_names)) == len(names) == len(free)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+@example("a/b", "a_b")
+def test_distinct_names_stay_distinct(first: str, second: str) -> None:
+    assert (distinct_stem(first) == distinct_stem(second)) == (first == second)
+
+
+def test_usual_names_stay_as_they_are() -> None:
+    for name in ("matmul.gemm-f16", "xs[0]", "größe", "a.b=c+d"):
+        assert plain_stem(name) == name

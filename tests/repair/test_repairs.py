@@ -40,6 +40,8 @@ OFFERED = {
     "out_of_bounds/unchecked_tail.py::double_unchecked": [("TV303", "mask-tail", "safe")] * 2,
     "out_of_bounds/loop_too_far.py::row_sums": [("TV301", "mend-loop", "maybe")],
     "out_of_bounds/grid_too_large.py::copy::sixteen-blocks-for-eight-tiles": [("TV301", "guard-launch", "safe")] * 2,
+    "determined/product_tail.py::product_unpadded::any-depth": [("TV403", "pad-load", "safe")],
+    "determined/row_largest.py::row_largest_unpadded::any-width": [("TV403", "pad-load", "maybe")],
     "protocols/look_back.py::look_back_relaxed_wait": [("TV102", "strengthen-order", "safe")],
 }
 
@@ -57,6 +59,7 @@ def test_what_is_offered_was_proved(tmp_path: Path, target: str) -> None:
         exact = CheckOptions(deny_requires=hint.applicability == "safe")
         (again,) = check_paths(["::".join([str(copy), *rest])], options=exact).results
         assert again.verdict is Verdict.PROVED
+        assert not again.findings
 
 
 def test_every_hint_is_in_the_catalogue() -> None:

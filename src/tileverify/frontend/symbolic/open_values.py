@@ -24,7 +24,7 @@ from ..bytecode.model import Entry, Op, TileType, Value
 from ..bytecode.traverse import walk
 from .lanes import lane_terms, lanes_of
 from .open_equations import OpenEquations, Unknown
-from .open_rules import live_lanes, outside, result_open
+from .open_rules import live_lanes, outside, result_open, values_of
 from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFootprint
 from .terms import (
     FALSE,
@@ -92,7 +92,6 @@ class Stored:
 
     site: Site
     path: Term
-    shape: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -117,6 +116,7 @@ class OpenValues:
         self._left: dict[Op, tuple[Term, ...]] = {}  # by a loop, in its results
         self._stored: list[Stored] = []
         self._local: dict[str, Unknown] = {}
+        self._allocates = any(op.name == "alloca" for op in walk(m.entry.body))
         self._invented: set[Term] = set()
 
     def of(self, value: Value) -> Term:
@@ -213,15 +213,14 @@ class OpenValues:
                 verb = "stored to" if site.access is Access.WRITE else "combined with an element of"
                 self._reaches(op, f"what is {verb} `{name}`", self.of(value), shape, live)
         if local and site.in_mask is TRUE and site.access is Access.WRITE:
-            self._stored.append(Stored(site, self.m.path, _shape(op.value("val" if "val" in op.operands else "tile"))))
+            self._stored.append(Stored(site, self.m.path))
 
     def _loaded(self, site: Site, live: Term) -> Term:
         """From local memory: open where nothing was written yet, or where what was written is."""
         name = site.origin.name
         unknown = self._local.setdefault(name, Unknown(Function(f"open.{name}", Scope.BLOCK, sort=Sort.BOOL), ()))
-        if any(_covers(stored, site, self.m.path) for stored in self._stored):
-            return and_(live, unknown.here)
-        return live
+        unwritten = and_(*(not_(stored.path) for stored in self._stored if _covers(stored.site, site)))
+        return and_(live, or_(unwritten, unknown.here))
 
     # ----------------------------------------------------------------------------------------------- found
     def _reaches(self, op: Op, text: str, open_: Term, shape: tuple[int, ...], live: Term = TRUE) -> None:
@@ -266,10 +265,10 @@ class OpenValues:
     # ----------------------------------------------------------------------------------------------- loops
     def enter(self, op: Op, carried: Sequence[Value]) -> None:
         """A body begins: what is carried may have become open in an earlier iteration."""
-        inits = op.group("inits")
-        idle = all(self.of(init) is FALSE for init in inits) and not any(
-            _may_be_source(inner) or inner.name in _LOADS for inner in walk(op.regions[0].blocks[0])
-        )
+        body = list(walk(op.regions[0].blocks[0]))
+        arriving = (value for each in (op, *body) for value in values_of(each))
+        sources = (each for each in body if _may_be_source(each) or (self._allocates and each.name in _LOADS))
+        idle = next(sources, None) is None and all(self.of(value) is FALSE for value in arriving)
         unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
         self._frames.append(Frame(op, unknowns, len(self.found)))
         for value, unknown in zip(carried, unknowns, strict=True):
@@ -338,16 +337,13 @@ def _simpler(open_: Term, path: Term) -> Term:
     return and_(*simple, *(assuming(part, facts) for part in rest))
 
 
-def _covers(stored: Stored, load: Site, path: Term) -> bool:
-    """Whether the store has written all that the load reads.
+def _covers(site: Site, load: Site) -> bool:
+    """Whether a store, where it happened, has written all that the load reads.
 
-    It did where it stands on the way to the load, in the loops around it or none, and wrote either the same lanes of
-    the same place or all of the memory.
+    It did where it stands before the load, in the loops around it or none, and wrote either the same lanes of the same
+    place or all of the memory.
     """
-    site = stored.site
     if site.origin.name != load.origin.name or site.loops != load.loops[: len(site.loops)]:
-        return False
-    if not set(_conjuncts(stored.path)) <= set(_conjuncts(path)):
         return False
     if site.lanes == load.lanes and site.footprint == load.footprint:
         return True
@@ -357,7 +353,3 @@ def _covers(stored: Stored, load: Site, path: Term) -> bool:
     (variable, count) = (site.lanes[0].variable, site.lanes[0].size) if site.lanes else (const(0), 1)
     whole = le(extent, const(count * place.element_bytes)) is TRUE
     return whole and place.offset is scale(place.element_bytes, variable)
-
-
-def _conjuncts(term: Term) -> tuple[Term, ...]:
-    return term.args if term.kind is Kind.AND else (() if term is TRUE else (term,))

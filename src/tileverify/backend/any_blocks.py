@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, islice, product
+from itertools import chain, combinations, islice
+from math import prod
 from typing import Final
 
 from ..frontend.bytecode.model import Op
@@ -28,10 +29,18 @@ def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:
     """The blocks of the claim that the grid has, then others."""
     named = [block for block in (claim.block_a, claim.block_b) if block is not None]
     inside = [block for block in named if all(place < size for place, size in zip(block, grid, strict=True))]
-    first = ((x, y, z) for z, y, x in product(*map(range, reversed(grid))))
-    last = ((x, y, z) for z, y, x in product(*(range(size - 1, -1, -1) for size in reversed(grid))))
-    others = chain(islice(first, MOST_BLOCKS - LAST_BLOCKS), islice(last, LAST_BLOCKS))
+    count = prod(grid)
+    first = range(min(MOST_BLOCKS - LAST_BLOCKS, count))
+    last = range(count - 1, max(count - 1 - LAST_BLOCKS, -1), -1)
+    others = (_numbered(number, grid) for number in chain(first, last))
     return list(islice(dict.fromkeys(chain(inside, others)), MOST_BLOCKS))
+
+
+def _numbered(number: int, grid: Block) -> Block:
+    """The block with this number, x first: a grid has up to 2**72 blocks, which nobody should count through."""
+    rest, x = divmod(number, grid[0])
+    z, y = divmod(rest, grid[1])
+    return x, y, z
 
 
 def at_fault(

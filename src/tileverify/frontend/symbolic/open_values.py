@@ -141,6 +141,8 @@ class OpenValues:
             case "for":
                 for name in ("lower", "upper", "step"):
                     self._reaches(op, "the bounds of a loop", self.of(op.value(name)), ())
+            case "assert":
+                self._reaches(op, "an assertion", self.of(op.value("c")), _shape(op.value("c")))
             case "extract" | "insert":
                 for index in op.group("index"):
                     self._reaches(op, f"the index of {op.name}", self.of(index), ())
@@ -158,6 +160,8 @@ class OpenValues:
             results = self._joined(op)
         elif op.name in ("for", "loop"):
             results = self._left.pop(op, ())
+        elif not op.results:
+            return
         else:
             results = (result_open(self, op),) * len(op.results)
         self._open.update(zip(op.results, results, strict=False))

@@ -6,6 +6,7 @@ All that is refused or refuted here was proved once, or brought the tool down.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from tileverify.frontend.bytecode.model import (
     Bounded,
     DivBy,
     GatherScatterViewType,
+    IntegerAttribute,
     PartitionViewType,
     TensorViewType,
     Type,
@@ -313,6 +315,17 @@ def carries_a_view(f: BodyBuilder) -> None:
 def test_what_the_format_does_not_have_is_not_read(fill: Fill, reason: str) -> None:
     with pytest.raises(EncodeError, match=reason):
         module(fill)
+
+
+def test_attributes_of_arguments_are_promises_that_nobody_knows(tmp_path: Path) -> None:
+    builder = ModuleBuilder((13, 5))
+    with builder.entry("k", [WORD]) as f:
+        f.op("return")
+    made = builder.build()
+    (entry,) = made.entries
+    assert checked(tmp_path, encode(made), ONE_ARRAY).verdict is Verdict.PROVED
+    promised = replace(made, entries=(replace(entry, argument_attributes=({"divisible": IntegerAttribute(I32, 16)},)),))
+    refused(checked(tmp_path, encode(promised), ONE_ARRAY), "attributes on its arguments")
 
 
 def test_multicast_ops_need_multicast_memory() -> None:

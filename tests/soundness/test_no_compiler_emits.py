@@ -6,6 +6,7 @@ All that is refused or refuted here was proved once, or brought the tool down.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from tileverify.frontend.bytecode.model import (
     Bounded,
     DivBy,
     GatherScatterViewType,
+    IntegerAttribute,
     PartitionViewType,
     TensorViewType,
     Type,
@@ -176,6 +178,40 @@ def test_descriptors_of_a_list_are_not_written(tmp_path: Path) -> None:
     refused(checked(tmp_path, data, ONE_LIST), "descriptors of the list 'xs'")
 
 
+def writes_by_row(strides: tuple[int, int], words: int = 3) -> Fill:
+    """Reads the first array's address from a table whose rows lie ``strides`` words apart, and stores there."""
+
+    def fill(f: BodyBuilder) -> None:
+        rows = TensorViewType(I64, (None, words), strides)
+        view = f.op("make_tensor_view", base=f.parameters[0], shape=[f.parameters[1]], strides=[], results=[rows])
+        parts = f.op("make_partition_view", s=view, results=[PartitionViewType((1, 4), rows, (0, 1), "zero")])
+        first = number(f, 0)
+        row, _ = f.op("load_view_tko", view=parts, index=[first, first])
+        address = f.op("extract", s=row, index=[first, first], results=[tile(I64, 1, 1)])
+        address = f.op("reshape", s=address, results=[tile(I64)])
+        f.op("store_ptr_tko", ptr=f.op("int_to_ptr", s=address, results=[WORD]), val=number(f, 1))
+
+    return fill
+
+
+LISTED = 'kernel = "k"\ngrid = [1]\nrequires = ["L >= 1"]\nargs = { xs = { list = "i32[16]", length = "L" } }'
+ROWS = (tile(pointer(I64)), tile(I32))
+
+
+def test_a_row_of_descriptors_is_words_one_behind_the_other(tmp_path: Path) -> None:
+    assert checked(tmp_path, module(writes_by_row((3, 1)), ROWS), LISTED).verdict is Verdict.PROVED
+    refused(checked(tmp_path, module(writes_by_row((1, 1)), ROWS), LISTED), "one behind the other")
+    refused(checked(tmp_path, module(writes_by_row((3, 2)), ROWS), LISTED), "one behind the other")
+
+
+@pytest.mark.parametrize(("words", "array"), [(3, "i32[4, 16]"), (5, "i32[16]")])
+def test_a_row_of_descriptors_fits_the_arrays(tmp_path: Path, words: int, array: str) -> None:
+    data = module(writes_by_row((words, 1), words), ROWS)
+    result = checked(tmp_path, data, LISTED.replace("i32[16]", array))
+    assert result.verdict is Verdict.ERROR
+    assert "describe the arrays that it was compiled for" in result.findings[0].message
+
+
 # --------------------------------------------------------------------------- promises that no launch can be asked
 def assumes_table_aligned(f: BodyBuilder) -> None:
     table = f.op("get_global", name="table", results=[WORD])
@@ -279,6 +315,17 @@ def carries_a_view(f: BodyBuilder) -> None:
 def test_what_the_format_does_not_have_is_not_read(fill: Fill, reason: str) -> None:
     with pytest.raises(EncodeError, match=reason):
         module(fill)
+
+
+def test_attributes_of_arguments_are_promises_that_nobody_knows(tmp_path: Path) -> None:
+    builder = ModuleBuilder((13, 5))
+    with builder.entry("k", [WORD]) as f:
+        f.op("return")
+    made = builder.build()
+    (entry,) = made.entries
+    assert checked(tmp_path, encode(made), ONE_ARRAY).verdict is Verdict.PROVED
+    promised = replace(made, entries=(replace(entry, argument_attributes=({"divisible": IntegerAttribute(I32, 16)},)),))
+    refused(checked(tmp_path, encode(promised), ONE_ARRAY), "attributes on its arguments")
 
 
 def test_multicast_ops_need_multicast_memory() -> None:

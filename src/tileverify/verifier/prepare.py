@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..errors import SpecError
 from ..frontend.sources.element_types import INDEX_MAX
 from ..frontend.sources.launch import ListArgument
 from ..frontend.symbolic import terms as t
@@ -63,6 +64,8 @@ class Preparer:
     _wrapped: dict[Term, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for site in self.summary.sites:
+            _check_rows(site.footprint, self.contract)
         self._values = contract_values(self.contract)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
         self.informed = Informed(self.decider, self.use or FactUse(self.contract), self.origins)
@@ -212,6 +215,27 @@ class Preparer:
             result = self.informed.decide([_outside(wrapped), guard])
             self._fits[key] = result.answer is Answer.UNSATISFIABLE
         return self._fits[key]
+
+
+def _check_rows(footprint: Footprint, contract: Contract) -> None:
+    """The descriptors of a list have as many words to a row as its arrays have sizes and strides, and an address.
+
+    Raises:
+        SpecError: the bytecode was made for arrays of another rank.
+    """
+    origin = footprint.origin
+    if (
+        origin.kind is not OriginKind.LIST
+        or not isinstance(footprint, ViewFootprint)
+        or origin.name not in contract.lists
+    ):
+        return
+    rank = len(contract.lists[origin.name].element.shape)
+    if footprint.shape[-1] is not t.const(1 + 2 * rank):
+        raise SpecError(
+            f"the list `{origin.name}` holds arrays of {rank} dimensions, but the kernel reads {footprint.shape[-1]} "
+            f"words for each of them, not {1 + 2 * rank}: describe the arrays that it was compiled for"
+        )
 
 
 def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:

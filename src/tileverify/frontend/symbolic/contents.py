@@ -19,6 +19,7 @@ from .machine import Machine, scalar_of, scalar_range
 from .pointers import list_word
 from .summary import Origin, OriginKind, ViewFootprint
 from .terms import (
+    ONE,
     TRUE,
     ZERO,
     Kind,
@@ -46,7 +47,7 @@ def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Symboli
     if element.is_float:
         return OWN
     if place.origin.kind is OriginKind.LIST and not m.written.may_write(place.origin):
-        return _descriptor(m, op, place)
+        return _descriptor(m, op, view, place)
     if not _stable(m, op, place.origin):
         return m.unknown(op, op.results[0])
     inside = _inside(view, place)
@@ -158,7 +159,7 @@ def _byte_offset(place: ViewFootprint) -> Term:
     return add(place.base, scale(place.element_bytes, elements))
 
 
-def _descriptor(m: Machine, op: Op, place: ViewFootprint) -> Term:
+def _descriptor(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Term:
     """A row of a list's descriptor buffer: address, sizes, strides, one 64-bit word each.
 
     The buffer belongs to the launcher and nobody writes it.  A row outside the list lies outside the index space of its
@@ -167,11 +168,15 @@ def _descriptor(m: Machine, op: Op, place: ViewFootprint) -> Term:
     name, words = place.origin.name, place.shape[-1]
     if len(place.shape) != 2 or words.kind is not Kind.CONST or words.value % 2 == 0 or place.base is not ZERO:
         raise m.unsupported(op, "a list descriptor that is not a table of rows")
+    if place.element_bytes != 8 or place.strides != (words, ONE):
+        raise m.unsupported(op, "rows of a list descriptor that are not 64-bit words one behind the other")
     rank = words.value // 2
     m.list_ranks[name] = rank
     row, word = place.coordinates
     columns = ["address", *(f"shape[{d}]" for d in range(rank)), *(f"strides[{d}]" for d in range(rank))]
-    value: Term = ZERO
+    behind: SymbolicValue = ZERO if view.padding == "zero" else m.unknown(op, op.results[0], suffix=".outside")
+    assert isinstance(behind, Term)
+    value = behind
     for number, column in reversed(list(enumerate(columns))):
         value = ite(eq(word, const(number)), apply(list_word(name, column), row), value)
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...errors import UnsupportedOperation
 from ..bytecode.model import Entry, Module
 from ..sources.launch import EntryParameter
 from .block_numbers import read_axes
@@ -32,9 +33,14 @@ def summarize(
     of arguments that may share memory: if one of a group is written, the contents of all of them may change.
 
     Raises:
-        UnsupportedOperation: an op without a symbolic rule (TV902).
+        UnsupportedOperation: an op without a symbolic rule, or a use of one that is not allowed (TV902).
         SpecError: ``parameters`` does not fit the entry.
     """
+    if any(entry.argument_attributes):
+        raise UnsupportedOperation(
+            f"entry '{entry.name}' has attributes on its arguments, and what they promise is not known (TV902)",
+            op="entry",
+        )
     binding = bind(entry, parameters)
     numbering = number(entry)
     pointers = [(value, content.origin) for value, content in binding.values.items() if isinstance(content, Pointer)]

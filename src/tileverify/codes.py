@@ -81,10 +81,13 @@ _ALL: Final = (
         "TV004",
         "contradictory-contract",
         "no launch satisfies the contract",
-        "The facts of the launch spec contradict each other, so that every obligation would hold vacuously. "
-        "A proof under such a contract says nothing, so none is given.",
-        "there are sizes, scalars, strides and a grid that satisfy grid, requires and data together.",
-        "Remove or correct a clause of `requires` or `data`; sizes are >= 0 and each grid axis is at least 1.",
+        "The facts of the launch spec contradict each other, so that every obligation would hold vacuously: clauses, "
+        "facts on data that no contents keep, strides that cannot keep elements apart (one name for two), numbers that "
+        "do not fit what passes them. So does a contract that only launches without work satisfy. A proof under it "
+        "says nothing, so none is given; the message names the fewest lines that contradict each other.",
+        "there are sizes, scalars, strides, contents and a grid that satisfy grid, requires, data and the layouts "
+        "together, with a block that does something.",
+        "Remove or correct one of the lines that are named; sizes are >= 0 and each grid axis is at least 1.",
     ),
     Code(
         "TV005",

@@ -19,6 +19,7 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
+from ..frontend.sources.layout import check_meanings
 
 Json = dict[str, Any]
 
@@ -43,7 +44,7 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
         axes = None if grid is None else tuple(parse_size(axis) for axis in grid)
         if axes is not None and len(axes) != 3:
             raise SpecError("its grid has not three axes")
-        return LaunchSpec(
+        launch = LaunchSpec(
             kernel=kernel,
             name=document["name"],
             arguments=tuple(_argument_from_json(argument) for argument in document["arguments"]),
@@ -53,6 +54,8 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             alias=tuple(frozenset(group) for group in document["alias"]),
             overlap=tuple(frozenset(group) for group in document["overlap"]),
         )
+        check_meanings(launch)
+        return launch
     except (KeyError, TypeError, AttributeError) as error:
         raise SpecError(f"a part is missing or of the wrong type ({error})") from None
 

@@ -11,7 +11,9 @@ from typing import Final
 
 from ..errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..frontend.bytecode.identity import semantic_sha256
+from ..frontend.symbolic import terms as t
 from ..verifier.clause_terms import clause_terms
+from ..verifier.consistency import elements, promises
 from ..verifier.contract import build_contract
 from ..verifier.derivation import Answered, Underivable, Witnessed, derive
 from ..verifier.prepare import launch_facts
@@ -140,9 +142,20 @@ def _without_position(place: Place) -> Place:
 
 # ----------------------------------------------------------------------------------- with a second solver
 def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
-    """A contract that no launch satisfies would prove everything."""
-    if solver.opinion(possibility_script(certificate)) is Opinion.CONTRADICTION:
+    """A contract that no launch satisfies would prove everything, and so would facts that no contents keep."""
+    contract = build_contract(certificate.launch)
+    vocabulary = Vocabulary()
+    stated_facts(launch_facts(contract), vocabulary)
+    known = len(vocabulary.definitions)
+    promised = stated_facts(promises(contract), vocabulary)
+    if solver.opinion(possibility_script(certificate, vocabulary, known, promised)) is Opinion.CONTRADICTION:
         raise CertificateError("no launch satisfies the contract of the certificate", file)
+    for name, count in elements(contract).items():
+        # What facts say of an array that is never there says nothing; one that is described as empty is as it is meant.
+        some = stated_facts([t.le(t.ONE, count)], vocabulary)
+        script = possibility_script(certificate, vocabulary, known, (*promised, *some))
+        if count is not t.ZERO and solver.opinion(script) is Opinion.CONTRADICTION:
+            raise CertificateError(f"`{name}` is empty in every launch of the certificate's contract", file)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..verifier.bit_vectors import bit_question
 from ..verifier.rungs import BIT_VECTORS, LINEAR
-from ..verifier.smtlib import script
+from ..verifier.smtlib import TOKEN, Vocabulary, script
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate
 
@@ -46,9 +46,21 @@ def lemma_script(certificate: Certificate, number: int) -> Script:
     return Script(f"lemma-{number}", text)
 
 
-def possibility_script(certificate: Certificate) -> str:
-    """Whether any launch satisfies the contract: the one script that must not be a contradiction."""
-    return _script(certificate, certificate.facts, (), exact=True)
+def possibility_script(certificate: Certificate, vocabulary: Vocabulary, known: int, promised: Sequence[str]) -> str:
+    """Whether any launch satisfies the contract: the one script that must not be a contradiction.
+
+    ``promised`` over ``vocabulary``: what else a launch must satisfy; its first ``known`` definitions are the
+    certificate's, the others get names of their own.
+    """
+    fresh = {name: f"{name}p" for name in list(vocabulary.definitions)[known:]}
+
+    def renamed(text: str) -> str:
+        return TOKEN.sub(lambda token: fresh.get(token[0], token[0]), text)
+
+    definitions = dict(certificate.definitions)
+    definitions |= {fresh[name]: renamed(text) for name, text in vocabulary.definitions.items() if name in fresh}
+    symbols = {**vocabulary.symbols, **certificate.symbols}
+    return script(symbols, definitions, [*certificate.facts, *map(renamed, promised)], exact=True)
 
 
 def write_scripts(certificate: Certificate, folder: Path) -> int:

@@ -33,7 +33,7 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     flat,
 )
-from ..frontend.sources.layout import apart, may_overlap_itself, members, strides_of
+from ..frontend.sources.layout import apart, may_overlap_itself, meanings, strides_of
 
 GRID_LIMIT: Final = (1 << 24) - 1
 MOST_COMPARED: Final = 1 << 20
@@ -116,14 +116,8 @@ class Contract:
 
     # -------------------------------------------------------------------------------------------- names
     def _meanings(self) -> dict[str, Expression]:
-        spec = self.spec
-        meaning = members(spec.arrays())
-        meaning |= {f"{array.name}.address": Number(ADDRESS) for array in spec.arrays()}
-        meaning |= {scalar.name: scalar.value for scalar in scalars(spec) if scalar.value is not None}
-        meaning |= {f"{listed.name}.length": listed.length for listed in lists(spec)}
-        if spec.grid is not None:
-            meaning |= dict(zip(GRID_NAMES, spec.grid, strict=True))
-        return meaning
+        addresses = {f"{array.name}.address": Number(ADDRESS) for array in self.spec.arrays()}
+        return meanings(self.spec) | addresses
 
     def _size_names(self) -> tuple[str, ...]:
         """Free names of sizes before those of strides, which depend on them; then those of other expressions."""

@@ -199,6 +199,8 @@ class _Builder:
         for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
             self._define(t.var(f"{array.name}.shape[{d}]", Scope.LAUNCH, 0, limit), size, 0, limit)
             self._define(t.var(f"{array.name}.strides[{d}]", Scope.LAUNCH, 0, limit), stride, 0, limit)
+        if may_overlap_itself(array):
+            return  # by its other strides: then its names promise nothing
         for d, expression in enumerate(array.strides or ()):
             if isinstance(expression, Name):
                 self._keep_apart(d, shape, strides)

@@ -23,7 +23,7 @@ QUOTIENT: Final = "quot"
 _SHORT: Final = 24
 """Characters up to which a term is written out wherever it occurs."""
 _SIMPLE: Final = re.compile(r"[\w.]+", re.ASCII)
-_TOKEN: Final = re.compile(r"\|[^|]*\||[()]|[^\s()|]+")
+TOKEN: Final = re.compile(r"\|[^|]*\||[()]|[^\s()|]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _quoted(name: str) -> str:
 # ------------------------------------------------------------------------------------------------ scripts
 def tokens(text: str) -> list[str]:
     """Parentheses, symbols and numerals of an SMT-LIB term."""
-    return _TOKEN.findall(text)
+    return TOKEN.findall(text)
 
 
 def script(

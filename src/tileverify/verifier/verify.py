@@ -19,7 +19,9 @@ from ..results import MOST_REFUTATIONS, Finding, Verdict
 from . import messages
 from .claim import Confirm
 from .clauses import Clause
+from .consistency import elements, promises
 from .contract import build_contract
+from .contradiction import emptied, idle, no_launch, no_work
 from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .determined import Determined
 from .fact_candidates import candidates
@@ -131,17 +133,33 @@ class _Verification(NarrowProof):
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
         self._assume(launch_facts(self.contract))
-        some_launch = self._decider.decide([]).answer
+        some_launch = self._decider.decide(promises(self.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
-            contradiction = "the launch contract contradicts itself: no launch satisfies it"
-            return self._outcome(Verdict.ERROR, (Finding("TV004", contradiction),))
+            return self._nothing_to_verify(no_launch(self.launch, Session(self.options.seed)))
         if some_launch is Answer.UNKNOWN:
             self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
+        if self.launch.data and (reason := self._emptied()) is not None:
+            return self._nothing_to_verify(reason)
         self._prepare()
+        if (self.launch.requires or self.launch.data) and idle(self._sites, self._use, self._origins, self._decider):
+            reason = no_work(self.summary, self.launch, Session(self.options.seed))
+            if reason is not None:
+                return self._nothing_to_verify(reason)
         self._left = self._decide(self._obligations())
         if not self.options.deny_requires:
             self._left = self._narrow(self._left)
         return None if self._left else self._outcome(Verdict.PROVED, ())
+
+    def _emptied(self) -> str | None:
+        """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""
+        promised = promises(self.contract)
+        filled = [(*promised, t.le(t.ONE, count)) for count in elements(self.contract).values()]
+        if all(self._decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
+            return None
+        return emptied(self.launch, Session(self.options.seed))
+
+    def _nothing_to_verify(self, reason: str) -> Outcome:
+        return self._outcome(Verdict.ERROR, (Finding("TV004", reason),))
 
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""

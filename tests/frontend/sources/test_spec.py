@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tileverify.frontend.sources.launch import (
 )
 from tileverify.frontend.sources.parameters import KernelParameter
 from tileverify.frontend.sources.spec import build_launch
-from tileverify.frontend.sources.spec_files import read_pyproject, read_spec_file, spec_path
+from tileverify.frontend.sources.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
 
 MATMUL = ("a", "b", "c", "n", "tm")
 PARAMETERS = {name: KernelParameter(name, constant=name == "tm") for name in MATMUL}
@@ -354,3 +355,20 @@ def test_pyproject_is_the_nearest_one(tmp_path: Path) -> None:
 def test_spec_files_stand_beside_their_source() -> None:
     assert spec_path(Path("a/matmul.py")) == Path("a/matmul.tileverify.toml")
     assert spec_path(Path("k.1a2b.tileirbc")) == Path("k.1a2b.tileverify.toml")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        'args = { n = "i32 = n" }',
+        'args = { n = "i32 = 2 * n + k - n", k = "i32" }',
+        'args = { n = "i32 = k + 1", k = "i32 = n - 1" }',
+        'args = { x = "f32[x.shape[0]]" }',
+        'args = { x = "f32[y.shape[0]]", y = "f32[x.shape[0] + 1]" }',
+        'grid = ["n"]\nargs = { n = "i32 = grid.x" }',
+    ],
+)
+def test_a_name_that_is_described_by_itself(fields: str) -> None:
+    """It has no value, and putting in what it stands for never ends."""
+    with pytest.raises(SpecError, match="is described by itself"):
+        build_launch(RawLaunch(tomllib.loads(f'kernel = "k"\n{fields}\n'), "k.tileverify.toml", 1, 0), "0", None)

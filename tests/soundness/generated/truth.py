@@ -62,16 +62,7 @@ class Interpreted:
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
         """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
-        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
-        blocks = [
-            (x, y, z) for x in range(launch.grid[0]) for y in range(launch.grid[1]) for z in range(launch.grid[2])
-        ]
-        logs = [
-            run_block(
-                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
-            )
-            for block in blocks
-        ]
+        logs = self._logs(launch, steps)
         codes = set(_alone(logs, self._loops))
         for first, second in combinations(logs, 2):
             if not self.heard:
@@ -108,6 +99,24 @@ class Interpreted:
                 if source is not None and left_open_by_memory(source) and use.use != "operand" and not local:
                     found.add(use.offset)
         return frozenset(found)
+
+    def _logs(self, launch: ConcreteLaunch, steps: int) -> list[BlockLog]:
+        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
+        blocks = product(*map(range, launch.grid))
+        return [
+            run_block(
+                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
+            )
+            for block in blocks
+        ]
+
+    def works(self, launch: ConcreteLaunch) -> bool:
+        """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""
+        writes = any(op.name.startswith(("store", "atomic")) for op in self._loops)
+        touched = [access for log in self._logs(launch, STEPS) for access in log.accesses]
+        return any(
+            len(found.ranges()) for each in touched if (found := each.writes if writes else each.reads) is not None
+        )
 
     def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
         """The whole launch under so many schedules."""

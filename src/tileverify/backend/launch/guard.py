@@ -279,7 +279,7 @@ class _Compiler:
             text = fact.text or print_data_fact(fact)
             for expression in expressions_of(fact):
                 if may_be_undefined(expression):
-                    yield Check(f"{self._code(expression)} is not None", f"'{text}' says nothing")
+                    yield Check(f"isinstance({self._code(expression)}, int)", f"'{text}' says nothing")
             if fact.kind == "multiples" and fact.amount is not None:
                 yield Check(f"1 <= {self._code(fact.amount)}", f"'{text}' is of multiples of less than 1")
 

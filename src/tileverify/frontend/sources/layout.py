@@ -12,8 +12,9 @@ from itertools import combinations, product
 from math import gcd, prod
 from typing import Final
 
-from .expressions import constant_value
-from .launch import Apply, ArrayArgument, Expression, Name, Number
+from ...errors import SpecError
+from .expressions import GRID_NAMES, constant_value, free_names
+from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument, flat
 
 MOST_COMPARED: Final = 1 << 16
 """Elements of an array whose addresses are compared one by one."""
@@ -72,6 +73,36 @@ def members(arrays: Iterable[ArrayArgument]) -> dict[str, Expression]:
         values.update((f"{array.name}.shape[{dim}]", size) for dim, size in enumerate(array.shape))
         values.update((f"{array.name}.strides[{dim}]", stride) for dim, stride in enumerate(strides_of(array)))
     return values
+
+
+def meanings(launch: LaunchSpec) -> dict[str, Expression]:
+    """What the launch says that names stand for: members of arrays, tied scalars, lengths of lists and its own grid."""
+    found = members(launch.arrays())
+    for argument in flat(launch.arguments):
+        if isinstance(argument, ScalarArgument) and argument.value is not None:
+            found[argument.name] = argument.value
+        elif isinstance(argument, ListArgument):
+            found[f"{argument.name}.length"] = argument.length
+    if launch.grid is not None:
+        found |= dict(zip(GRID_NAMES, launch.grid, strict=True))
+    return found
+
+
+def check_meanings(launch: LaunchSpec) -> None:
+    """Raises `SpecError` where a name is described by itself, at once or around a corner: it would have no value."""
+    known = {name: free_names(expression) for name, expression in meanings(launch).items()}
+    done: set[str] = set()
+
+    def follow(name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            raise SpecError(f"'{name}' is described by itself: give it a name or a number of its own")
+        if name not in done:
+            for each in sorted(known.get(name, ())):
+                follow(each, (*path, name))
+            done.add(name)
+
+    for name in known:
+        follow(name, ())
 
 
 def may_overlap_itself(array: ArrayArgument) -> bool:

@@ -28,6 +28,7 @@ from .launch import (
     SameArray,
     ScalarArgument,
 )
+from .layout import check_meanings
 from .parameters import KernelParameter
 from .scope import Scope, flatten
 from .spec_files import RawLaunch
@@ -51,7 +52,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     same = {frozenset({fact.first, fact.second}) for fact in requires if isinstance(fact, SameArray)}
     covered = [*alias, *overlap]
     overlap += tuple(sorted((pair for pair in same if not any(pair <= group for group in covered)), key=sorted))
-    return LaunchSpec(
+    launch = LaunchSpec(
         kernel=raw.kernel,
         name=name,
         arguments=tuple(scope.resolved(argument) for argument in arguments),
@@ -67,6 +68,11 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         file=raw.file,
         line=raw.line,
     )
+    try:
+        check_meanings(launch)
+    except SpecError as error:
+        raise builder.at("args", error) from None
+    return launch
 
 
 class _Builder:

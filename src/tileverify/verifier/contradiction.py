@@ -1,0 +1,200 @@
+"""Contracts that nobody can keep, and the smallest set of the user's own lines by which that is so (TV004)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+from ..errors import SpecError
+from ..frontend.sources.data_facts import print_data_fact
+from ..frontend.sources.descriptions import print_description
+from ..frontend.sources.expressions import print_expression
+from ..frontend.sources.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
+from ..frontend.symbolic import terms as t
+from ..frontend.symbolic.summary import AccessSummary, Origin
+from ..frontend.symbolic.terms import Term
+from .consistency import elements, promises
+from .contract import Contract, array_layout, build_contract
+from .fact_use import FactUse
+from .meeting import Prepared, touches
+from .prepare import Preparer, launch_facts
+from .smt import Answer, Decider, Limits, Session
+
+WORK_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
+"""For whether a block of any launch gets to an access: what is not told within them is taken to be so."""
+
+FEW_SUBSETS: Final = 60
+"""So many sets of one or two lines are tried before lines are left out one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that the user wrote: ``kind`` is ``requires``, ``data``, ``grid`` or ``args``, ``place`` says which."""
+
+    kind: str
+    place: int
+    text: str
+
+
+def lines_of(launch: LaunchSpec) -> list[Line]:
+    """All of the launch that can contradict something."""
+    texts = launch.requires_text if len(launch.requires_text) == len(launch.requires) else ()
+    found = [Line("data", i, fact.text or print_data_fact(fact)) for i, fact in enumerate(launch.data)]
+    found += [
+        Line("requires", i, texts[i] if texts else print_expression(clause)) for i, clause in enumerate(launch.requires)
+    ]
+    if launch.grid is not None:
+        axes = launch.grid_text or tuple(map(print_expression, launch.grid))
+        found.append(Line("grid", 0, f"grid = ({', '.join(axes)})"))
+    for i, array in enumerate(launch.arrays()):
+        found.append(Line("args", i, f"{array.name} = {print_description(array)}"))
+    return found
+
+
+def only(launch: LaunchSpec, lines: Sequence[Line]) -> LaunchSpec:
+    """The launch with nothing but these lines; the names of strides of other arrays stay, and promise nothing."""
+    kept = {(line.kind, line.place) for line in lines}
+    promised = {array.name for i, array in enumerate(launch.arrays()) if ("args", i) in kept}
+    texts = launch.requires_text if len(launch.requires_text) == len(launch.requires) else ()
+    return replace(
+        launch,
+        arguments=tuple(_relaxed(argument, promised) for argument in launch.arguments),
+        grid=launch.grid if ("grid", 0) in kept else None,
+        grid_text=launch.grid_text if ("grid", 0) in kept else (),
+        requires=tuple(clause for i, clause in enumerate(launch.requires) if ("requires", i) in kept),
+        requires_text=tuple(text for i, text in enumerate(texts) if ("requires", i) in kept),
+        data=tuple(fact for i, fact in enumerate(launch.data) if ("data", i) in kept),
+    )
+
+
+def _relaxed(argument: Argument, promised: set[str]) -> Argument:
+    if isinstance(argument, TupleArgument):
+        return replace(argument, items=tuple(_relaxed(item, promised) for item in argument.items))
+    if not isinstance(argument, ArrayArgument) or argument.name in promised:
+        return argument
+    strides = argument.strides
+    if strides is not None:
+        # An expression says what a stride is; only a bare name is a promise.
+        strides = tuple(Apply("+", (each, Number(0))) if isinstance(each, Name) else each for each in strides)
+    return replace(argument, strides=strides, index_bits=64)
+
+
+def smallest(lines: Sequence[Line], contradict: Callable[[Sequence[Line]], bool]) -> tuple[Line, ...]:
+    """As few of the lines as ``contradict``, which all of them together do; none of them can be left out."""
+    few = [*combinations(lines, 0), *combinations(lines, 1), *combinations(lines, 2)]
+    for tried in few[:FEW_SUBSETS]:
+        if contradict(tried):
+            return tried
+    kept = list(lines)
+    for line in reversed(lines):
+        rest = [each for each in kept if each is not line]
+        if contradict(rest):
+            kept = rest
+    return tuple(kept)
+
+
+# ---------------------------------------------------------------------------------------- no launch at all
+def contradictory(launch: LaunchSpec, session: Session) -> bool:
+    """Whether no numbers and contents satisfy the contract."""
+    asked = _Asked.of(launch, session)
+    return asked is not None and asked.impossible()
+
+
+def no_launch(launch: LaunchSpec, session: Session) -> str:
+    """Why no launch satisfies a contradictory contract, in the user's words."""
+    found = smallest(lines_of(launch), lambda lines: contradictory(only(launch, lines), session))
+    return f"the launch contract contradicts itself: {_words(found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A contract and who answers questions about it."""
+
+    contract: Contract
+    decider: Decider
+
+    @classmethod
+    def of(cls, launch: LaunchSpec, session: Session) -> _Asked | None:
+        try:
+            contract = build_contract(launch)
+        except SpecError:  # a name without what gave it its meaning: nothing can be said
+            return None
+        return cls(contract, Decider(launch_facts(contract), Limits(), session=session))
+
+    def impossible(self, *more: Term) -> bool:
+        asked = (*promises(self.contract), *more)
+        return self.decider.decide(asked).answer is Answer.UNSATISFIABLE
+
+    def empties(self, array: str) -> bool:
+        """Whether the array has no element in any launch."""
+        size = elements(self.contract).get(array)
+        size = t.product(array_layout(self.contract.arrays[array])[0]) if size is None else size
+        return self.impossible(t.le(t.ONE, t.substitute(size, self.contract.values)))
+
+
+def _words(found: Sequence[Line]) -> str:
+    if not found:
+        return "no launch satisfies it, whatever its clauses say: sizes, strides or scalars do not fit what passes them"
+    told = " and ".join(f"`{line.text}`" for line in found)
+    if len(found) == 1:
+        return f"no launch satisfies {told}, as sizes and strides are not negative and fit what passes them"
+    return f"no launch satisfies {told} together"
+
+
+# -------------------------------------------------------------------------------------- nothing left to do
+def emptied(launch: LaunchSpec, session: Session) -> str | None:
+    """Why an array that facts speak of is empty in every launch; ``None`` if it is not, or is described so."""
+    asked = _Asked.of(launch, session)
+    for name in () if asked is None else elements(asked.contract):
+        assert asked is not None
+        if not asked.empties(name):
+            continue
+
+        def empties(lines: Sequence[Line], name: str = name) -> bool:
+            rest = _Asked.of(only(launch, lines), session)
+            return rest is not None and rest.empties(name)
+
+        found = smallest(lines_of(launch), empties)
+        if found:
+            told = " and ".join(f"`{line.text}`" for line in found)
+            return f"the launch contract leaves nothing to do: `{name}` is empty in every launch that satisfies {told}"
+    return None
+
+
+def idle(sites: Sequence[Prepared], use: FactUse, origins: Mapping[str, Origin], decider: Decider) -> bool:
+    """Whether no block of any launch gets to an access that writes (to any, where none does)."""
+    promised = promises(use.contract)
+
+    def unreached(site: Prepared) -> bool:
+        conditions = (site.guard, touches(site.place), *promised)
+        asked = (*conditions, *use.known(conditions, origins))
+        return decider.decide(asked, limits=WORK_LIMITS).answer is Answer.UNSATISFIABLE
+
+    at_stake = [site for site in sites if site.site.writes] or list(sites)
+    return bool(at_stake) and all(map(unreached, at_stake))
+
+
+def no_work(summary: AccessSummary, launch: LaunchSpec, session: Session) -> str | None:
+    """The user's facts that leave no block of an idle contract anything to do; ``None`` if it has nothing without them.
+
+    A launch that describes empty arrays and says no more is as it is meant.
+    """
+
+    def left_idle(lines: Sequence[Line]) -> bool:
+        try:
+            contract = build_contract(only(launch, [*lines, *others]))
+        except SpecError:
+            return False
+        decider, use = Decider(launch_facts(contract), WORK_LIMITS, session=session), FactUse(contract)
+        preparer = Preparer(summary, contract, decider, use=use)
+        return idle([preparer.site(site) for site in summary.sites], use, preparer.origins, decider)
+
+    lines = lines_of(launch)
+    others = [line for line in lines if line.kind in ("grid", "args")]
+    said = [line for line in lines if line not in others]
+    if not said or left_idle(()):
+        return None
+    told = " and ".join(f"`{line.text}`" for line in smallest(said, left_idle))
+    return f"the launch contract leaves no block anything to do: only launches without work satisfy {told}"

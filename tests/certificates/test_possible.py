@@ -1,0 +1,70 @@
+"""A certificate under a contract that nobody can keep is rejected, whatever its proofs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.soundness.test_found_wrong import checked
+
+import tileverify.verifier.verify as prover
+from tileverify.certificates.model import CertificateError
+from tileverify.certificates.recheck import recheck
+from tileverify.certificates.second_solver import SecondSolver
+from tileverify.check import CheckOptions, check_unit
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import Verdict
+
+pytest.importorskip("cvc5")
+
+KERNEL = """
+import cuda.tile as ct
+
+@ct.kernel
+def put(idx, out):
+    place = ct.load(idx, index=(ct.bid(0),), shape=(1,)).item()
+    ct.store(out, index=(place,), tile=ct.zeros((1,), dtype=ct.int32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "facts", "told"),
+    [
+        ("i32[N]", ["range(idx, 5, 5)", "injective(idx)"], "no launch satisfies"),
+        ("i32[N]", ["range(idx, 0, 3)", "range(idx, 3, 6)", "injective(idx)"], "no launch satisfies"),
+        ("i32[N]", ["permutation(idx)", "multiples(idx, 2)", "range(idx, 2, 9)"], "no launch satisfies"),
+        ("i32[N, 4; strides=(ld, ld)]", ["injective(idx)", "range(idx, 0, 16)"], "no launch satisfies"),
+    ],
+)
+def test_a_contract_that_nobody_can_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: str, facts: list[str], told: str
+) -> None:
+    """The prover of old, which did not look at data facts and named strides, is asked to write it."""
+    source = tmp_path / "kernel.py"
+    source.write_text(
+        KERNEL if "," not in args else KERNEL.replace("(ct.bid(0),), shape=(1,)", "(ct.bid(0), 0), shape=(1, 1)")
+    )
+    said = ", ".join(f'"{fact}"' for fact in facts)
+    spec = f'[[launch]]\nkernel = "put"\ngrid = ["N"]\ndata = [{said}]\n'
+    (tmp_path / "kernel.tileverify.toml").write_text(
+        f'{spec}requires = ["N >= 2"]\nargs = {{ idx = "{args}", out = "i32[16]" }}\n'
+    )
+    (unit,) = discover([str(source)])
+    assert isinstance(unit, KernelUnit)
+    assert check_unit(unit).findings[0].code == "TV004"
+    monkeypatch.setattr(prover, "promises", lambda contract: ())
+    monkeypatch.setattr(prover, "elements", lambda contract: {})
+    monkeypatch.setattr(prover, "idle", lambda *_: False)
+    result = check_unit(unit, CheckOptions(certificate=True))
+    assert result.verdict is Verdict.PROVED
+    assert result.certificate is not None
+    for bytecode in (None, unit.bytecode):
+        with pytest.raises(CertificateError, match=told):
+            recheck(result.certificate.text, "put.tvcert.json", bytecode=bytecode, solver=SecondSolver())
+
+
+def test_one_that_somebody_can_keep_is_confirmed(tmp_path: Path) -> None:
+    spec = 'kernel = "put"\ngrid = ["N"]\ndata = ["injective(idx)", "range(idx, 0, M)"]\n'
+    result = checked(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
+    assert result.verdict is Verdict.PROVED

@@ -32,6 +32,61 @@ def test_a_patched_program_verifies(launcher: Launcher, kernels: ModuleType) -> 
     assert ct.launch is before
 
 
+EARLIER = """
+from cuda.tile import launch
+from cuda.tile import launch as other
+from cuda.tile._cext import launch_extended
+
+class Runner:
+    run = staticmethod(launch)
+    plain = launch
+"""
+
+
+def test_names_that_were_imported_before_it_are_patched(
+    launcher: Launcher, kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("earlier")
+    monkeypatch.setitem(sys.modules, "earlier", module)
+    exec(EARLIER, module.__dict__)
+    before = ct.launch
+    x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
+    with Patch(launcher):
+        for launch in (module.launch, module.other, module.Runner.plain, module.Runner.run):
+            with pytest.raises(LaunchRefused, match="TV301"):
+                launch(None, (3,), kernels.axpy, (2.0, x, y, 128))
+        with pytest.raises(LaunchRefused, match="launch_extended is not verified"):
+            module.launch_extended(None, (2,), (1,), kernels.axpy, (2.0, x, y, 128))
+        module.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
+    assert np.array_equal(y, 2 * x + 1)
+    assert (module.launch, module.other, module.Runner.run, module.Runner.plain) == (before,) * 4
+
+
+def test_what_cannot_be_patched_is_named(launcher: Launcher) -> None:
+    held = {"launch": ct.launch}
+    launch = ct.launch
+
+    def later() -> object:
+        return launch
+
+    with pytest.warns(RuntimeWarning, match=r"stays unverified in .*; patch first") as told, Patch(launcher):
+        pass
+    text = str(told[0].message)
+    assert "a dict" in text
+    assert "a closure of test_what_cannot_be_patched_is_named.<locals>.later" in text
+    assert held["launch"] is later()
+
+
+def test_nothing_is_said_where_nothing_is_left() -> None:
+    program = (
+        "import warnings; warnings.simplefilter('error')\n"
+        "import tileverify\nfrom cuda.tile import launch\n"
+        "with tileverify.patch():\n    print(launch.__qualname__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("Patch._launch", 0), done.stderr
+
+
 def test_an_early_start_is_a_permission(kernels: ModuleType) -> None:
     x, y = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
     tileverify.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)

@@ -9,6 +9,7 @@ from typing import Final
 from ..errors import TileVerifyError
 from ..frontend.bytecode import decode
 from ..frontend.sources.abi import entry_parameters, entry_types, mismatch
+from ..frontend.sources.bytecode_file import plain_name
 from ..frontend.sources.launch import Role
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.execute import summarize
@@ -38,6 +39,13 @@ def check_entry(certificate: Certificate, file: str) -> None:
     )
     if roles not in fitting or not static:
         raise CertificateError("the entry's parameters are not the arguments of the certificate's contract", file)
+
+
+def check_name(certificate: Certificate, file: str) -> None:
+    """The kernel is called by the entry's symbol, or by the function's name in it; raises `CertificateError`."""
+    kernel, symbol = certificate.kernel, certificate.symbol
+    if symbol not in (kernel, kernel.replace(".", "_")) and kernel != plain_name(symbol):
+        raise CertificateError(f"the certificate calls the kernel '{kernel}', but the entry is '{symbol}'", file)
 
 
 _WORDS: Final = defaultdict(str, {Role.SHAPE: "shape", Role.STRIDE: "strides"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,35 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "alias": [sorted(group) for group in launch.alias],
         "overlap": [sorted(group) for group in launch.overlap],
     }
+
+
+def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
+    """All of a contract that a proof depends on, for people: what a line speaks of, and its text."""
+    for argument in launch.arguments:
+        yield "argument", _argument_text(argument)
+    if launch.grid is None:
+        yield "grid", "any"
+    else:
+        yield "grid", f"({', '.join(map(print_expression, launch.grid))})"
+    yield from (("given", print_expression(fact)) for fact in launch.requires)
+    yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
+    for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
+        yield from ((label, " and ".join(sorted(group))) for group in groups)
+
+
+def _argument_text(argument: Argument) -> str:
+    match argument:
+        case ListArgument(name=name, element=element, length=length):
+            return f"{name} = a list of {print_expression(length)} arrays {print_array(element)}"
+        case TupleArgument(name=name, items=items):
+            return f"{name} = ({', '.join(map(_argument_text, items))})"
+        case ConstantArgument(name=name, value=value):
+            return f"{name} = {_constant(value)}, compiled in"
+        case ArrayArgument(name=name):
+            return f"{name} = {print_array(argument)}"
+        case ScalarArgument(name=name, dtype=dtype, value=value):
+            return f"{name} = {dtype}" + ("" if value is None else f" = {print_expression(value)}")
+    raise TypeError(f"not an argument: {argument!r}")
 
 
 def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpec:

@@ -19,7 +19,7 @@ from ..verifier.derivation import Answered, Underivable, Witnessed, derive
 from ..verifier.prepare import launch_facts
 from ..verifier.smtlib import Vocabulary
 from .document import read_certificate
-from .entry import check_entry, summary_of
+from .entry import check_entry, check_name, summary_of
 from .model import Certificate, CertificateError, Place, Question
 from .scripts import Script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
@@ -37,12 +37,24 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """``derived``: the questions were derived anew from the bytecode and are the same.  ``answers``: one for each
-    obligation of the certificate."""
+    """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
+    was not at hand.  ``answers``: one for each obligation of the certificate."""
 
     certificate: Certificate
-    derived: bool
+    bytecode_sha256: str | None
     answers: tuple[Answer, ...]
+
+    @property
+    def derived(self) -> bool:
+        return self.bytecode_sha256 is not None
+
+    @property
+    def answer(self) -> Answer:
+        """Without the bytecode nobody knows what there is to prove, and where that is nothing, nothing was proved."""
+        if self.count(Answer.REJECTED):
+            return Answer.REJECTED
+        whole = self.derived and self.answers and not self.count(Answer.OPEN)
+        return Answer.CONFIRMED if whole else Answer.OPEN
 
     def count(self, answer: Answer, *rungs: str) -> int:
         """How many obligations (of ``rungs``, if any are named) have this answer."""
@@ -59,11 +71,13 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
     check_texts(certificate, file)
     _check_contract(certificate, file)
     check_entry(certificate, file)
+    check_name(certificate, file)
     if bytecode is not None:
         check_bytecode(certificate, bytecode, file)
         check_derivation(certificate, bytecode, file)
     _check_possible(certificate, solver, file)
-    return Rechecked(certificate, bytecode is not None, tuple(_Opinions(certificate, solver).answers()))
+    seen = None if bytecode is None else hashlib.sha256(bytecode).hexdigest()
+    return Rechecked(certificate, seen, tuple(_Opinions(certificate, solver).answers()))
 
 
 # -------------------------------------------------------------------------------------- without a solver

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..reports.plain import printable
 from ..verifier.rungs import BIT_VECTORS, LINEAR, NONLINEAR
+from .launches import contract_lines, launch_to_json
 from .model import STRUCTURAL, Certificate, Proved
 from .recheck import Answer, Rechecked
 
@@ -27,9 +28,7 @@ class Row:
 
     @property
     def answer(self) -> Answer:
-        if self.found is None or self.found.count(Answer.REJECTED):
-            return Answer.REJECTED
-        return Answer.OPEN if self.found.count(Answer.OPEN) else Answer.CONFIRMED
+        return Answer.REJECTED if self.found is None else self.found.answer
 
 
 def exit_code(rows: Sequence[Row]) -> int:
@@ -65,15 +64,16 @@ def _row_lines(row: Row) -> Iterator[str]:
         yield f"{row.answer.value:13}  {row.file}: {row.problem}"
         return
     certificate = row.found.certificate
-    yield f"{row.answer.value:13}  {row.file}: {_kernel(certificate)}"
+    yield f"{row.answer.value:13}  {row.file}: {certificate.kernel}"
+    yield from (f"{'':13}  {line}" for line in _statement_lines(row.found))
     rungs = ", ".join(
         f"{row.found.count(Answer.CONFIRMED, rung)} of {total} {rung}"
         for rung in (STRUCTURAL, LINEAR, BIT_VECTORS, NONLINEAR)
         if (total := sum(proved.rung == rung for proved in certificate.obligations))
     )
     yield f"{'':13}  obligations confirmed: {rungs or 'there are none'}"
-    if not row.found.derived:
-        yield f"{'':13}  not derived again from the bytecode, which is not at hand (--bytecode FILE)"
+    if reason := _open_because(row.found):
+        yield f"{'':13}  not confirmed: {reason}"
     for answer in (Answer.REJECTED, Answer.OPEN):
         pairs = zip(certificate.obligations, row.found.answers, strict=True)
         named = [proved for proved, each in pairs if each is answer]
@@ -82,9 +82,23 @@ def _row_lines(row: Row) -> Iterator[str]:
             yield f"{'':13}  {answer.value}: {len(named) - _SHOWN} more"
 
 
-def _kernel(certificate: Certificate) -> str:
-    clauses = f" requires {'; '.join(certificate.requires)}" if certificate.requires else ""
-    return f"{certificate.file}::{certificate.kernel} [{certificate.launch.name}]{clauses}"
+def _statement_lines(found: Rechecked) -> Iterator[str]:
+    """What was looked at: the bytecode, and the contract that its obligations are about."""
+    certificate = found.certificate
+    if found.bytecode_sha256 is not None:
+        yield f"bytecode  entry {certificate.symbol}, sha256 {found.bytecode_sha256}"
+    lines = [*contract_lines(certificate.launch), *(("requires", clause) for clause in certificate.requires)]
+    before = ""
+    for label, text in lines:
+        yield f"{'' if label == before else label:9} {text}"
+        before = label
+    yield f"told by the certificate, and not looked at: {certificate.file}, launch {certificate.launch.name}"
+
+
+def _open_because(found: Rechecked) -> str | None:
+    if not found.derived:
+        return "not derived again from the bytecode, which is not at hand (--bytecode FILE)"
+    return None if found.answers else "there is nothing to confirm, as it has no obligations"
 
 
 def _obligation(proved: Proved, certificate: Certificate) -> str:
@@ -118,9 +132,13 @@ def _row_json(row: Row) -> dict[str, Any]:
         "file": certificate.file,
         "kernel": certificate.kernel,
         "launch": certificate.launch.name,
+        "entry": certificate.symbol,
+        "contract": launch_to_json(certificate.launch),
         "requires": list(certificate.requires),
-        "bytecode_sha256": certificate.bytecode_sha256,
+        "told": ["file", "launch"],
+        "bytecode_sha256": row.found.bytecode_sha256 or certificate.bytecode_sha256,
         "derived": row.found.derived,
+        "reason": _open_because(row.found),
         "obligations": [
             {
                 "code": proved.code,

@@ -15,7 +15,7 @@ Exit codes:
   0  every proof is confirmed
   1  a certificate is rejected: damaged, not about this bytecode, or a proof that is none
   2  bad usage, or no second solver
-  3  something is not confirmed, nothing rejected
+  3  something is not confirmed, nothing rejected; also without the bytecode, or where there are no obligations
 """
 
 
@@ -46,7 +46,8 @@ def recheck(
     """Check proofs that `check --certificate` wrote, with cvc5 as a second solver.
 
     CERTIFICATE is a file or a folder of them.  Every obligation is derived again from the bytecode and compared with
-    the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is counted.
+    the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is counted.  The contract that the
+    proofs are about is printed: whoever relies on them compares it with his own.
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from types import FunctionType, TracebackType
+import gc
+import sys
+import warnings
+from collections.abc import Iterator
+from functools import cache, partial
+from types import CellType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from ..backend.launch import LaunchRefused
@@ -12,6 +16,7 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from .launcher import Launcher
 
+_OWN: Final = __name__.partition(".")[0]
 _BESIDE: Final = ("launch_extended", "_benchmark")
 """Ways into cuda.tile's C extension that launch something else than a proof speaks of."""
 
@@ -51,9 +56,10 @@ def verified_kernel(function: Any = None, /, **hints: Any) -> Any:
 
 
 class Patch:
-    """``cuda.tile.launch`` replaced by a verified launch, until `undo`.
+    """``cuda.tile.launch`` replaced by a verified launch, until `undo`, also where modules or classes took it before.
 
-    Other ways to launch a kernel, such as ``launch_extended``, are refused meanwhile.
+    Other ways to launch a kernel, such as ``launch_extended``, are refused meanwhile.  What was taken into other places
+    (a closure, a table, ``functools.partial``) cannot be replaced: a RuntimeWarning names it.
     """
 
     def __init__(self, launcher: Launcher) -> None:
@@ -62,14 +68,27 @@ class Patch:
 
         self._launcher = launcher
         self._before: list[tuple[Any, str, Any]] = []
+        replaced: dict[int, tuple[Any, Any]] = {}
         for owner in (ct, _cext):
-            self._replace(owner, "launch", self._launch)
-            for name in _BESIDE:
+            for name in ("launch", *_BESIDE):
                 if hasattr(owner, name):
-                    self._replace(owner, name, _refusal(name))
+                    original = getattr(owner, name)
+                    replaced[id(original)] = (original, self._launch if name == "launch" else _refusal(name))
+        for owner in _namespaces():
+            for name, value in list(vars(owner).items()):
+                static = isinstance(value, staticmethod)
+                if (found := replaced.get(id(value.__func__ if static else value))) is not None:
+                    self._replace(owner, name, staticmethod(found[1]) if static else found[1])
+        left = list(dict.fromkeys(each for original, _ in replaced.values() for each in _left(original, self._before)))
+        if left:
+            warnings.warn(
+                f"tileverify.patch(): what was taken before it stays unverified in {', '.join(left)}; patch first",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _replace(self, owner: Any, name: str, function: Any) -> None:
-        self._before.append((owner, name, getattr(owner, name)))
+        self._before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, function)
 
     def _launch(
@@ -92,6 +111,39 @@ class Patch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.undo()
+
+
+def _namespaces() -> Iterator[Any]:
+    """All modules but those of tileverify, and the classes that they define."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == _OWN or not isinstance(module, ModuleType):
+            continue
+        yield module
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == name:
+                yield value
+
+
+def _left(original: Any, before: list[tuple[Any, str, Any]]) -> Iterator[str]:
+    """Where else the program holds a function, in words."""
+    ours = {id(before), *map(id, before)}
+    namespaces = {id(vars(module)) for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
+    for holder in gc.get_referrers(original):
+        if id(holder) in ours | namespaces or isinstance(holder, FrameType):
+            continue
+        if isinstance(holder, CellType):
+            users = [each for each in gc.get_referrers(holder) if isinstance(each, tuple)]
+            functions = [f for each in users for f in gc.get_referrers(each) if isinstance(f, FunctionType)]
+            if all(function.__module__.partition(".")[0] == _OWN for function in functions):
+                continue
+            yield f"a closure of {' and '.join(function.__qualname__ for function in functions)}"
+        elif isinstance(holder, partial):
+            yield "a functools.partial"
+        elif isinstance(holder, dict | list | set):
+            yield f"a {type(holder).__name__}"
+        elif isinstance(holder, tuple):
+            functions = [each for each in gc.get_referrers(holder) if isinstance(each, FunctionType)]
+            yield from (f"the defaults of {each.__qualname__}" for each in functions if each.__defaults__ is holder)
 
 
 def _refusal(name: str) -> Any:

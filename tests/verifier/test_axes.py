@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.backend.replay import Replayer
 from tileverify.check import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import narrowing
+from tileverify.verifier.claim import Shown
 
 KERNEL = """
 @ct.kernel
@@ -230,10 +232,21 @@ def wrong(x, out):
 def test_an_undecided_kernel_hears_of_clauses_that_are_not_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the clause on the counter, only one that leaves no second iteration would do."""
+    """Without the clause on the counter, only one that leaves no second iteration would do; no replay tells."""
     monkeypatch.setattr(narrowing, "counting", lambda conditions: ())
-    source = STEPS.replace("ct.load(x, (i,), (1,)) * 2", "ct.full((1,), 2, ct.float32)").format(step="ct.num_blocks(0)")
-    result = checked(tmp_path, source, 'kernel = "loop"\nargs = { x = "f32[N]", n = "i32 = N", step = "i32" }')
+    monkeypatch.setattr(Replayer, "__call__", lambda self, launch, claim: None)
+    monkeypatch.setattr(Replayer, "anywhere", lambda self, launch, claim: Shown(claim, None, True))
+    source = """
+import cuda.tile as ct
+
+@ct.kernel
+def loop(x, out, n):
+    i = ct.bid(0)
+    while i < n:
+        ct.store(out, (i,), ct.load(x, (i,), (1,)) + 1)
+        i += ct.num_blocks(0)
+"""
+    result = checked(tmp_path, source, 'kernel = "loop"\nargs = { x = "f32[N]", out = "f32[N]", n = "i32 = N" }')
     assert result.verdict is Verdict.UNDECIDED
     end = "it holds under `N <= grid.x`, which keeps the kernel from some of its work"
     assert all(finding.message.endswith(end) for finding in result.findings)

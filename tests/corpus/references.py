@@ -85,6 +85,21 @@ def _histogram(a: Arrays, _: Values) -> Arrays:
     return {"bins": bins + np.bincount(counted, minlength=len(bins)).astype(bins.dtype)}
 
 
+def _number_tiles(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.broadcast_to(np.arange(a["out"].shape[1]) // 64, a["out"].shape).astype(a["out"].dtype)}
+
+
+def _clear_below(a: Arrays, v: Values) -> Arrays:
+    return {"out": np.zeros_like(a["out"]) if a["count"][0] < v["limit"] else a["out"]}
+
+
+def _write_spaced(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    places = np.add.outer(np.arange(len(out)) * v["step"], np.arange(16)).reshape(-1)
+    out[places[places < len(out)]] = 1
+    return {"out": out}
+
+
 def _append(a: Arrays, v: Values) -> Arrays:
     cache = a["cache"].copy()
     cache[:, :, v["position"]] = a["new"]
@@ -676,6 +691,14 @@ REFERENCES: Final[dict[str, Reference]] = {
     "ring_of_three": _last_round(3),
     "swapped_buffers": _last_round(2),
     "cursor": _last_round(0),
+    "add_columns": lambda a, v: {"out": a["out"] + a["x"].sum(axis=1)},
+    "number_tiles": _number_tiles,
+    "first_column_writes": lambda a, v: {"out": np.ones_like(a["out"])},
+    "write_diagonals": lambda a, v: {"out": np.ones_like(a["out"])},
+    "clear_unless_full": _clear_below,
+    "write_spaced": _write_spaced,
+    "double_one_by_one": lambda a, v: {"x": a["x"] * 2},
+    "copy_second_half": lambda a, v: {"out": a["x"][len(a["out"]) :]},
     "double_by_stride": lambda a, v: {"x": a["x"] * 2},
     "fill_by_bytes": lambda a, v: {"out": np.arange(len(a["out"])) // 16 % 8},
     "rope": _rope,
@@ -774,6 +797,12 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "contract/any_grid.py::add_one[any-grid]": Numbers({"N": 300}, grid=(3, 1, 1)),
     "contract/empty_rows.py::negate_rows[rows-may-be-empty]": Numbers({"M": 5, "N": 200}),
     "contract/fewer_blocks_than_tiles.py::negate_first_tiles[prefix]": Numbers({"N": 700}, grid=(3, 1, 1)),
+    "contract/guarded_work.py::clear_unless_full[any-limit]": Numbers({"N": 150, "limit": 100}),
+    "contract/read_axes.py::add_columns[any-grid]": Numbers({"M": 5, "N": 150}, grid=(5, 3, 1)),
+    "contract/read_axes.py::number_tiles[any-grid]": Numbers({"M": 5, "N": 150}, grid=(5, 3, 1)),
+    "contract/read_axes.py::first_column_writes[any-grid]": Numbers({"M": 5}, grid=(5, 3, 1)),
+    "contract/read_axes.py::write_diagonals[any-grid]": Numbers({"N": 7}, grid=(1, 7, 1)),
+    "contract/row_spacing.py::write_spaced[any-step]": Numbers({"N": 70, "step": 20}),
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
     "data/expert_shares.py::fill_shares[shares]": Numbers({"N": 150}),
     "data/expert_shares.py::fill_shares[shares-and-a-fourth-expert]": Numbers({"N": 150}),
@@ -866,8 +895,10 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),
+    "loops/while_stride.py::double_one_by_one[any-grid]": Numbers({"N": 50}, grid=(3, 1, 1)),
     "loops/while_stride.py::double_by_stride[any-grid]": Numbers({"N": 1000}, grid=(3, 1, 1)),
     "loops/while_stride.py::fill_by_bytes[limit-a-step-inside-a-byte]": Numbers({"N": 1900}),
+    "out_of_bounds/two_faults.py::copy_second_half[two-halves]": Numbers({"N": 192}),
     "race_free/axpy.py::axpy[any-size]": Numbers({"N": 1300, "alpha": 0.75}),
     "race_free/axpy.py::axpy[one-million]": Numbers({"alpha": -1.5}),
     "race_free/batched_matmul.py::batched_matmul[any-size]": Numbers({"Q": 3, "M": 100, "N": 72, "K": 136}),

@@ -75,7 +75,8 @@ def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
     """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``, and
     ``4 * (grid.y - 1) + 4 <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
     parts = {part for condition in conditions for part in t.postorder(condition)}
-    above = {part.args[0]: part.args[1] for part in parts if part.kind is Kind.LT and launch_only(part.args[1])}
+    below = [part.args for part in sorted(parts, key=t.render) if part.kind is Kind.LT and launch_only(part.args[1])]
+    last = {position: t.sub(limit, t.ONE) for position, limit in below}
     for part in sorted((part for part in parts if part.kind is Kind.SUM), key=t.render):
         summands = t.linear_parts(part)[1]
         for factor, step in summands:
@@ -84,26 +85,25 @@ def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
                 continue
             room = t.scale(factor, t.product(known))
             others = [each for each in summands if each[1] is not step]
-            ends = (_end([each], above) for each in others)
-            yield from (t.le(end, room) for end in (*ends, _end(others, above)) if end is not None)
+            for known_ends in ({**_LAST_BLOCKS, **last}, {**last, **_LAST_BLOCKS}):
+                ends = (_end([each], known_ends) for each in others)
+                yield from (t.le(end, room) for end in (*ends, _end(others, known_ends)) if end is not None)
 
 
-def _end(summands: Iterable[tuple[int, Term]], above: Mapping[Term, Term]) -> Term | None:
+def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Term | None:
     """One more than the largest sum of these, over all blocks and lanes, where each has a known largest value."""
     end = t.ONE
     for factor, part in summands:
-        last = LAST_BLOCK.get(part, _OTHER_LAST_BLOCK.get(part))
-        if last is None and part in above:
-            last = t.sub(above[part], t.ONE)
-        if last is None and part.high is not None:
-            last = t.const(part.high)
-        if last is None or factor < 0:
+        most = last.get(part)
+        if most is None and part.high is not None:
+            most = t.const(part.high)
+        if most is None or factor < 0:
             return None
-        end = t.add(end, t.scale(factor, last))
+        end = t.add(end, t.scale(factor, most))
     return end
 
 
-_OTHER_LAST_BLOCK = {Copy("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+_LAST_BLOCKS = LAST_BLOCK | {Copy("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:

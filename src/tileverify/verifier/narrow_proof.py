@@ -98,7 +98,10 @@ class NarrowProof(KeptWork):
         copy = Copy("block", OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
-            self._adopt(self._found(replace(opened, conditions=(*opened.conditions, apart)), wanted))
+            along = replace(opened, conditions=(*opened.conditions, apart))
+            with self._question(along) as closes:
+                needed = not closes(())
+            self._adopt(self._found(along, wanted) if needed else ())
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
         """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
@@ -133,10 +136,11 @@ class NarrowProof(KeptWork):
             return self._worded(chosen, closes)
 
     def _would_do(self, opened: Open) -> list[str]:
-        """Clauses that close what is open, if only because they keep the kernel from its work: for people to judge."""
+        """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
+        people to judge."""
         if opened.obligation.blocked is not None or not any(self._quantities()):
             return []
-        return [clause.text for clause in self._found(opened, [Demand(())], idle=True)]
+        return [clause.text for clause in self._found(opened, self._wanted(opened.obligation)[:1], idle=True)]
 
     def _quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""

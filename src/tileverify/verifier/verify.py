@@ -209,7 +209,7 @@ class _Verification(NarrowProof):
         for key in list(reasons):
             if self._only_outside(unexplained[key], [obligation for obligation, _ in confirmed.values()]):
                 del reasons[key]
-            elif not confirmed and (clauses := self._would_do(unexplained[key])):
+            elif not confirmed and reasons[key].code == "TV904" and (clauses := self._would_do(unexplained[key])):
                 reasons[key] = messages.with_clauses(reasons[key], clauses)
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
 

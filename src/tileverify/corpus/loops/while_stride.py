@@ -14,6 +14,22 @@ def double_by_stride(x, tiles, TILE: ConstInt):
 
 
 @ct.kernel
+def double_one_by_one(x, count):
+    i = ct.bid(0)
+    while i < count:
+        ct.store(x, index=(i,), tile=ct.load(x, index=(i,), shape=(1,)) * 2)
+        i += ct.num_blocks(0)
+
+
+@ct.kernel
+def double_one_too_soon(x, count):
+    i = ct.bid(0)
+    while i < count:
+        ct.store(x, index=(i,), tile=ct.load(x, index=(i,), shape=(1,)) * 2)
+        i += ct.num_blocks(0) - 1
+
+
+@ct.kernel
 def fill_by_bytes(out, tiles, step, TILE: ConstInt):
     # The counter is a signed byte, and so is the limit; the rounds only end the loop where the counter has wrapped.
     i = ct.astype(ct.bid(0), ct.int8)

@@ -4,8 +4,9 @@
                   stored value, floats too), a branch, the bounds of a loop, or an assertion
 
 Blocks that differ along other axes alone do the same thing, all of it.  How many blocks there are (`num_tile_blocks`)
-is the same in each of them and does not count, nor does a number that is only printed.  The pass follows values, not
-what they are worth, and so finds an axis read rather too often: a multiplication by zero does not hide it.
+is the same in each of them and does not count, nor does a number that is only printed (tokens carry no number).  The
+pass follows values, not what they are worth, and so finds an axis read rather too often: a multiplication by zero does
+not hide it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ..bytecode.model import Entry, Op, Value
+from ..bytecode.model import Entry, Op, TokenType, Value
 from ..bytecode.traverse import walk
 from .written import region_flows
 
@@ -28,7 +29,7 @@ def read_axes(entry: Entry) -> frozenset[int]:
     for op in ops:
         if op.name == "get_tile_block_id":
             axes |= {result: {axis} for axis, result in enumerate(op.results)}
-    flows = [flow for op in ops for flow in _flows(op)]
+    flows = [flow for op in ops for flow in _flows(op) if not isinstance(flow[0].type, TokenType)]
     changed = bool(axes)
     while changed:
         changed = False

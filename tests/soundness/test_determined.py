@@ -8,18 +8,24 @@ a launch of numbers        ->  a warning only if that launch itself shows one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from tests.corpus.problems import problem
 from tests.corpus.references import Numbers
 
 from tileverify.check import check_unit
+from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
 from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.frontend.symbolic import open_rules
+from tileverify.frontend.symbolic.open_equations import OpenEquations
+from tileverify.frontend.symbolic.open_values import OpenValues
+from tileverify.frontend.symbolic.terms import FALSE, Term
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.claim import claim_from_json
 
@@ -27,6 +33,8 @@ from .generated.truth import PATIENT_STEPS, Interpreted
 from .open_kernels import OpenKernel, make
 
 COUNT = 60
+SOON = 400
+"""Kernels that are enough to expose the flaws below; most show in the first fifty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +97,37 @@ def test_the_kernels_show_both_sides() -> None:
     assert counts[Verdict.PROVED, False] >= COUNT // 6
     doubts = sum(each.result.deterministic is False and not each.result.findings for each in judged())
     assert doubts <= COUNT // 20
+
+
+def _nothing(o: OpenValues, op: Op) -> Term:
+    return FALSE
+
+
+def _only(operand: str) -> Callable[[OpenValues, Op], Term]:
+    return lambda o, op: o.of(op.value(operand))
+
+
+FLAWS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "reductions close": lambda patch: patch.setitem(open_rules.RULES, "reduce", _nothing),
+    "scans close": lambda patch: patch.setitem(open_rules.RULES, "scan", _nothing),
+    "products close": lambda patch: patch.setitem(open_rules.RULES, "mmaf", _only("acc")),
+    "one side of a choice": lambda patch: patch.setitem(open_rules.RULES, "select", _only("t")),
+    "nothing is carried": lambda patch: patch.setattr(OpenValues, "_unknown", lambda self, op, number, value: None),
+    "nothing is handed on": lambda patch: patch.setattr(
+        OpenEquations, "_flows_into", lambda self, function: {function: True}
+    ),
+    "lanes stay in a loop": lambda patch: patch.setattr(OpenEquations, "_some_lane", lambda self, unknown: {}),
+    "branches close": lambda patch: patch.setattr(OpenValues, "_joined", lambda self, op: (FALSE,) * len(op.results)),
+}
+"""Mistakes that somebody could make."""
+
+
+AT_ONCE = ("one side of a choice", "nothing is carried")
+
+
+@pytest.mark.parametrize(
+    "flaw", [pytest.param(flaw, marks=() if flaw in AT_ONCE else pytest.mark.slow) for flaw in FLAWS]
+)
+def test_a_flaw_is_found_out(monkeypatch: pytest.MonkeyPatch, flaw: str) -> None:
+    FLAWS[flaw](monkeypatch)
+    assert any(each.result.deterministic and any(each.reached) for each in judge(range(SOON)))

@@ -1,10 +1,14 @@
 """Verdicts of the prover against the truth.
 
 * `proved` under clauses: no launch of the contract that keeps the clauses shows a fault, and some of them give one
-  result under several schedules where the verdict says `deterministic`.
-* `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.
+  result under several schedules where the verdict says `deterministic`.  The clauses leave work: along every axis that
+  the kernel reads, two blocks are at work in some launch, if the contract has such a launch.
+* `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.  Where a simple
+  clause tells the right launches of two blocks at work from the faulty ones, that is a `missed clause`, no mistake.
 * `error`: only for a contract without any launch (TV004).
 * `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
+* Values that the specification leaves open: whether a launch of a proved kernel shows one where it decides something is
+  compared with TV403, where the prover knows of it.
 """
 
 from __future__ import annotations
@@ -16,83 +20,127 @@ from itertools import islice
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
-from tileverify.errors import SpecError
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
-from tileverify.frontend.sources.launch import Expression, SameArray
+from tileverify.codes import CODES
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
 
+from .clauses import holds, read_clauses, separating
 from .kernels import Generated
-from .truth import PATIENT_STEPS, Interpreted
+from .reading import axes_read, may_be_open
+from .truth import PATIENT_STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
-"""Launches of one contract that are interpreted; of more, every n-th one is."""
+"""Launches of one proved contract that are interpreted; of more, every n-th one is."""
 MOST_HEARD = 24
 """The same where blocks hand values to each other, so that every launch runs whole, under several schedules."""
+MOST_OPEN = 40
+"""Launches of an undecided kernel that are interpreted: they are counted, nothing depends on them."""
 ENUMERATED = 20_000
 SAMPLE = 3
 """Launches of a proved kernel that run under several schedules."""
+MOST_UNDETERMINED = 24
+"""Launches of a proved kernel that are looked through for values that the specification leaves open."""
 WITNESS_SCHEDULES = 96
 """Schedules of a witness whose fault the usual ones do not show."""
+AXES = "xyz"
+UNDETERMINED = "TV403"
+KNOWS_UNDETERMINED = UNDETERMINED in CODES
+
+Launches = Sequence[tuple[ConcreteLaunch, Mapping[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``wrong``: why the verdict is wrong.  ``truth``: `right`, `faulty`, `mixed` or `open` over the launches seen."""
+    """``wrong``: why the verdict is wrong.  ``truth``: `right`, `faulty`, `mixed` or `open` over the launches seen.
+
+    ``remarks``: what is counted beside the verdicts, and is no mistake of the prover's.
+    """
 
     result: KernelResult
     wrong: str | None
     truth: str
     launches: int
     seconds: float
+    remarks: tuple[str, ...] = ()
 
 
-def judge(generated: Generated) -> Judged:
+def judge(generated: Generated, *, searching: bool = False) -> Judged:
     """Check a kernel and compare the verdict with what its launches show.
 
-    There is no time limit: the solver's resource limits give the same verdict on every machine.
+    There is no time limit: the solver's resource limits give the same verdict on every machine.  ``searching``: look
+    for a clause that a refuted kernel could have been proved under, which takes as long as judging a proved one.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     result = check_unit(generated.unit)
-    seconds = time.perf_counter() - started
-    launches = _launches(generated)
+    seconds = time.process_time() - started
     if result.verdict is Verdict.ERROR:
         codes = {finding.code for finding in result.findings}
-        fine = codes == {"TV004"} and not launches
-        return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", len(launches), seconds)
+        fine = codes == {"TV004"} and next(generated.contract.launches(), None) is None
+        return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", 0, seconds)
     interpreted = Interpreted(generated.unit)
     if result.verdict is Verdict.REFUTED:
         wrong = next(_unreal(generated, interpreted, result), None)
-        return Judged(result, wrong, "faulty", 1, seconds)
-    clauses = read_clauses(result.requires if result.verdict is Verdict.PROVED else ())
+        missed = _missed_clause(generated, interpreted) if searching and wrong is None else None
+        remarks = () if missed is None else (f"missed clause: {missed}",)
+        return Judged(result, wrong, "faulty", 1, seconds, remarks)
+    launches = list(islice(generated.contract.launches(), ENUMERATED))
+    if result.verdict is Verdict.PROVED:
+        return _judge_proved(generated, interpreted, result, launches, seconds)
+    return _judge_open(interpreted, result, launches, seconds)
+
+
+def _spread(launches: Launches, most: int) -> Launches:
+    """Not more than so many, evenly."""
+    return launches[:: -(-len(launches) // most) or 1]
+
+
+def _truth(seen: Sequence[Seen]) -> str:
+    truths = {"faulty" if each.codes else "open" if each.open else "right" for each in seen}
+    return "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
+
+
+def _judge_open(interpreted: Interpreted, result: KernelResult, launches: Launches, seconds: float) -> Judged:
+    seen = []
+    for launch, _ in _spread(launches, MOST_HEARD if interpreted.heard else MOST_OPEN):
+        try:
+            seen.append(interpreted.see(launch))
+        except InterpreterStop:  # a launch that does not fit the entry: the verdict says nothing of it
+            continue
+    return Judged(result, None, _truth(seen), len(seen), seconds)
+
+
+# -------------------------------------------------------------------------------------------------- proved
+def _judge_proved(
+    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Launches, seconds: float
+) -> Judged:
+    clauses = read_clauses(result.requires)
     if clauses is None:
         return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
-    kept = [launch for launch, names in launches if all(holds(clause, names) for clause in clauses)]
-    most = MOST_HEARD if interpreted.heard else MOST_LAUNCHES
-    kept = kept[:: -(-len(kept) // most) or 1]
-    truths, wrong = set(), None
-    for launch in kept:
+    kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
+    tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
+    seen: list[Seen] = []
+    for launch, _ in tried:
         try:
-            seen = interpreted.see(launch)
+            seen.append(interpreted.see(launch))
         except InterpreterStop as stop:
-            wrong = wrong or f"a launch of the contract cannot be bound: {stop}"
-            continue
-        truths.add("faulty" if seen.codes else "open" if seen.open else "right")
-        if seen.codes and result.verdict is Verdict.PROVED:
-            wrong = wrong or f"proved under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
-    if result.verdict is Verdict.PROVED:
-        wrong = wrong or next(_unsteady(interpreted, result, kept[:: -(-len(kept) // SAMPLE) or 1]), None)
-    truth = "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
-    return Judged(result, wrong, truth, len(kept), seconds)
+            wrong = f"proved under {result.requires}, but a launch of the contract cannot be bound: {stop}"
+            return Judged(result, wrong, _truth(seen), len(seen), seconds)
+        if seen[-1].codes:
+            wrong = f"proved under {result.requires}, but {sorted(seen[-1].codes)} shows in {launch}"
+            return Judged(result, wrong, "faulty", len(seen), seconds)
+    wrongs = (
+        _unsteady(interpreted, result, _spread(kept, SAMPLE)),
+        _shut_out(interpreted, result, launches, kept, seen),
+    )
+    wrong = next((text for each in wrongs for text in each), None)
+    remarks: list[str] = []
+    wrong = wrong or _undetermined(interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
+    return Judged(result, wrong, _truth(seen), len(tried), seconds, tuple(remarks))
 
 
-def _launches(generated: Generated) -> list[tuple[ConcreteLaunch, Mapping[str, int]]]:
-    return list(islice(generated.contract.launches(), ENUMERATED))
-
-
-def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence[ConcreteLaunch]) -> Iterator[str]:
+def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Launches) -> Iterator[str]:
     """What schedules show of a proved kernel and should not."""
-    for launch in launches:
+    for launch, _ in launches:
         seen = interpreted.explored(launch)
         if seen.codes:
             yield f"proved under {result.requires}, but under some schedule {sorted(seen.codes)} shows in {launch}"
@@ -100,9 +148,53 @@ def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence
             yield f"proved and deterministic, but {launch} has several results: {seen.text()}"
 
 
+def _shut_out(
+    interpreted: Interpreted, result: KernelResult, launches: Launches, kept: Launches, seen: Sequence[Seen]
+) -> Iterator[str]:
+    """Axes that the kernel reads, along which the contract has two blocks at work and the clauses leave none."""
+    if not result.requires or len(kept) == len(launches):
+        return
+    for axis in axes_read(interpreted.entry):
+        if any(each.at_work_along(axis) for each in seen) or any(_at_work(interpreted, kept, axis)):
+            continue
+        left = {id(launch) for launch, _ in kept}
+        others = [(launch, names) for launch, names in launches if id(launch) not in left]
+        for launch in _at_work(interpreted, _spread([each for each in others if each[0].grid[axis] > 1], 60), axis):
+            text = f"no launch under {result.requires} has two blocks at work along {AXES[axis]}"
+            yield f"shut out: {text}, the contract has {launch}"
+            break
+
+
+def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[ConcreteLaunch]:
+    for launch, _ in launches:
+        if launch.grid[axis] > 1:
+            try:
+                seen = interpreted.see(launch)
+            except InterpreterStop:
+                continue
+            if seen.at_work_along(axis):
+                yield launch
+
+
+def _undetermined(interpreted: Interpreted, result: KernelResult, launches: Launches, remarks: list[str]) -> str | None:
+    """A launch in which something that the specification leaves open decides, although the verdict denies it."""
+    said = any(finding.code == UNDETERMINED for finding in result.findings)
+    found = None
+    if may_be_open(interpreted.entry) and not interpreted.heard:
+        found = next(filter(None, (interpreted.undetermined(launch) for launch, _ in launches)), None)
+    if found is not None:
+        remarks.append("undetermined, and said to be deterministic" if result.deterministic else "undetermined")
+    if said and found is None:
+        remarks.append("undetermined in no launch that was seen, but TV403")
+    if KNOWS_UNDETERMINED and found is not None and (result.deterministic or not said):
+        return f"undetermined: {found}, but deterministic is {result.deterministic} and TV403 is {said}"
+    return None
+
+
+# ------------------------------------------------------------------------------------------------- refuted
 def _unreal(generated: Generated, interpreted: Interpreted, result: KernelResult) -> Iterator[str]:
     """Why a witness is none."""
-    refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+    refuted = [f for f in result.findings if not f.code.startswith("TV9") and f.code != UNDETERMINED]
     if not refuted:
         yield "refuted without a finding"
     for finding in refuted:
@@ -126,21 +218,19 @@ def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Fin
         yield f"the witness of {finding.code} shows {sorted(codes)} ({seen.open}): {launch}, {claim}"
 
 
-def read_clauses(texts: Sequence[str]) -> list[Expression] | None:
-    """Clauses in the language of launch specs; ``None`` if one of them is not in it."""
-    try:
-        clauses = [parse_condition(text) for text in texts]
-    except SpecError:
-        return None
-    read = [clause for clause in clauses if not isinstance(clause, SameArray)]
-    return read if len(read) == len(clauses) else None
-
-
-def holds(clause: Expression, names: Mapping[str, int]) -> bool:
-    """Whether a launch with these numbers satisfies the clause."""
-    try:
-        return bool(evaluate(clause, names))
-    except Undefined:
-        return False
-    except KeyError as error:
-        raise AssertionError(f"{print_expression(clause)} names {error}") from None
+def _missed_clause(generated: Generated, interpreted: Interpreted) -> str | None:
+    """A clause that holds of the right launches in which several blocks are at work, and of no faulty one."""
+    right, faulty = [], []
+    launches = list(islice(generated.contract.launches(), ENUMERATED))
+    for launch, names in _spread(launches, MOST_HEARD if interpreted.heard else MOST_OPEN):
+        try:
+            seen = interpreted.see(launch)
+        except InterpreterStop:
+            continue
+        if seen.codes:
+            faulty.append(names)
+        elif seen.open:
+            return None
+        elif len(seen.writers) > 1:
+            right.append(names)
+    return separating(right, faulty, generated.contract.tile)

@@ -1,30 +1,34 @@
 """The truth about a generated kernel: every launch of its contract, interpreted.
 
-Without atomics and scoped accesses, running each block from the initial memory is exhaustive: up to the first race
-no block can see what another one does.  With them, what a block reads may come from others, so that the launch also
-runs whole, under several schedules; faults seen in either way are real, but absence of faults is then only what was
-seen.
+Without atomics and scoped accesses whose results are used, running each block from the initial memory is exhaustive:
+up to the first race no block can see what another one does.  With them, what a block reads may come from others, so
+that the launch also runs whole, under several schedules; faults seen in either way are real, but absence of faults is
+then only what was seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
+    BoundLaunch,
     Budget,
     Memory,
     bind_launch,
     run_block,
 )
+from tileverify.backend.interpreter.conduct import KEEP_GOING
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
+from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
+from tileverify.backend.interpreter.values import UNSPECIFIED, WHY_TAINTED
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, TokenType
 from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import ConcreteLaunch
+from tileverify.verifier.claim import Block, ConcreteLaunch
 
 BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
 STEPS = 1 << 22
@@ -36,60 +40,119 @@ SCHEDULES = 6
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one launch shows: the codes of its faults, and why a block could not be followed to its end."""
+    """What one launch shows: the codes of its faults, and why a block could not be followed to its end.
+
+    ``writers``: the blocks that wrote something.
+    """
 
     codes: frozenset[str]
     open: str | None
+    writers: tuple[Block, ...] = ()
+
+    def at_work_along(self, axis: int) -> bool:
+        """Two blocks that differ along the axis wrote something."""
+        return len({block[axis] for block in self.writers}) > 1
 
 
 class Interpreted:
     """Interprets launches of one kernel.
 
-    ``scoped``: it has atomics or scoped accesses.  ``heard``: what they give back is used, so that a block that runs
-    alone may wait for ever, or take what another one has: what blocks do to each other is then judged by whole runs.
+    ``heard``: what scoped accesses give back is used, so that a block that runs alone may wait for ever, or take what
+    another one has: what blocks do to each other is then judged by whole runs.
     """
 
     def __init__(self, unit: KernelUnit) -> None:
         self._unit = unit
         self._module = decode(unit.bytecode, file=str(unit.file))
-        (self._entry,) = self._module.entries
-        self._loops = loops_around(self._entry.body)
+        (self.entry,) = self._module.entries
+        self._loops = loops_around(self.entry.body)
         self.heard = _use_what_others_wrote(self._loops)
-        self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
         """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
-        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
-        blocks = [
-            (x, y, z) for x in range(launch.grid[0]) for y in range(launch.grid[1]) for z in range(launch.grid[2])
-        ]
+        bound = self._bound(launch)
         logs = [
             run_block(
                 bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
             )
-            for block in blocks
+            for block in _blocks(launch)
         ]
         codes = set(_alone(logs, self._loops))
-        for first, second in combinations(logs, 2):
-            if not self.heard:
-                codes |= {
-                    code
-                    for code in BETWEEN_BLOCKS
-                    if any(races(code, first.accesses, second.accesses, lambda one, other: False))
-                }
+        for first, second in () if self.heard else _near(logs):
+            codes |= {
+                code
+                for code in BETWEEN_BLOCKS
+                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
+            }
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
-        if self.scoped:
+        if self.heard:
             explored = self.explored(launch, steps)
             codes |= explored.codes
-            if self.heard:
-                stops = [stop.reason for stop in explored.stops]
-        why = stops[0] if stops else None
-        return Seen(frozenset(codes), why)
+            stops = [stop.reason for stop in explored.stops]
+        origins = bound.image.origins
+        writers = tuple(
+            log.block
+            for log in logs
+            if any(a.writes is not None and _of_launch(origins[a.origin].name) for a in log.accesses)
+        )
+        return Seen(frozenset(codes), stops[0] if stops else None, writers)
+
+    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> str | None:
+        """What the specification leaves open and where it goes: an element, an address, a mask or a branch."""
+        bound = self._bound(launch)
+        for block in _blocks(launch):
+            memory, budget = Memory(bound.image), Budget(steps)
+            log = run_block(
+                bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=KEEP_GOING
+            )
+            uses = [use for use in log.open_uses if _of_launch(use.element)]
+            if isinstance(log.stopped, UnspecifiedUse) and log.stopped.use is not None:
+                uses.append(log.stopped.use)
+            found = next(filter(self._loaded, uses), None)
+            if found is not None:
+                return str(found)
+        return None
+
+    def _loaded(self, use: OpenUse) -> bool:
+        """What was open came from memory, not from a float that fits no integer."""
+        made = [op.name for op in self._loops if op.offset == use.source]
+        return use.what == WHY_TAINTED[UNSPECIFIED] and bool(made) and made[0].startswith("load_")
 
     def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
         """The whole launch under so many schedules."""
-        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+        return explore(self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+
+    def _bound(self, launch: ConcreteLaunch) -> BoundLaunch:
+        return bind_launch(self._module, self.entry, self._unit.parameters, launch)
+
+
+def _blocks(launch: ConcreteLaunch) -> Iterator[Block]:
+    x, y, z = launch.grid
+    return product(range(x), range(y), range(z))
+
+
+def _of_launch(element: str) -> bool:
+    """Not of memory that the block made for itself."""
+    return not element.startswith("alloca@")
+
+
+def _near(logs: Sequence[BlockLog]) -> Iterator[tuple[BlockLog, BlockLog]]:
+    """Pairs of blocks that may touch a byte that one of them writes, by the first and last byte of each."""
+    ends: list[tuple[int, int, int, int]] = []
+    for log in logs:
+        touched = [(access.low, access.end) for access in log.accesses if access.footprints]
+        written = [(access.writes.low, access.writes.end) for access in log.accesses if access.writes is not None]
+        ends.append((*_hull(touched), *_hull(written)))
+    for (first, (low, end, wlow, wend)), (second, (low2, end2, wlow2, wend2)) in combinations(
+        zip(logs, ends, strict=True), 2
+    ):
+        if (wlow < end2 and low2 < wend) or (wlow2 < end and low < wend2):
+            yield first, second
+
+
+def _hull(ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return (min(low for low, _ in ranges), max(end for _, end in ranges)) if ranges else (0, 0)
 
 
 def _use_what_others_wrote(ops: Iterable[Op]) -> bool:

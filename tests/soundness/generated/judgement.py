@@ -2,7 +2,7 @@
 
 * `proved` under clauses: no launch of the contract that keeps the clauses shows a fault, and some of them give one
   result under several schedules where the verdict says `deterministic`.  The clauses leave work: along every axis that
-  the kernel reads, two blocks are at work in some launch, if the contract has such a launch.
+  the kernel reads, two blocks are at work in some launch, if the contract has such a launch that is right or races.
 * `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.  Where a simple
   clause tells the right launches of two blocks at work from the faulty ones, that is a `missed clause`, no mistake.
 * `error`: only for a contract without any launch (TV004).
@@ -27,7 +27,7 @@ from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
 from .clauses import holds, read_clauses, separating
 from .kernels import Generated
 from .reading import axes_read, may_be_open
-from .truth import PATIENT_STEPS, Interpreted, Seen
+from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
 """Launches of one proved contract that are interpreted; of more, every n-th one is."""
@@ -134,7 +134,7 @@ def _judge_proved(
     )
     wrong = next((text for each in wrongs for text in each), None)
     remarks: list[str] = []
-    wrong = wrong or _undetermined(interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
+    wrong = wrong or _undetermined(generated, interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
     return Judged(result, wrong, _truth(seen), len(tried), seconds, tuple(remarks))
 
 
@@ -158,14 +158,15 @@ def _shut_out(
         if any(each.at_work_along(axis) for each in seen) or any(_at_work(interpreted, kept, axis)):
             continue
         left = {id(launch) for launch, _ in kept}
-        others = [(launch, names) for launch, names in launches if id(launch) not in left]
-        for launch in _at_work(interpreted, _spread([each for each in others if each[0].grid[axis] > 1], 60), axis):
-            text = f"no launch under {result.requires} has two blocks at work along {AXES[axis]}"
-            yield f"shut out: {text}, the contract has {launch}"
-            break
+        others = [each for each in launches if id(each[0]) not in left and each[0].grid[axis] > 1]
+        for launch, seen_there in _at_work(interpreted, _spread(others, 60), axis):
+            if seen_there.codes <= set(BETWEEN_BLOCKS):  # where sizes leave room for one block, one block it is
+                text = f"no launch under {result.requires} has two blocks at work along {AXES[axis]}"
+                yield f"shut out: {text}, the contract has {launch}"
+                break
 
 
-def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[ConcreteLaunch]:
+def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[tuple[ConcreteLaunch, Seen]]:
     for launch, _ in launches:
         if launch.grid[axis] > 1:
             try:
@@ -173,21 +174,33 @@ def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterato
             except InterpreterStop:
                 continue
             if seen.at_work_along(axis):
-                yield launch
+                yield launch, seen
 
 
-def _undetermined(interpreted: Interpreted, result: KernelResult, launches: Launches, remarks: list[str]) -> str | None:
-    """A launch in which something that the specification leaves open decides, although the verdict denies it."""
-    said = any(finding.code == UNDETERMINED for finding in result.findings)
-    found = None
-    if may_be_open(interpreted.entry) and not interpreted.heard:
-        found = next(filter(None, (interpreted.undetermined(launch) for launch, _ in launches)), None)
-    if found is not None:
-        remarks.append("undetermined, and said to be deterministic" if result.deterministic else "undetermined")
-    if said and found is None:
-        remarks.append("undetermined in no launch that was seen, but TV403")
-    if KNOWS_UNDETERMINED and found is not None and (result.deterministic or not said):
-        return f"undetermined: {found}, but deterministic is {result.deterministic} and TV403 is {said}"
+def _undetermined(
+    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Launches, remarks: list[str]
+) -> str | None:
+    """What is left open and reaches something in a kernel that is said to be determined; warnings that are none."""
+    warnings = [finding for finding in result.findings if finding.code == UNDETERMINED]
+    for finding in warnings:
+        if finding.witness is None or finding.witness.launch is None:
+            return f"{finding.code} has no witness"
+        launch, claim = claim_from_json(finding.witness.launch)
+        if not generated.contract.admits(launch):
+            return f"the witness of {finding.code} is outside the contract: {launch}"
+        if claim.offset_a not in interpreted.undetermined(launch, PATIENT_STEPS):
+            return f"the witness of {finding.code} shows nothing: {launch}, {claim}"
+    if interpreted.heard or not may_be_open(interpreted.entry):
+        return None
+    shown = next((launch for launch, _ in launches if interpreted.undetermined(launch)), None)
+    if shown is not None and not result.deterministic:
+        remarks.append("undetermined" if warnings else "undetermined, without a warning")
+    if shown is not None and result.deterministic:
+        remarks.append("undetermined, and said to be deterministic")
+        if KNOWS_UNDETERMINED:
+            return f"undetermined: said to be deterministic, but what is left open reaches something in {shown}"
+    if shown is None and result.deterministic is False and not warnings:
+        remarks.append("not said to be deterministic, and nothing undetermined was seen")
     return None
 
 

@@ -21,12 +21,13 @@ from tileverify.backend.interpreter import (
     bind_launch,
     run_block,
 )
-from tileverify.backend.interpreter.conduct import KEEP_GOING
+from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
-from tileverify.backend.interpreter.values import UNSPECIFIED, WHY_TAINTED
+from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, TokenType
+from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.verifier.claim import Block, ConcreteLaunch
 
@@ -36,6 +37,8 @@ STEPS = 1 << 22
 PATIENT_STEPS = 1 << 27
 """The same for a witness that did not show its fault before."""
 SCHEDULES = 6
+ONLY_OPEN = Conduct(open=UNSPECIFIED, executes=True, stops=False)
+"""A value that the specification leaves open is noted where it is written, and ends the run where it decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Interpreted:
         self._module = decode(unit.bytecode, file=str(unit.file))
         (self.entry,) = self._module.entries
         self._loops = loops_around(self.entry.body)
+        self._ops = {op.offset: op for op in walk(self.entry.body)}
         self.heard = _use_what_others_wrote(self._loops)
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
@@ -98,26 +102,29 @@ class Interpreted:
         )
         return Seen(frozenset(codes), stops[0] if stops else None, writers)
 
-    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> str | None:
-        """What the specification leaves open and where it goes: an element, an address, a mask or a branch."""
+    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> frozenset[int]:
+        """Offsets of the ops that something which the specification leaves open reaches, in any block.
+
+        What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
+        """
         bound = self._bound(launch)
+        found = set()
         for block in _blocks(launch):
             memory, budget = Memory(bound.image), Budget(steps)
             log = run_block(
-                bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=KEEP_GOING
+                bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=ONLY_OPEN
             )
-            uses = [use for use in log.open_uses if _of_launch(use.element)]
+            uses = list(log.open_uses)
             if isinstance(log.stopped, UnspecifiedUse) and log.stopped.use is not None:
                 uses.append(log.stopped.use)
-            found = next(filter(self._loaded, uses), None)
-            if found is not None:
-                return str(found)
-        return None
+            found.update(use.offset for use in uses if self._from_memory(use))
+        return frozenset(found)
 
-    def _loaded(self, use: OpenUse) -> bool:
-        """What was open came from memory, not from a float that fits no integer."""
-        made = [op.name for op in self._loops if op.offset == use.source]
-        return use.what == WHY_TAINTED[UNSPECIFIED] and bool(made) and made[0].startswith("load_")
+    def _from_memory(self, use: OpenUse) -> bool:
+        """A load left it open, no float that fits no integer; and it reached more than the block's own memory."""
+        source = None if use.source is None else self._ops[use.source]
+        read = source is not None and source.declaration.effect in ("read", "read_write")
+        return read and use.use != "operand" and _of_launch(use.element)
 
     def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
         """The whole launch under so many schedules."""

@@ -8,16 +8,23 @@ Each sabotage is a mistake that somebody could make in the prover.  A campaign t
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
+from io import StringIO
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tileverify.frontend.symbolic import bits, control, lanes, loops, machine, periodic, tokens, views
+from tileverify import cache
+from tileverify.codes import CODES
+from tileverify.frontend.sources.launch import Role
+from tileverify.frontend.symbolic import bits, control, lanes, loops, machine, periodic, tokens, values, views
 from tileverify.frontend.symbolic import terms as t
 from tileverify.frontend.symbolic.summary import BID, Access
 from tileverify.frontend.symbolic.terms import Scope, Sort, Term
@@ -41,11 +48,15 @@ contract, a path condition lost."""
 
 @dataclass(frozen=True, slots=True)
 class Sabotage:
-    """``flaw``: the mistake in words; ``commit`` makes it."""
+    """``flaw``: the mistake in words; ``commit`` makes it.
+
+    ``expose``: what shows it, where generated kernels cannot; the evidence in words, or nothing.
+    """
 
     name: str
     flaw: str
     commit: Callable[[Patch], None]
+    expose: Callable[[], str | None] | None = None
 
 
 SABOTAGES: list[Sabotage] = []
@@ -410,14 +421,132 @@ def clauses_forgotten(patch: Patch) -> None:
     patch.setattr(verify._Verification, "_outcome", outcome)
 
 
+# --------------------------------------------------------------------------- what all blocks share, and beyond
+def mended(module: str, *names: str) -> Any:
+    """The part of the prover that keeps a flaw out; ``None`` where nothing does, so that nothing has to be undone."""
+    try:
+        found = importlib.import_module(f"tileverify.{module}")
+        for name in names:
+            found = getattr(found, name)
+    except (ImportError, AttributeError):
+        return None
+    return found
+
+
+@sabotage
+def pieces_are_launch_wide(patch: Patch) -> None:
+    """A piece of a float tile that all blocks share is taken for a number that they share, whatever chose the piece."""
+    move = values.move
+
+    def move_all(value: Any, coordinates: Any) -> Any:
+        return value if isinstance(value, values.Opaque) else move(value, coordinates)
+
+    everywhere(patch, move, move_all)
+
+
+@sabotage
+def unwritten_memory_is_launch_wide(patch: Patch) -> None:
+    """Memory that a block made for itself is taken for memory that was there when the launch began."""
+    ask = mended("frontend.symbolic.contents", "_stable")
+    if ask is not None:
+
+        def initial(m: Any, op: Any, origin: Any) -> bool:
+            return bool(op.attributes["ord"] == "weak" and not m.written.may_write(origin))
+
+        everywhere(patch, ask, initial)
+
+
+@sabotage
+def narrow_parameters_fit(patch: Patch) -> None:
+    """Sizes and strides may be narrower in bytecode than the launch says, and are believed to hold what it says."""
+    ask = mended("frontend.sources.abi", "_fitting_types")
+    if ask is not None:
+
+        def fitting(parameter: Any, argument: Any) -> frozenset[str]:
+            found: frozenset[str] = ask(parameter, argument)
+            return found | {"i8"} if parameter.role in (Role.SHAPE, Role.STRIDE) else found
+
+        everywhere(patch, ask, fitting)
+
+
+@sabotage
+def axes_pinned(patch: Patch) -> None:
+    """A clause may leave one block along an axis that the kernel reads."""
+    ask = mended("verifier.work", "demands")
+    if ask is not None:
+        everywhere(patch, ask, lambda *given: islice(ask(*given), 1))
+
+
+if "TV403" in CODES:
+
+    @sabotage
+    def padding_is_zero(patch: Patch) -> None:
+        """Nothing that the specification leaves open is followed (TV403)."""
+        make = mended("frontend.symbolic.open_values", "OpenValues")
+        patch.setattr(make, "promises", lambda self: ())
+
+
+def stale_by_table() -> str | None:
+    """What the tables of changes that verdicts of earlier runs must not survive say."""
+    folder = Path(__file__).resolve().parents[1]
+    files = [str(path) for name in KEPT_VERDICTS if (path := folder / f"{name}.py").exists()]
+    with redirect_stdout(StringIO()) as told:
+        code = pytest.main([*files, "-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header"])
+    failed = [line for line in told.getvalue().splitlines() if line.startswith("FAILED")]
+    return failed[0] if code == pytest.ExitCode.TESTS_FAILED and failed else None
+
+
+KEPT_VERDICTS = ("test_cache", "test_known_files", "test_stale")
+"""Tests that change something and want the next verdict to be about the change."""
+
+
+def exposed_by_table(commit: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit, stale_by_table))
+    return commit
+
+
+@exposed_by_table
+def key_without_launch(patch: Patch) -> None:
+    """A verdict that was kept counts for the same bytecode under any launch."""
+    make = cache._key
+
+    def key(unit: Any, options: Any) -> str:
+        return make(replace(unit, launch=None), options)
+
+    patch.setattr(cache, "_key", key)
+
+
+surroundings = mended("known_files", "surroundings")
+if surroundings is not None:
+
+    @exposed_by_table
+    def key_without_surroundings(patch: Patch) -> None:
+        """What was seen of a file counts whatever else the compiler and the kernel depend on."""
+        everywhere(patch, surroundings, list)
+
+
 # ------------------------------------------------------------------------------------------------- exposing
+WRONG_PROOFS = ("proved", "shut out", "undetermined")
+"""How wrong verdicts begin that a flawed prover gives; one that merely breaks does not count."""
+
+
 def exposed(chosen: Sabotage, seed: int, count: int) -> Record | None:
-    """The first kernel that is wrongly proved under the sabotage; a prover that merely breaks does not count."""
+    """The first kernel with a wrong proof under the sabotage."""
     with pytest.MonkeyPatch.context() as patch:
         chosen.commit(patch)
         return next(
-            (record for record in records(seed, range(count)) if (record.wrong or "").startswith("proved")), None
+            (record for record in records(seed, range(count)) if (record.wrong or "").startswith(WRONG_PROOFS)), None
         )
+
+
+def evidence(chosen: Sabotage, seed: int, count: int) -> str | None:
+    """What exposes the sabotage, in words."""
+    if chosen.expose is None:
+        record = exposed(chosen, seed, count)
+        return None if record is None else f"kernel {record.number}: {record.wrong}"
+    with pytest.MonkeyPatch.context() as patch:
+        chosen.commit(patch)
+        return chosen.expose()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -431,15 +560,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for chosen in SABOTAGES:
         if (options.names or options.five) and chosen.name not in (*options.names, *(FIVE if options.five else ())):
             continue
-        started = time.perf_counter()
-        record = exposed(chosen, options.seed, options.count)
-        seconds = time.perf_counter() - started
-        missed += record is None
-        if record is None:
-            told = f"NOT exposed by {options.count} kernels"
-        else:
-            told = f"exposed by kernel {record.number}: {(record.wrong or '')[:110]}"
-        print(f"{chosen.name:28} {seconds:6.1f} s  {told}", flush=True)
+        started = time.process_time()
+        shown = evidence(chosen, options.seed, options.count)
+        seconds = time.process_time() - started
+        missed += shown is None
+        told = f"NOT exposed by {options.count} kernels" if shown is None else f"exposed by {shown[:120]}"
+        print(f"{chosen.name:32} {seconds:6.1f} s  {told}", flush=True)
     return 1 if missed else 0
 
 

@@ -15,11 +15,12 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.results import Verdict
 
-from .generated.campaign import Record, kernel, records, same_flaw, summary
+from .generated.campaign import Record, kernel, known_records, ops_of, records, same_flaw, summary, to_json
+from .generated.clauses import separating
 from .generated.draws import Draws, replayed
 from .generated.judgement import judge
 from .generated.keeping import keep
-from .generated.kernels import generate
+from .generated.kernels import Generated, generate
 from .generated.recorded import judge_recorded
 from .generated.shrinking import shrunk
 from .sabotage import FIVE, SABOTAGES, exposed
@@ -30,12 +31,27 @@ INTEGER_OPS = {
     "absi", "addi", "andi", "cmpi", "divi", "exti", "iota", "maxi", "mini", "mulhii", "muli", "negi", "ori", "remi",
     "select", "shli", "shri", "subi", "trunci", "xori",
 }  # fmt: skip
-FEATURES = {
+TILE_OPS = {
+    "alloca", "bitcast", "cat", "cmpf", "extract", "ftoi", "insert", "itof", "pack", "permute", "reduce", "scan",
+    "unpack",
+}  # fmt: skip
+EFFECTS = {"none", "read", "write", "read_write", "order", "host"}
+FREQUENT = {
+    "64-bit sizes", "array of floats that steer", "bitcast", "cat", "decided by a loaded float",
+    "element of a float tile", "facts on two arrays", "float comparison", "float to integer", "integer to float",
+    "list of arrays", "list with named strides", "load without padding", "load without padding, cleared",
+    "local memory", "local memory that nobody wrote", "mask of floats", "narrow sizes", "open grid", "pack", "permute",
+    "reads three axes", "reads two axes", "reduction", "reduction with index", "scan", "select of float tiles",
+    "select of integer tiles", "select of pointer tiles", "store into a list", "two facts on one array",
+    "two named strides",
+}  # fmt: skip
+"""Features of which every campaign of 1,000 kernels has at least 30."""
+FEATURES = FREQUENT | {
     "bits joined with lanes", "bits of a number", "boolean clause", "carried: counts", "carried: flips",
-    "carried: strides", "carried: turns", "index from a loaded float", "index through a float", "list of arrays",
-    "path: awaited on one side", "path: behind an exit", "path: decided twice", "path: narrow on one side",
-    "path: one of two", "protocol: flag", "protocol: last", "protocol: lock", "protocol: queue", "protocol: ticket",
-    "unsigned scalar",
+    "carried: strides", "carried: turns", "extract of a tile", "index from a loaded float", "index through a float",
+    "narrow scalars", "path: awaited on one side", "path: behind an exit", "path: decided twice",
+    "path: narrow on one side", "path: one of two", "protocol: flag", "protocol: last", "protocol: lock",
+    "protocol: queue", "protocol: ticket", "unsigned scalar",
 }  # fmt: skip
 SOON = 700
 """Kernels that are enough to expose the sabotages below."""
@@ -58,15 +74,34 @@ def test_all_verdicts_are_reached() -> None:
     assert sum(each.launches for each in judged()) >= 10 * COUNT
 
 
+@cache
+def made() -> tuple[Generated, ...]:
+    return tuple(kernel(SEED, number) for number in range(1000))
+
+
 def test_every_integer_op_and_every_kind_of_access_is_used() -> None:
-    used = frozenset[str]().union(*(each.ops for each in judged()))
-    accesses = {op.name for op in OPERATIONS if op.name.endswith("_tko") and op.effect in ("read", "write", "atomic")}
-    host = {name for name in accesses if name.startswith(("multimem", "print", "gdc", "memory_fence"))}
-    assert used >= INTEGER_OPS | (accesses - host) | {"for", "loop", "if", "assume", "extract", "insert"}
+    """What the declarations call an access is one, whatever its effect is called."""
+    assert {op.effect for op in OPERATIONS} == EFFECTS
+    accesses = {op.name for op in OPERATIONS if op.effect in ("read", "write", "read_write")}
+    elsewhere = {name for name in accesses if name.startswith(("multimem", "preview"))}
+    assert accesses - elsewhere == {
+        "atomic_cas_tko", "atomic_red_view_tko", "atomic_rmw_tko", "load_ptr_tko", "load_view_tko", "store_ptr_tko",
+        "store_view_tko",
+    }  # fmt: skip
+    used = frozenset[str]().union(*(ops_of(each) for each in made()))
+    assert used >= INTEGER_OPS | TILE_OPS | (accesses - elsewhere) | {"for", "loop", "if", "assume"}
 
 
-def test_every_feature_is_used() -> None:
-    assert frozenset[str]().union(*(kernel(SEED, number).features for number in range(1000))) == FEATURES
+def test_every_feature_is_used_and_often_enough() -> None:
+    counted = collections.Counter(feature for each in made() for feature in each.features)
+    assert {feature for feature in counted if not feature.endswith(": refused")} == FEATURES
+    assert not {feature: counted[feature] for feature in FREQUENT if counted[feature] < 30}
+
+
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_new_features_are_frequent_with_any_seed(seed: int) -> None:
+    counted = collections.Counter(feature for number in range(1000) for feature in kernel(seed, number).features)
+    assert not {feature: counted[feature] for feature in FREQUENT if counted[feature] < 30}
 
 
 def test_protocols_are_proved_and_refuted() -> None:
@@ -106,6 +141,22 @@ def test_a_kept_kernel_is_the_same_to_the_command_line(number: int, tmp_path: Pa
 
 def test_summaries_hold_no_times() -> None:
     assert summary(judged()[:40], SEED) == summary(list(records(SEED, range(40))), SEED)
+
+
+def test_a_run_goes_on_behind_what_its_file_tells_of(tmp_path: Path) -> None:
+    """A line that was cut short when the run was ended is judged again, and so is another seed."""
+    done, file = judged()[:3], tmp_path / "run.json"
+    lines = [to_json(each, SEED) for each in done]
+    file.write_text("\n".join([*lines[:2], to_json(done[2], SEED + 1), lines[2][:-20]]))
+    assert known_records(file, SEED) == {each.number: each for each in done[:2]}
+    assert known_records(tmp_path / "none.json", SEED) == {}
+
+
+def test_a_clause_that_tells_launches_apart_is_found() -> None:
+    right, faulty = [{"N": 4, "grid.x": 2}, {"N": 6, "grid.x": 3}], [{"N": 3, "grid.x": 2}, {"N": 5, "grid.x": 3}]
+    assert separating(right, faulty, 2) == "N % 2 == 0"
+    assert separating(right, [*faulty, {"N": 6, "grid.x": 3}], 2) is None
+    assert separating([], faulty, 2) is None
 
 
 # --------------------------------------------------------------------------------------------- sabotage

@@ -32,11 +32,11 @@ def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:
     count = prod(grid)
     first = range(min(MOST_BLOCKS - LAST_BLOCKS, count))
     last = range(count - 1, max(count - 1 - LAST_BLOCKS, -1), -1)
-    others = (_numbered(number, grid) for number in chain(first, last))
+    others = (numbered(number, grid) for number in chain(first, last))
     return list(islice(dict.fromkeys(chain(inside, others)), MOST_BLOCKS))
 
 
-def _numbered(number: int, grid: Block) -> Block:
+def numbered(number: int, grid: Block) -> Block:
     """The block with this number, x first: a grid has up to 2**72 blocks, which nobody should count through."""
     rest, x = divmod(number, grid[0])
     z, y = divmod(rest, grid[1])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
+from math import prod
 from typing import Final
 
+from ..backend.any_blocks import numbered
 from ..backend.interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, Memory, UndefinedBehaviour, run_block
 from ..backend.interpreter.machine import BlockRun
 from ..backend.interpreter.memory import Origin
@@ -101,7 +103,7 @@ def runs(bound: BoundLaunch, grid: Block, first: Iterable[Block], loops: Mapping
 
 
 def _chosen(grid: Block, first: Iterable[Block]) -> list[Block]:
-    blocks = ((x, y, z) for z, y, x in product(*map(range, reversed(grid))))
+    blocks = (numbered(number, grid) for number in range(prod(grid)))
     named = [block for block in first if all(0 <= i < size for i, size in zip(block, grid, strict=True))]
     return list(islice(dict.fromkeys((*named, *islice(blocks, MOST_BLOCKS))), MOST_BLOCKS))
 

@@ -99,6 +99,10 @@ class Accesses:
         """The same for a load."""
         self._at(buffer, "load", start, None)
 
+    def add_at(self, buffer: Buffer, start: Value) -> None:
+        """The same for an atomic addition."""
+        self._at(buffer, "atomic", start, None)
+
     def under(self, condition: Value, write: Callable[[], None]) -> None:
         """What ``write`` writes, where the condition holds."""
         order = self.ordering

@@ -3,7 +3,8 @@
     python -m tests.soundness.generated.campaign --count 5000 --seed 1 [--jobs 2] [--keep DIR] [--shrink]
 
 Kernel ``N`` of a seed is the same in every run, whatever the prover says of the others, so that the summaries of two
-commits can be compared line by line.
+commits can be compared line by line.  With `--json FILE` a run that was ended goes on where it was: kernels that the
+file tells of are not judged again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import collections
 import hashlib
 import json
 import multiprocessing
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tileverify.results import KernelResult, Verdict
 
@@ -29,6 +34,10 @@ from .kernels import Generated, generate
 from .shrinking import shrunk
 
 TRUTHS = ("right", "faulty", "mixed", "open")
+SEARCHED = 8
+"""Of refuted kernels, every so many-th is asked for a clause that was missed."""
+PATIENCE = 300
+"""Seconds for one kernel, which takes a fraction of one: who needs more has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,7 @@ class Record:
     features: frozenset[str]
     launches: int
     seconds: float
+    remarks: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> tuple[object, ...]:
@@ -70,14 +80,44 @@ def records(seed: int, numbers: Iterable[int], jobs: int = 1) -> Iterator[Record
 def _record(task: tuple[int, int]) -> Record:
     seed, number = task
     generated = kernel(seed, number)
-    judged = judge(generated)
+    try:
+        with _ending():
+            judged = judge(generated, searching=number % SEARCHED == 0)
+    except _NoEndError:
+        wrong = f"endless: more than {PATIENCE} seconds"
+        return Record(number, "error", "open", wrong, (), (), ops_of(generated), generated.features, 0, PATIENCE)
     return Record(
         number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
-        tuple(sorted(_reasons(judged.result))), _ops(generated), generated.features, judged.launches, judged.seconds,
+        tuple(sorted(_reasons(judged.result))), ops_of(generated), generated.features, judged.launches, judged.seconds,
+        judged.remarks,
     )  # fmt: skip
 
 
-def _ops(generated: Generated) -> frozenset[str]:
+class _NoEndError(BaseException):
+    """No kernel takes so long; no handler of errors may take this for one of its own."""
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """End what is done inside after `PATIENCE` seconds; only the main thread of a process can be told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise _NoEndError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def ops_of(generated: Generated) -> frozenset[str]:
+    """The names of the ops that a kernel uses."""
     from tileverify.frontend.bytecode import decode
     from tileverify.frontend.bytecode.traverse import walk
 
@@ -88,6 +128,32 @@ def _ops(generated: Generated) -> frozenset[str]:
 def _reasons(result: KernelResult) -> set[str]:
     """The codes of the findings, with the obligation that an undecided one is about."""
     return {f"{f.code}/{f.obligation}" if f.obligation else f.code for f in result.findings}
+
+
+# --------------------------------------------------------------------------------------------- a run's file
+def to_json(record: Record, seed: int) -> str:
+    """One line, from which `from_json` makes the record again."""
+    plain = {key: sorted(value) if isinstance(value, frozenset) else value for key, value in asdict(record).items()}
+    return json.dumps({"seed": seed, **plain})
+
+
+def from_json(line: Mapping[str, Any]) -> Record:
+    """The record that a line of a run's file holds."""
+    lists = {"requires": tuple, "codes": tuple, "remarks": tuple, "ops": frozenset, "features": frozenset}
+    return Record(**{each.name: lists.get(each.name, lambda value: value)(line[each.name]) for each in fields(Record)})
+
+
+def known_records(path: Path | None, seed: int) -> dict[int, Record]:
+    """What a run of this seed has already found; a line that was being written when the run ended is left out."""
+    found: dict[int, Record] = {}
+    for text in path.read_text().splitlines() if path is not None and path.exists() else ():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue
+        if line["seed"] == seed:
+            found[line["number"]] = from_json(line)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- summary
@@ -113,6 +179,10 @@ def summary(found: Sequence[Record], seed: int) -> str:
         mine = [each for each in found if feature in each.features]
         open_ = sum(each.verdict == Verdict.UNDECIDED.value for each in mine)
         lines.append(f"  {feature:28}{len(mine):6}{open_:6}  {100 * open_ / len(mine):5.1f} %")
+    remarks = collections.Counter(remark.split(":")[0] for each in found for remark in each.remarks)
+    asked = sum(e.verdict == Verdict.REFUTED.value and e.number % SEARCHED == 0 for e in found)
+    lines.append(f"remarks ({asked} refuted kernels were searched for a clause)")
+    lines += [f"  {remark:64}{count:6}" for remark, count in sorted(remarks.items())]
     ops = collections.Counter(op for each in found for op in each.ops)
     lines.append("kernels that use an op: " + ", ".join(f"{op} {count}" for op, count in sorted(ops.items())))
     digest = hashlib.sha256("\n".join(repr(each.outcome) for each in found).encode()).hexdigest()[:16]
@@ -126,25 +196,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first one (default 0)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--json", type=Path, help="write one JSON line for each kernel")
+    parser.add_argument("--json", type=Path, help="one line for each kernel; a run goes on behind them")
     parser.add_argument("--keep", type=Path, help="write kernels with a wrong verdict into this folder")
     parser.add_argument("--shrink", action="store_true", help="make kernels with a wrong verdict small first")
     parser.add_argument("--stop", action="store_true", help="stop at the first wrong verdict")
     options = parser.parse_args(arguments)
-    found: list[Record] = []
-    log = options.json.open("w") if options.json else None
-    for record in records(options.seed, range(options.first, options.first + options.count), options.jobs):
-        found.append(record)
-        if log:
-            print(json.dumps([*record.outcome, record.truth, record.wrong, round(record.seconds, 4)]), file=log)
-        if record.wrong:
-            print(f"WRONG #{record.number} {record.verdict}: {record.wrong}", flush=True)
-            _keep(options, record)
-            if options.stop:
-                break
+    numbers = range(options.first, options.first + options.count)
+    known = known_records(options.json, options.seed)
+    found = [known[number] for number in numbers if number in known]
+    left = [number for number in numbers if number not in known]
+    with options.json.open("a") if options.json else nullcontext() as log:
+        for record in records(options.seed, left, options.jobs):
+            found.append(record)
+            if log:
+                print(to_json(record, options.seed), file=log, flush=True)
+            if record.wrong:
+                print(f"WRONG #{record.number} {record.verdict}: {record.wrong}", flush=True)
+                _keep(options, record)
+                if options.stop:
+                    break
+    found.sort(key=lambda record: record.number)
     print(summary(found, options.seed))
     seconds = [each.seconds for each in found]
-    print(f"time for a verdict: median {1000 * median(seconds):.1f} ms, longest {max(seconds):.1f} s", file=sys.stderr)
+    print(
+        f"processor time for a verdict: median {1000 * median(seconds):.1f} ms, longest {max(seconds):.1f} s",
+        file=sys.stderr,
+    )
     return 1 if any(each.wrong for each in found) else 0
 
 

@@ -11,6 +11,7 @@ from tileverify.frontend.bytecode.model import ScalarType, TileType, Value
 from .arithmetic import Arithmetic
 from .bits import Bits
 from .draws import Draws
+from .moves import Moves
 
 FIRST = (2, 1, 3)
 """How many of the blocks a condition tells from the others."""
@@ -30,6 +31,7 @@ class Indices:
     """Integers that were loaded."""
     launch: list[Value] = field(default_factory=list)
     """Numbers of the launch: the same in every block."""
+    moves: Moves | None = None
     made: list[tuple[int, Value]] = field(default_factory=list)
     """Index tiles that accesses were made with, and the axis that each is meant for."""
 
@@ -77,6 +79,8 @@ class Indices:
             found = self._folded(found)
         if draws.chance(1) and element.bits >= 16:
             found = a.through_float(found)
+        if draws.chance(5) and self.moves is not None and element.bits >= 32:
+            found = self.moves.number(found, draws.pick((a.constant(found.type, 1), found)))
         return self._far(found) if draws.chance(6) else found
 
     def _by_bits(self, x: Value) -> Value:

@@ -1,11 +1,14 @@
 """Verdicts of the prover against the truth.
 
-* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault; where the verdict says
-  `deterministic`, nothing that the specification leaves open reaches anything in them, and some of them give one
-  result under several schedules.  A warning has a witness that shows it.
-* `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.
+* `proved` under clauses: no launch of the contract that keeps the clauses shows a fault, and some of them give one
+  result under several schedules where the verdict says `deterministic`.  The clauses leave work: along every axis that
+  the kernel reads, two blocks are at work in some launch, if the contract has such a launch that is right or races.
+* `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.  Where a simple
+  clause tells the right launches of two blocks at work from the faulty ones, that is a `missed clause`, no mistake.
 * `error`: only for a contract without any launch (TV004).
 * `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
+* Values that the specification leaves open: whether a launch of a proved kernel shows one where it decides something is
+  compared with TV403, where the prover knows of it.
 """
 
 from __future__ import annotations
@@ -17,91 +20,137 @@ from itertools import islice
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
-from tileverify.errors import SpecError
+from tileverify.codes import CODES
 from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
-from tileverify.frontend.sources.launch import Expression, SameArray
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
 
+from .clauses import holds, read_clauses, separating
 from .kernels import Generated
-from .truth import PATIENT_STEPS, Interpreted
+from .reading import axes_read, may_be_open
+from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
-"""Launches of one contract that are interpreted; of more, every n-th one is."""
+"""Launches of one proved contract that are interpreted; of more, every n-th one is."""
 MOST_HEARD = 24
 """The same where blocks hand values to each other, so that every launch runs whole, under several schedules."""
+MOST_OPEN = 40
+"""Launches of an undecided kernel that are interpreted: they are counted, nothing depends on them."""
 ENUMERATED = 20_000
 SAMPLE = 3
 """Launches of a proved kernel that run under several schedules."""
+MOST_UNDETERMINED = 24
+"""Launches of a proved kernel that are looked through for values that the specification leaves open."""
 WITNESS_SCHEDULES = 96
 """Schedules of a witness whose fault the usual ones do not show."""
+AXES = "xyz"
+UNDETERMINED = "TV403"
+KNOWS_UNDETERMINED = UNDETERMINED in CODES
+
+Launches = Sequence[tuple[ConcreteLaunch, Mapping[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """``wrong``: why the verdict is wrong.  ``truth``: `right`, `faulty`, `mixed` or `open` over the launches seen."""
+    """``wrong``: why the verdict is wrong.  ``truth``: `right`, `faulty`, `mixed` or `open` over the launches seen.
+
+    ``remarks``: what is counted beside the verdicts, and is no mistake of the prover's.
+    """
 
     result: KernelResult
     wrong: str | None
     truth: str
     launches: int
     seconds: float
+    remarks: tuple[str, ...] = ()
 
 
-def judge(generated: Generated) -> Judged:
+def judge(generated: Generated, *, searching: bool = False) -> Judged:
     """Check a kernel and compare the verdict with what its launches show.
 
-    There is no time limit: the solver's resource limits give the same verdict on every machine.
+    There is no time limit: the solver's resource limits give the same verdict on every machine.  ``searching``: look
+    for a clause that a refuted kernel could have been proved under, which takes as long as judging a proved one.
     """
-    started = time.perf_counter()
+    started = time.process_time()
     result = check_unit(generated.unit)
-    seconds = time.perf_counter() - started
-    launches = _launches(generated)
+    seconds = time.process_time() - started
     if result.verdict is Verdict.ERROR:
         codes = {finding.code for finding in result.findings}
-        fine = codes == {"TV004"} and not any(_at_work(generated, launch) for launch, _ in launches)
-        return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", len(launches), seconds)
+        working = any(
+            _does_something(generated, launch) for launch, _ in islice(generated.contract.launches(), ENUMERATED)
+        )
+        fine = codes == {"TV004"} and not working
+        return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", 0, seconds)
     interpreted = Interpreted(generated.unit)
     if result.verdict is Verdict.REFUTED:
         wrong = next(_unreal(generated, interpreted, result), None)
-        return Judged(result, wrong, "faulty", 1, seconds)
-    clauses = read_clauses(result.requires if result.verdict is Verdict.PROVED else ())
-    if clauses is None:
-        return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
-    kept = [launch for launch, names in launches if all(holds(clause, names) for clause in clauses)]
-    most = MOST_HEARD if interpreted.heard else MOST_LAUNCHES
-    kept = kept[:: -(-len(kept) // most) or 1]
-    truths, wrong = set(), None
-    for launch in kept:
-        try:
-            seen = interpreted.see(launch)
-        except InterpreterStop as stop:
-            wrong = wrong or f"a launch of the contract cannot be bound: {stop}"
-            continue
-        truths.add("faulty" if seen.codes else "open" if seen.open else "right")
-        if seen.codes and result.verdict is Verdict.PROVED:
-            wrong = wrong or f"proved under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
+        missed = _missed_clause(generated, interpreted) if searching and wrong is None else None
+        remarks = () if missed is None else (f"missed clause: {missed}",)
+        return Judged(result, wrong, "faulty", 1, seconds, remarks)
+    launches = list(islice(generated.contract.launches(), ENUMERATED))
     if result.verdict is Verdict.PROVED:
-        wrong = wrong or next(_undetermined(generated, interpreted, result, kept), None)
-        wrong = wrong or next(_unsteady(interpreted, result, kept[:: -(-len(kept) // SAMPLE) or 1]), None)
-    truth = "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
-    return Judged(result, wrong, truth, len(kept), seconds)
+        return _judge_proved(generated, interpreted, result, launches, seconds)
+    return _judge_open(interpreted, result, launches, seconds)
 
 
-def _at_work(generated: Generated, launch: ConcreteLaunch) -> bool:
+def _does_something(generated: Generated, launch: ConcreteLaunch) -> bool:
     """Whether a launch of a contract that is called contradictory (TV004) does anything with what facts speak of."""
     spoken = {name for fact in generated.contract.spec.data for name in arrays_of(fact)}
     return all(0 not in launch.arrays[name].shape for name in spoken) and Interpreted(generated.unit).works(launch)
 
 
-def _launches(generated: Generated) -> list[tuple[ConcreteLaunch, Mapping[str, int]]]:
-    return list(islice(generated.contract.launches(), ENUMERATED))
+def _spread(launches: Launches, most: int) -> Launches:
+    """Not more than so many, evenly."""
+    return launches[:: -(-len(launches) // most) or 1]
 
 
-def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence[ConcreteLaunch]) -> Iterator[str]:
+def _truth(seen: Sequence[Seen]) -> str:
+    truths = {"faulty" if each.codes else "open" if each.open else "right" for each in seen}
+    return "mixed" if "faulty" in truths and len(truths) > 1 else next(iter(truths - {"right"}), "right")
+
+
+def _judge_open(interpreted: Interpreted, result: KernelResult, launches: Launches, seconds: float) -> Judged:
+    seen = []
+    for launch, _ in _spread(launches, MOST_HEARD if interpreted.heard else MOST_OPEN):
+        try:
+            seen.append(interpreted.see(launch))
+        except InterpreterStop:  # a launch that does not fit the entry: the verdict says nothing of it
+            continue
+    return Judged(result, None, _truth(seen), len(seen), seconds)
+
+
+# -------------------------------------------------------------------------------------------------- proved
+def _judge_proved(
+    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Launches, seconds: float
+) -> Judged:
+    clauses = read_clauses(result.requires)
+    if clauses is None:
+        return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
+    kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
+    tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
+    seen: list[Seen] = []
+    for launch, _ in tried:
+        try:
+            seen.append(interpreted.see(launch))
+        except InterpreterStop as stop:
+            wrong = f"proved under {result.requires}, but a launch of the contract cannot be bound: {stop}"
+            return Judged(result, wrong, _truth(seen), len(seen), seconds)
+        if seen[-1].codes:
+            wrong = f"proved under {result.requires}, but {sorted(seen[-1].codes)} shows in {launch}"
+            return Judged(result, wrong, "faulty", len(seen), seconds)
+    wrongs = (
+        _unsteady(interpreted, result, _spread(kept, SAMPLE)),
+        _shut_out(interpreted, result, launches, kept, seen),
+    )
+    wrong = next((text for each in wrongs for text in each), None)
+    remarks: list[str] = []
+    wrong = wrong or _undetermined(generated, interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
+    return Judged(result, wrong, _truth(seen), len(tried), seconds, tuple(remarks))
+
+
+def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Launches) -> Iterator[str]:
     """What schedules show of a proved kernel and should not."""
-    for launch in launches:
+    for launch, _ in launches:
         seen = interpreted.explored(launch)
         if seen.codes:
             yield f"proved under {result.requires}, but under some schedule {sorted(seen.codes)} shows in {launch}"
@@ -109,27 +158,66 @@ def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Sequence
             yield f"proved and deterministic, but {launch} has several results: {seen.text()}"
 
 
-def _undetermined(
-    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Sequence[ConcreteLaunch]
+def _shut_out(
+    interpreted: Interpreted, result: KernelResult, launches: Launches, kept: Launches, seen: Sequence[Seen]
 ) -> Iterator[str]:
-    """What is left open and reaches something in a kernel that is said to be determined; warnings that are none."""
-    for launch in launches if result.deterministic else ():
-        if reached := interpreted.undetermined(launch):
-            yield f"proved and deterministic, but what is left open reaches {sorted(reached)} in {launch}"
-    for finding in result.findings:
-        if finding.witness is None or finding.witness.launch is None:
-            yield f"{finding.code} has no witness"
+    """Axes that the kernel reads, along which the contract has two blocks at work and the clauses leave none."""
+    if not result.requires or len(kept) == len(launches):
+        return
+    for axis in axes_read(interpreted.entry):
+        if any(each.at_work_along(axis) for each in seen) or any(_at_work(interpreted, kept, axis)):
             continue
+        left = {id(launch) for launch, _ in kept}
+        others = [each for each in launches if id(each[0]) not in left and each[0].grid[axis] > 1]
+        for launch, seen_there in _at_work(interpreted, _spread(others, 60), axis):
+            if seen_there.codes <= set(BETWEEN_BLOCKS):  # where sizes leave room for one block, one block it is
+                text = f"no launch under {result.requires} has two blocks at work along {AXES[axis]}"
+                yield f"shut out: {text}, the contract has {launch}"
+                break
+
+
+def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[tuple[ConcreteLaunch, Seen]]:
+    for launch, _ in launches:
+        if launch.grid[axis] > 1:
+            try:
+                seen = interpreted.see(launch)
+            except InterpreterStop:
+                continue
+            if seen.at_work_along(axis):
+                yield launch, seen
+
+
+def _undetermined(
+    generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Launches, remarks: list[str]
+) -> str | None:
+    """What is left open and reaches something in a kernel that is said to be determined; warnings that are none."""
+    warnings = [finding for finding in result.findings if finding.code == UNDETERMINED]
+    for finding in warnings:
+        if finding.witness is None or finding.witness.launch is None:
+            return f"{finding.code} has no witness"
         launch, claim = claim_from_json(finding.witness.launch)
         if not generated.contract.admits(launch):
-            yield f"the witness of {finding.code} is outside the contract: {launch}"
+            return f"the witness of {finding.code} is outside the contract: {launch}"
         if claim.offset_a not in interpreted.undetermined(launch, PATIENT_STEPS):
-            yield f"the witness of {finding.code} shows nothing: {launch}, {claim}"
+            return f"the witness of {finding.code} shows nothing: {launch}, {claim}"
+    if interpreted.heard or not may_be_open(interpreted.entry):
+        return None
+    shown = next((launch for launch, _ in launches if interpreted.undetermined(launch)), None)
+    if shown is not None and not result.deterministic:
+        remarks.append("undetermined" if warnings else "undetermined, without a warning")
+    if shown is not None and result.deterministic:
+        remarks.append("undetermined, and said to be deterministic")
+        if KNOWS_UNDETERMINED:
+            return f"undetermined: said to be deterministic, but what is left open reaches something in {shown}"
+    if shown is None and result.deterministic is False and not warnings:
+        remarks.append("not said to be deterministic, and nothing undetermined was seen")
+    return None
 
 
+# ------------------------------------------------------------------------------------------------- refuted
 def _unreal(generated: Generated, interpreted: Interpreted, result: KernelResult) -> Iterator[str]:
     """Why a witness is none."""
-    refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+    refuted = [f for f in result.findings if not f.code.startswith("TV9") and f.code != UNDETERMINED]
     if not refuted:
         yield "refuted without a finding"
     for finding in refuted:
@@ -153,21 +241,19 @@ def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Fin
         yield f"the witness of {finding.code} shows {sorted(codes)} ({seen.open}): {launch}, {claim}"
 
 
-def read_clauses(texts: Sequence[str]) -> list[Expression] | None:
-    """Clauses in the language of launch specs; ``None`` if one of them is not in it."""
-    try:
-        clauses = [parse_condition(text) for text in texts]
-    except SpecError:
-        return None
-    read = [clause for clause in clauses if not isinstance(clause, SameArray)]
-    return read if len(read) == len(clauses) else None
-
-
-def holds(clause: Expression, names: Mapping[str, int]) -> bool:
-    """Whether a launch with these numbers satisfies the clause."""
-    try:
-        return bool(evaluate(clause, names))
-    except Undefined:
-        return False
-    except KeyError as error:
-        raise AssertionError(f"{print_expression(clause)} names {error}") from None
+def _missed_clause(generated: Generated, interpreted: Interpreted) -> str | None:
+    """A clause that holds of the right launches in which several blocks are at work, and of no faulty one."""
+    right, faulty = [], []
+    launches = list(islice(generated.contract.launches(), ENUMERATED))
+    for launch, names in _spread(launches, MOST_HEARD if interpreted.heard else MOST_OPEN):
+        try:
+            seen = interpreted.see(launch)
+        except InterpreterStop:
+            continue
+        if seen.codes:
+            faulty.append(names)
+        elif seen.open:
+            return None
+        elif len(seen.writers) > 1:
+            right.append(names)
+    return separating(right, faulty, generated.contract.tile)

@@ -7,24 +7,29 @@ tokens, in branches and loops.  It is written through the encoder and decoded ag
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import encode
-from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
+from tileverify.frontend.bytecode.builder import I1, I8, I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Type, Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, ListArgument, ScalarArgument
 
 from .accesses import INDEX_ARRAYS, Accesses, Buffer
 from .arithmetic import Arithmetic
+from .axes import Axes
 from .carried import Carried
-from .contracts import SYNC, FiniteContract, make_contract
+from .contracts import FiniteContract
+from .derived import Derived
 from .draws import Draws
+from .grammar import FLOATS, SYNC, make_contract
 from .indices import Indices
-from .lists import ListReads
+from .lists import Lists
+from .moves import Moves
 from .ordering import TOKEN, WIRINGS, Ordering
 from .paths import Paths
 from .protocols import Protocols
@@ -45,8 +50,12 @@ class Generated:
 
 def generate(draws: Draws) -> Generated:
     contract = make_contract(draws)
+    types = _parameter_types(contract, contract.narrow)
+    if contract.narrow and _refused(contract, types):
+        draws.note(f"narrow {contract.narrow}: refused")
+        types = _parameter_types(contract, "")
     builder = ModuleBuilder((13, 4))
-    with builder.entry(contract.spec.kernel, _parameter_types(contract)) as f:
+    with builder.entry(contract.spec.kernel, types) as f:
         _Writer(draws, f, contract).body()
         f.op("return")
     data = encode(builder.build())
@@ -54,17 +63,31 @@ def generate(draws: Draws) -> Generated:
     return Generated(entry_unit(entry, contract.spec), contract, tuple(draws.tape), frozenset(draws.features))
 
 
-def _parameter_types(contract: FiniteContract) -> list[Type]:
+def _parameter_types(contract: FiniteContract, narrow: str) -> list[Type]:
     types: list[Type] = []
     for argument in contract.spec.arguments:
         if isinstance(argument, ArrayArgument):
-            index = I32 if argument.index_bits == 32 else I64
+            index = I8 if narrow == "sizes" else I32 if argument.index_bits == 32 else I64
             types += [tile(pointer(scalar(argument.dtype))), *[tile(index)] * (2 * len(argument.shape))]
         elif isinstance(argument, ScalarArgument):
-            types.append(tile(I1 if argument.dtype == "bool" else scalar(argument.dtype.replace("u", "i"))))
+            of = I1 if argument.dtype == "bool" else scalar(argument.dtype.replace("u", "i"))
+            types.append(tile(I8 if narrow == "scalars" and of.bits > 8 else of))
         elif isinstance(argument, ListArgument):
             types += [tile(pointer(I64)), tile(I32)]
     return types
+
+
+def _refused(contract: FiniteContract, types: Sequence[Type]) -> bool:
+    """Parameters that are narrower than the spec says are no parameters for it."""
+    builder = ModuleBuilder((13, 4))
+    with builder.entry(contract.spec.kernel, types) as f:
+        f.op("return")
+    (entry,) = bytecode_entries(encode(builder.build()), Path("generated.tileirbc"))
+    try:
+        entry_unit(entry, contract.spec)
+    except SpecError:
+        return True
+    return False
 
 
 class _Writer:
@@ -105,7 +128,12 @@ class _Writer:
         parts = (draws, f, self.arithmetic, self.indices)
         self.paths = Paths(*parts, self.ordering, self.accesses)
         self.carried = Carried(*parts, self.ordering, self.accesses)
-        self.lists = [ListReads(*parts, self.accesses, *each) for each in lists]
+        moves = Moves(draws, f, self.arithmetic)
+        floats = next((buffer for buffer in self.buffers if buffer.name == FLOATS), None)
+        self.derived = Derived(*parts, self.ordering, self.accesses, moves, floats)
+        self.axes = Axes(*parts, self.accesses) if contract.spec.grid is None else None
+        self.indices.moves = moves
+        self.lists = [Lists(*parts, self.accesses, *each) for each in lists]
 
     def body(self) -> None:
         self.ordering.begin()
@@ -114,7 +142,20 @@ class _Writer:
             return
         for each in self.lists:
             each.statement()
-        self.draws.weighted((14, self._mixture), (2, lambda: self._path(0)), (1, lambda: self._carrying(0)))()
+        if self.axes is not None and self.draws.chance(75):
+            self.axes.statement(self._buffer(), self.draws.pick(self.buffers))
+            return
+        if self.derived.floats is not None and self.draws.chance(60):
+            self.derived.loaded(self._buffer())
+            return
+        self.draws.weighted(
+            (7, self._mixture), (2, lambda: self._path(0)), (1, lambda: self._carrying(0)), (10, self._derivations)
+        )()
+
+    def _derivations(self) -> None:
+        """A few statements that go by what comes out of other tiles."""
+        for _ in range(self.draws.weighted((2, 1), (2, 2), (1, 3))):
+            self._derived(0)
 
     def _mixture(self) -> None:
         """A few statements of any kind."""
@@ -136,7 +177,7 @@ class _Writer:
         write = self.draws.weighted(
             (4, self._access), (3, self._definition), (2 * nested, self._counted), (2 * nested, self._branch),
             (nested, self._while), (not nested or depth == 0, self._early_return if depth == 0 else self._access),
-            (1, self._path), (depth == 0, self._carrying),
+            (1, self._path), (depth == 0, self._carrying), (1, self._derived),
         )  # fmt: skip
         write(depth)
 
@@ -179,6 +220,9 @@ class _Writer:
 
     def _path(self, depth: int) -> None:
         self.paths.statement(self._buffer(), leaves=depth == 0)
+
+    def _derived(self, depth: int) -> None:
+        self.derived.statement(self._buffer(), self.draws.pick(self.buffers))
 
     def _early_return(self, depth: int) -> None:
         with self.f.if_(self.arithmetic.condition(())) as branch, branch.then():

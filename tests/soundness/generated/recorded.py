@@ -22,8 +22,8 @@ from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.claim import ConcreteLaunch
 
 from .accesses import INDEX_ARRAYS
+from .clauses import holds, read_clauses
 from .contracts import FiniteContract, meets_itself
-from .judgement import holds, read_clauses
 from .kernels import Generated
 from .truth import Interpreted
 

@@ -1,9 +1,9 @@
 """The truth about a generated kernel: every launch of its contract, interpreted.
 
-Without atomics and scoped accesses, running each block from the initial memory is exhaustive: up to the first race
-no block can see what another one does.  With them, what a block reads may come from others, so that the launch also
-runs whole, under several schedules; faults seen in either way are real, but absence of faults is then only what was
-seen.
+Without atomics and scoped accesses whose results are used, running each block from the initial memory is exhaustive:
+up to the first race no block can see what another one does.  With them, what a block reads may come from others, so
+that the launch also runs whole, under several schedules; faults seen in either way are real, but absence of faults is
+then only what was seen.
 """
 
 from __future__ import annotations
@@ -15,18 +15,21 @@ from itertools import combinations, product
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
+    BoundLaunch,
     Budget,
     Memory,
     bind_launch,
     run_block,
 )
+from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
-from tileverify.backend.open_replay import ONLY_OPEN, left_open_by_memory, uses
+from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
+from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, TokenType
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import ConcreteLaunch
+from tileverify.verifier.claim import Block, ConcreteLaunch
 
 BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
 STEPS = 1 << 22
@@ -34,93 +37,141 @@ STEPS = 1 << 22
 PATIENT_STEPS = 1 << 27
 """The same for a witness that did not show its fault before."""
 SCHEDULES = 6
+ONLY_OPEN = Conduct(open=UNSPECIFIED, executes=True, stops=False)
+"""A value that the specification leaves open is noted where it is written, and ends the run where it decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one launch shows: the codes of its faults, and why a block could not be followed to its end."""
+    """What one launch shows: the codes of its faults, and why a block could not be followed to its end.
+
+    ``writers``: the blocks that wrote something.
+    """
 
     codes: frozenset[str]
     open: str | None
+    writers: tuple[Block, ...] = ()
+
+    def at_work_along(self, axis: int) -> bool:
+        """Two blocks that differ along the axis wrote something."""
+        return len({block[axis] for block in self.writers}) > 1
 
 
 class Interpreted:
     """Interprets launches of one kernel.
 
-    ``scoped``: it has atomics or scoped accesses.  ``heard``: what they give back is used, so that a block that runs
-    alone may wait for ever, or take what another one has: what blocks do to each other is then judged by whole runs.
+    ``heard``: what scoped accesses give back is used, so that a block that runs alone may wait for ever, or take what
+    another one has: what blocks do to each other is then judged by whole runs.
     """
 
     def __init__(self, unit: KernelUnit) -> None:
         self._unit = unit
         self._module = decode(unit.bytecode, file=str(unit.file))
-        (self._entry,) = self._module.entries
-        self._loops = loops_around(self._entry.body)
-        self._ops = {op.offset: op for op in walk(self._entry.body)}
+        (self.entry,) = self._module.entries
+        self._loops = loops_around(self.entry.body)
+        self._ops = {op.offset: op for op in walk(self.entry.body)}
         self.heard = _use_what_others_wrote(self._loops)
-        self.scoped = any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
         """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
-        logs = self._logs(launch, steps)
+        bound = self._bound(launch)
+        logs = self._logs(bound, launch, steps)
         codes = set(_alone(logs, self._loops))
-        for first, second in combinations(logs, 2):
-            if not self.heard:
-                codes |= {
-                    code
-                    for code in BETWEEN_BLOCKS
-                    if any(races(code, first.accesses, second.accesses, lambda one, other: False))
-                }
+        for first, second in () if self.heard else _near(logs):
+            codes |= {
+                code
+                for code in BETWEEN_BLOCKS
+                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
+            }
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
-        if self.scoped:
+        if self.heard:
             explored = self.explored(launch, steps)
             codes |= explored.codes
-            if self.heard:
-                stops = [stop.reason for stop in explored.stops]
-        why = stops[0] if stops else None
-        return Seen(frozenset(codes), why)
+            stops = [stop.reason for stop in explored.stops]
+        origins = bound.image.origins
+        writers = tuple(
+            log.block
+            for log in logs
+            if any(a.writes is not None and _of_launch(origins[a.origin].name) for a in log.accesses)
+        )
+        return Seen(frozenset(codes), stops[0] if stops else None, writers)
 
     def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> frozenset[int]:
         """Offsets of the ops that something which the specification leaves open reaches, in any block.
 
         What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
         """
-        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
+        bound = self._bound(launch)
         found = set()
-        for block in product(*map(range, launch.grid)):
+        for block in _blocks(launch):
+            memory, budget = Memory(bound.image), Budget(steps)
             log = run_block(
-                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps),
-                apart=True, conduct=ONLY_OPEN,
-            )  # fmt: skip
-            for use in uses(log):
-                source = None if use.source is None else self._ops[use.source]
-                local = use.element.startswith("alloca")
-                if source is not None and left_open_by_memory(source) and use.use != "operand" and not local:
-                    found.add(use.offset)
+                bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=ONLY_OPEN
+            )
+            uses = list(log.open_uses)
+            if isinstance(log.stopped, UnspecifiedUse) and log.stopped.use is not None:
+                uses.append(log.stopped.use)
+            found.update(use.offset for use in uses if self._from_memory(use))
         return frozenset(found)
 
-    def _logs(self, launch: ConcreteLaunch, steps: int) -> list[BlockLog]:
-        bound = bind_launch(self._module, self._entry, self._unit.parameters, launch)
-        blocks = product(*map(range, launch.grid))
-        return [
-            run_block(
-                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
-            )
-            for block in blocks
-        ]
+    def _from_memory(self, use: OpenUse) -> bool:
+        """A load left it open, no float that fits no integer; and it reached more than the block's own memory."""
+        source = None if use.source is None else self._ops[use.source]
+        read = source is not None and source.declaration.effect in ("read", "read_write")
+        return read and use.use != "operand" and _of_launch(use.element)
 
     def works(self, launch: ConcreteLaunch) -> bool:
         """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""
         writes = any(op.name.startswith(("store", "atomic")) for op in self._loops)
-        touched = [access for log in self._logs(launch, STEPS) for access in log.accesses]
+        touched = [access for log in self._logs(self._bound(launch), launch, STEPS) for access in log.accesses]
         return any(
             len(found.ranges()) for each in touched if (found := each.writes if writes else each.reads) is not None
         )
 
     def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
         """The whole launch under so many schedules."""
-        return explore(self._module, self._entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+        return explore(self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+
+    def _logs(self, bound: BoundLaunch, launch: ConcreteLaunch, steps: int) -> list[BlockLog]:
+        """Every block by itself, from the initial memory."""
+        return [
+            run_block(
+                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
+            )
+            for block in _blocks(launch)
+        ]
+
+    def _bound(self, launch: ConcreteLaunch) -> BoundLaunch:
+        return bind_launch(self._module, self.entry, self._unit.parameters, launch)
+
+
+def _blocks(launch: ConcreteLaunch) -> Iterator[Block]:
+    x, y, z = launch.grid
+    return product(range(x), range(y), range(z))
+
+
+def _of_launch(element: str) -> bool:
+    """Not of memory that the block made for itself."""
+    return not element.startswith("alloca@")
+
+
+def _near(logs: Sequence[BlockLog]) -> Iterator[tuple[BlockLog, BlockLog]]:
+    """Pairs of blocks that may touch a byte that one of them writes, by the first and last byte of each."""
+    ends: list[tuple[int, int, int, int]] = []
+    for log in logs:
+        touched = [(access.low, access.end) for access in log.accesses if access.footprints]
+        written = [(access.writes.low, access.writes.end) for access in log.accesses if access.writes is not None]
+        ends.append((*_hull(touched), *_hull(written)))
+    for (first, (low, end, wlow, wend)), (second, (low2, end2, wlow2, wend2)) in combinations(
+        zip(logs, ends, strict=True), 2
+    ):
+        if (wlow < end2 and low2 < wend) or (wlow2 < end and low < wend2):
+            yield first, second
+
+
+def _hull(ranges: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return (min(low for low, _ in ranges), max(end for _, end in ranges)) if ranges else (0, 0)
 
 
 def _use_what_others_wrote(ops: Iterable[Op]) -> bool:

@@ -33,7 +33,8 @@ def overlapping(count: int, kernel: int, suffix: str = "") -> bytes:
     sums.reverse()
     table = b"".join(
         struct.pack(
-            "<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 33, crc, size, size, len(name), 0, 0, 0, 0, 0, place * width
+            "<4s4B4HL2L5H2L", b"PK\1\2", 20, 3, 20, 0, 0, 0, 0, 33, crc, size, size, len(name), 0, 0, 0, 0, 0,
+            place * width,
         ) + name
         for place, (name, (crc, size)) in enumerate(zip(names, sums, strict=True))
     )  # fmt: skip

@@ -42,6 +42,11 @@ Exit codes:
     is_flag=True,
     help="What a proved kernel writes it must write in full, on small inputs; tell where it is proved for all.",
 )
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 48) - 1),
+    help="Of the inputs for --reference and --complete; without it they are secret until the result tells it.",
+)
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
     "--isolation",
@@ -75,6 +80,7 @@ def gate(
     bundle: Path | None,
     reference: str | None,
     complete: bool,
+    seed: int | None,
     deny_requires: bool,
     isolation: str,
     hints: bool,
@@ -115,6 +121,7 @@ def gate(
         hints=hints,
         reference=reference,
         complete=complete,
+        seed=seed,
     )
 
     def workers(most: int) -> Workers:

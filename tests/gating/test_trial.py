@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tileverify.errors import UsageError
-from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, judge
+from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, gate, judge
+from tileverify.gating.references import ReferenceProcess
 from tileverify.gating.sandbox import Outcome
 from tileverify.results import WrittenArrays
 
@@ -17,11 +18,23 @@ HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(
 ADD = """    a = ct.load(x, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)
     b = ct.load(y, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)
 """
+TRIAL = (
+    b'{"values": {"N": 1}, "constants": {}, "floats": {}, "filling": "normal", "lists": [], "stopped": null, '
+    b'"arrays": {'
+    + b", ".join(
+        b'"%s": {"dtype": "f32", "shape": [1], "before": "AAAAAA==", "after": null, "written": "AQ=="}' % name
+        for name in (b"x", b"y", b"out")
+    )
+    + b'}}\n{"not_tried": []}\n'
+)
+"""One launch, as the sandbox would send it."""
 STORE = "    ct.store(out, index=(i,), tile=a + b)\n"
 SPEC = '[[launch]]\nkernel = "k"\ngrid = ["cdiv(N, 64)"]\nrequires = ["N >= 1"]\n'
 SPEC += 'args = { x = "f32[N]", y = "f32[N]", out = "f32[N]" }\n'
 
 REFERENCES = """
+import os
+
 import numpy as np
 
 def add(x, y):
@@ -41,6 +54,37 @@ def zero(x, y):
 
 def fails(x):
     raise ValueError("no")
+
+def fails_at_some_sizes(x, y):
+    if len(x) == 4097:
+        raise IndexError(len(x))
+    return x + y
+
+def not_numbers(x, y):
+    return np.array(["a"])
+
+def leaves(x):
+    raise SystemExit(0)
+
+def ends(x, y):
+    os._exit(0)
+
+def forever(x, y):
+    while True:
+        pass
+
+def takes_all_memory(x, y):
+    return np.zeros(1 << 36)
+
+def step(w, g, rate):
+    return {"w": w - rate * g}
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+def rows(x):
+    return x.sum(axis=1)
 
 def unknown(z):
     return z
@@ -67,6 +111,17 @@ CHEATS = {
     "changes-an-input": ("written-elsewhere", ADD + STORE + "    ct.store(y, index=(i,), tile=a)\n"),
     "lower-precision": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=ct.astype(ct.astype(a + b,"
                         " ct.bfloat16), ct.float32))\n"),
+    "later-blocks": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=(a + b) * (1 - min(i // 16, 1)))\n"),
+    "later-blocks-not-at-all": ("not-written", ADD + "    if min(i // 16, 1) == 0:\n    " + STORE),
+    "large-values": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=ct.where(abs(a) > 20.0, 0.0, a + b))\n"),
+    "larger-values": ("wrong-result", ADD + "    ct.store(out, index=(i,), "
+                      "tile=ct.where(a * a > 9.0e6, 0.0, a + b))\n"),
+    "infinite-values": ("wrong-result", ADD + "    s = ct.where(a - a == 0.0, a + b, 0.0)\n"
+                        "    ct.store(out, index=(i,), tile=s)\n"),
+    "tiny-values": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=ct.where(abs(a) < 0.001, b, a + b))\n"),
+    "a-little-off": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=a + b + 9e-5)\n"),
+    "relatively-off": ("wrong-result", ADD + "    ct.store(out, index=(i,), tile=(a + b) * 1.00009)\n"),
+    "product-of-numbers": ("not-written", ADD + "    if x.shape[0] // 7 < 111:\n    " + STORE),
 }  # fmt: skip
 
 
@@ -109,6 +164,101 @@ def test_a_constant_is_right_where_the_reference_is_one(references: Path, sandbo
     assert judged(body, sandbox, f"{references}::zero").accepted
 
 
+def tried_against(name: str, kernel: str, spec: str, references: Path, sandbox: Sandbox) -> list[str]:
+    """Ids of what speaks against a kernel that is proved."""
+    source = f"import cuda.tile as ct\n\n@ct.kernel\n{kernel}"
+    options = GateOptions(spec=f'[[launch]]\nkernel = "k"\n{spec}', reference=f"{references}::{name}", hints=False)
+    (kernel_,) = judge(Submission(source.encode()), options, sandbox).kernels
+    assert kernel_.verdict == "proved", kernel_.reasons
+    return [reason.id for reason in kernel_.reasons]
+
+
+STEP = """def k(w, g, rate: float):
+    i = ct.bid(0)
+    a, b = ct.load(w, (i,), (64,)), ct.load(g, (i,), (64,))
+"""
+STEP_SPEC = """grid = ["cdiv(N, 64)"]
+requires = ["N >= 1"]
+args = { w = "f32[N]", g = "f32[N]", rate = "f32" }
+"""
+
+
+@pytest.mark.parametrize("step", ["1e-5", "3e-7"])
+def test_a_small_step_must_be_made(step: str, references: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+    """`w - 1e-5 * g` is nearly `w`: what changes counts, not what is there."""
+    file = tmp_path / "step.py"
+    file.write_text(f"def step(w, g):\n    return {{'w': w - w.dtype.type({step}) * g}}\n")
+    spec = STEP_SPEC.replace(', rate = "f32"', "")
+    head = STEP.replace(", rate: float", "")
+
+    def said(tile: str) -> list[str]:
+        source = f"import cuda.tile as ct\n\n@ct.kernel\n{head}    ct.store(w, (i,), {tile})\n"
+        options = GateOptions(spec=f'[[launch]]\nkernel = "k"\n{spec}', reference=f"{file}::step", hints=False)
+        (kernel,) = judge(Submission(source.encode()), options, sandbox).kernels
+        assert kernel.verdict == "proved", kernel.reasons
+        return [reason.id for reason in kernel.reasons]
+
+    assert said(f"a - {step} * b") == []
+    assert set(said("a")) & {"not-written", "wrong-result"}
+    assert set(said(f"a + {step} * b")) & {"not-written", "wrong-result"} or step == "3e-7"
+    assert set(said(f"a - {step} * b * (1 - min(i // 3, 1))")) & {"not-written", "wrong-result"} or step == "3e-7"
+
+
+def test_zeros_are_no_small_results(references: Path, sandbox: Sandbox) -> None:
+    kernel = STEP + "    ct.store(w, (i,), a - rate * b)\n"
+    assert tried_against("step", kernel, STEP_SPEC, references, sandbox) == []
+    softmax = """def k(x, out):
+    i = ct.bid(0)
+    a = ct.load(x, (i, 0), (1, 64), padding_mode=ct.PaddingMode.NEG_INF)
+    e = ct.exp(a - ct.max(a, axis=1, keepdims=True))
+    p = e / ct.sum(e, axis=1, keepdims=True)
+    ct.store(out, (i, 0), {})
+"""
+    spec = 'grid = ["M"]\nrequires = ["N <= 64", "M >= 1", "N >= 1"]\nargs = { x = "f32[M, N]", out = "f32[M, N]" }\n'
+    assert tried_against("softmax", softmax.format("p"), spec, references, sandbox) == []
+    small = "ct.where(p < 0.001, 0.0, p)"
+    assert tried_against("softmax", softmax.format(small), spec, references, sandbox) == ["wrong-result"]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_another_order_of_sums_is_right(dtype: str, references: Path, sandbox: Sandbox) -> None:
+    """Every type has its own rounding; sums that nearly cancel are as uncertain as their terms are."""
+    kernel = """def k(x, out):
+    i = ct.bid(0)
+    total = ct.zeros((1, 16), dtype=ct.float32)
+    for j in range(ct.cdiv(x.shape[1], 16)):
+        total += ct.astype(ct.load(x, (i, j), (1, 16), padding_mode=ct.PaddingMode.ZERO), ct.float32)
+    ct.store(out, (i,), ct.astype(ct.sum(total, axis=1), out.dtype))
+"""
+    kernel = kernel.replace("float32", "float64") if dtype == "f64" else kernel
+    spec = f'grid = ["M"]\nrequires = ["M >= 1", "N >= 1"]\nargs = {{ x = "{dtype}[M, N]", out = "{dtype}[M]" }}\n'
+    assert tried_against("rows", kernel, spec, references, sandbox) == []
+
+
+def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, sandbox: Sandbox) -> None:
+    """A million elements can be interpreted, sixteen millions can not: the answer says so."""
+    within = ADD + "    if min(x.shape[0] >> 20, 1) == 0:\n    " + STORE
+    (kernel,) = judged(within, sandbox, f"{references}::add").kernels
+    assert [reason.id for reason in kernel.reasons] == ["not-written"]
+    beyond = ADD + "    if min(x.shape[0] >> 24, 1) == 0:\n    " + STORE
+    (kernel,) = judged(beyond, sandbox, f"{references}::add").kernels
+    assert kernel.accepted
+    assert kernel.trial is not None
+    assert "N >= 16777216" in kernel.trial["not_tried"]
+
+
+def test_inputs_are_secret_and_can_be_had_again(references: Path, sandbox: Sandbox) -> None:
+    def trial(seed: int | None) -> dict[str, Any]:
+        options = GateOptions(spec=SPEC, reference=f"{references}::add", seed=seed)
+        (kernel,) = judge(Submission((HEAD + ADD + "    ct.store(out, (i,), a)\n").encode()), options, sandbox).kernels
+        return {"reasons": kernel.reasons, **(kernel.trial or {})}
+
+    first, second = trial(None), trial(None)
+    assert first["seed"] != second["seed"]
+    assert first["reasons"] != second["reasons"]  # they tell values
+    assert trial(first["seed"]) == first
+
+
 def test_complete_asks_for_every_element(sandbox: Sandbox) -> None:
     result = judged(ADD + STORE, sandbox, complete=True)
     assert result.accepted
@@ -127,7 +277,7 @@ def test_what_no_trial_shows_is_not_proved_to_be_written(sandbox: Sandbox) -> No
     assert result.kernels[0].result.written == WrittenArrays((), ("out",))
 
 
-@pytest.mark.parametrize("name", ["fails", "unknown", "strange", "another_shape", "missing"])
+@pytest.mark.parametrize("name", ["unknown", "missing"])
 def test_a_reference_that_cannot_be_used_is_the_caller_s_error(name: str, references: Path, sandbox: Sandbox) -> None:
     with pytest.raises(UsageError, match="reference"):
         judged(ADD + STORE, sandbox, f"{references}::{name}")
@@ -138,6 +288,40 @@ def test_under_its_own_launch_it_stops_that_submission_alone(name: str, referenc
     submission = Submission((HEAD + ADD + STORE).encode(), own_spec=SPEC)
     (kernel,) = judge(submission, GateOptions(reference=f"{references}::{name}"), sandbox).kernels
     assert (kernel.accepted, [reason.id for reason in kernel.reasons]) == (False, ["not-compared"])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("fails", "ValueError: no"),
+        ("fails_at_some_sizes", "IndexError: 4097"),
+        ("strange", "'nothing', which is no array"),
+        ("another_shape", "another shape"),
+        ("not_numbers", "another shape"),
+        ("leaves", "SystemExit"),
+        ("ends", "ended its process"),
+        ("forever", "longer than 2 s"),
+        ("takes_all_memory", "emory"),
+    ],
+)
+def test_what_a_reference_does_costs_one_submission(
+    name: str, said: str, references: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A submission has a say in the sizes: here, with a number that it holds.  The next one is judged as ever."""
+    monkeypatch.setattr(gate, "own_reference", lambda text: ReferenceProcess(text, memory=1 << 30, compare_s=2))
+    (kernel,) = judged(ADD + "    if x.shape[0] != 4096:\n    " + STORE, sandbox, f"{references}::{name}").kernels
+    assert (kernel.accepted, kernel.verdict) == (False, "proved")
+    assert [reason.id for reason in kernel.reasons] == ["not-compared"]
+    assert said in kernel.reasons[0].message, kernel.reasons
+    monkeypatch.undo()
+    assert judged(ADD + STORE, sandbox, f"{references}::add").accepted
+
+
+def test_a_reference_is_asked_again_after_it_ended(references: Path) -> None:
+    process = ReferenceProcess(f"{references}::ends")
+    for _ in range(2):
+        assert "ended its process" in process.compare(TRIAL)["failed"]
+    process.close()
 
 
 @pytest.mark.parametrize("said", [b"{}\n", b"nothing\n", b"[" * 100_000 + b"\n", b"7\n"])

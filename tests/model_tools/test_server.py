@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -127,3 +130,69 @@ def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with pytest.raises(UsageError, match=r"tileverify\[mcp\]"):
         server(Desk())
+
+
+def message(id_: Any, **arguments: Any) -> bytes:
+    parameters = {"name": "explain", "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": parameters}).encode()
+
+
+MALFORMED = {
+    "surrogate": (message(7, code="\ud800"), 7),
+    "surrogate-in-a-key": (message(7, **{"\udfff": "x"}), 7),
+    "surrogate-as-id": (message("\ud800", code="TV101"), None),
+    "not-a-number": (message(7, code=float("nan")), None),
+    "infinite": (message(7, code=float("-inf")), None),
+    "huge-number": (message(7, code="x").replace(b'"x"', b"9" * 10_000), None),
+    "deep": (message(7, code="x").replace(b'"x"', b"[" * 5000 + b"]" * 5000), 7),
+    "deeper": (b"[" * 200_000, None),
+    "cut": (message(7, code="x")[:-5], None),
+    "no-object": (b"7", None),
+    "a-list": (b"[" + message(7, code="x") + b"]", None),
+    "no-text": (b"\xff\xfe", None),
+    "method-of-no-text": (message(7, code="x").replace(b'"tools/call"', b"5"), 7),
+    "no-version": (message(7, code="x").replace(b'"jsonrpc": "2.0", ', b""), 7),
+    "too-long": (message(7, code="x" * (1 << 24)), None),
+    "arguments-of-no-text": (message(7, code=5), 7),
+    "arguments-of-no-table": (message(7).replace(b'"arguments": {}', b'"arguments": 5'), 7),
+    "no-such-tool": (message(7).replace(b'"explain"', b'"nothing"'), 7),
+}
+
+
+def test_every_line_gets_an_answer() -> None:
+    """And the server goes on behind each."""
+    pytest.importorskip("mcp", reason="needs the extra 'mcp'")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    first = [
+        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode(),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode(),
+    ]
+    path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tileverify", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    impatient = threading.Timer(60, server.kill)
+    impatient.start()
+    with server:
+        server.stdin.write(b"\n".join(first) + b"\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 0
+        for name, (line, id_) in MALFORMED.items():
+            server.stdin.write(line + b"\n\n" + message(name, code="TV101") + b"\n")
+            server.stdin.flush()
+            answers = {json.dumps(each["id"]): each for each in (json.loads(server.stdout.readline()) for _ in "12")}
+            assert "TV101" in str(answers.pop(json.dumps(name))["result"]), name
+            (answer,) = answers.values()
+            if id_ is None or "error" in answer:
+                assert answer["error"]["message"], name
+            else:
+                assert answer["result"]["isError"], name
+            assert answer["id"] in (id_, None), name
+        server.stdin.close()
+        assert server.wait(30) == 0
+    impatient.cancel()

@@ -42,6 +42,11 @@ Exit codes:
     is_flag=True,
     help="What a proved kernel writes it must write in full, on small inputs; tell where it is proved for all.",
 )
+@click.option(
+    "--seed",
+    type=click.IntRange(0, (1 << 48) - 1),
+    help="Of the inputs for --reference and --complete; without it they are secret until the result tells it.",
+)
 @click.option("--deny-requires", is_flag=True, help="Prove under the contract alone, add no clause to it.")
 @click.option(
     "--allow-undetermined",
@@ -80,6 +85,7 @@ def gate(
     bundle: Path | None,
     reference: str | None,
     complete: bool,
+    seed: int | None,
     deny_requires: bool,
     allow_undetermined: bool,
     isolation: str,
@@ -122,6 +128,7 @@ def gate(
         reference=reference,
         complete=complete,
         allow_undetermined=allow_undetermined,
+        seed=seed,
     )
 
     def workers(most: int) -> Workers:

@@ -42,10 +42,10 @@ def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undet
 
 
 def _named(text: str) -> tuple[str, str]:
-    from ..gating.trial import load_reference
+    from ..gating.references import own_reference
 
     name, separator, reference = text.partition("=")
     if not separator or not name:
         raise UsageError(f"--reference {text}: write NAME=FILE.py::FUNCTION")
-    load_reference(reference)  # what is wrong with it is said now
+    own_reference(reference)  # what is wrong with it is said now
     return name, reference

@@ -78,6 +78,9 @@ class Counts:
 class Table(Protocol):
     """Answers that are kept: what `add` took is there after any end of this process."""
 
+    def seed(self) -> int:
+        """Of the inputs of trials: drawn once, so that a run that was ended goes on with the same ones."""
+
     def known(self) -> dict[str, str]:
         """``file -> submission_sha256`` of the submissions that have an answer, and not because time was up."""
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from ..atomic_file import write_whole
 from ..errors import UsageError
 from .answer_rows import COLUMNS, INTEGERS, Counts, Row
-from .sqlite_table import SqliteTable, refuse_other
+from .sqlite_table import SEED, SqliteTable, refuse_other
 
 _KEY: Final = b"tileverify"
 _GROUP: Final = 10_000
@@ -46,15 +47,18 @@ class ParquetTable:
         try:
             with self._arrow.parquet.ParquetFile(self._path) as file:
                 before = json.loads((file.schema_arrow.metadata or {})[_KEY])
-                found = [Row(**each) for batch in file.iter_batches(_GROUP) for each in batch.to_pylist()]
-        except (OSError, ValueError, KeyError, TypeError):
+                seed = before.pop(SEED, None)
+                refuse_other(self._path, before, self._made_with)
+                if seed is not None:
+                    self._journal.keep_seed(int(seed))
+                rows = (Row(**each) for batch in file.iter_batches(_GROUP) for each in batch.to_pylist())
+                for _, answers in groupby(rows, key=lambda row: row.file):  # rows are sorted by file
+                    self._journal.add(tuple(answers))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise UsageError(f"--results: '{self._path}' is no table of answers") from None
-        refuse_other(self._path, before, self._made_with)
-        by_file: dict[str, list[Row]] = {}
-        for row in found:
-            by_file.setdefault(row.file, []).append(row)
-        for answers in by_file.values():
-            self._journal.add(tuple(answers))
+
+    def seed(self) -> int:
+        return self._journal.seed()
 
     def known(self) -> dict[str, str]:
         return self._journal.known()
@@ -88,7 +92,9 @@ class ParquetTable:
 
     def _schema(self) -> Any:
         types = {name: self._arrow.int64() if name in INTEGERS else self._arrow.string() for name in COLUMNS}
-        return self._arrow.schema(types.items(), metadata={_KEY: json.dumps(self._made_with, sort_keys=True)})
+        seed = self._journal.kept_seed()
+        about = self._made_with if seed is None else {**self._made_with, SEED: str(seed)}
+        return self._arrow.schema(types.items(), metadata={_KEY: json.dumps(about, sort_keys=True)})
 
     def close(self) -> None:
         self._journal.close()

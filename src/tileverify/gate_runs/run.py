@@ -34,29 +34,30 @@ class Plan:
 def stream(plan: Plan, emit: Callable[[str], None]) -> Counts:
     """Lines of JSON in the order of the candidates, each as soon as those before it are out."""
     counts = Counts()
-    waiting: dict[int, GateResult] = {}
+    waiting: dict[int, str] = {}  # lines alone: bundles and sources would fill the memory behind one slow submission
     place = 0
     for task, result in _answers(plan, tasks(plan.candidates, plan.options, plan.trust_specs), len(plan.candidates), 0):
-        waiting[task.number] = result
+        plan.keep(plan.candidates[task.number], result)
+        accepted = sum(each.accepted for each in result.kernels)
+        counts = Counts(counts.kernels + len(result.kernels), counts.accepted + accepted)
+        waiting[task.number] = result.lines()
         while place in waiting:
-            due = waiting.pop(place)
-            plan.keep(plan.candidates[place], due)
-            emit(due.lines())
-            counts = Counts(
-                counts.kernels + len(due.kernels), counts.accepted + sum(each.accepted for each in due.kernels)
-            )
+            emit(waiting.pop(place))
             place += 1
     return counts
 
 
 def tabulate(plan: Plan, table: Table) -> Counts:
     """Answers into ``table``, which keeps those that it has; an equal submission is not judged again."""
+    options = plan.options
+    if options.seed is None and (options.reference is not None or options.complete):
+        options = replace(options, seed=table.seed())
     names = frozenset(candidate.name for candidate in plan.candidates)
     table.keep_only(names)
     known = table.known()
     unknown = (
         task
-        for task in tasks(plan.candidates, plan.options, plan.trust_specs)
+        for task in tasks(plan.candidates, options, plan.trust_specs)
         if known.get(task.submission.file) != task.sha256
     )
     for task, result in _answers(plan, unknown, len(plan.candidates), len(known)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from ..errors import UsageError
 from .answer_rows import COLUMNS, INTEGERS, Counts, Row, values
 
 _COLUMNS = ", ".join(f"{name} {'INTEGER' if name in INTEGERS else 'TEXT'} NOT NULL" for name in COLUMNS)
+SEED = "seed"
+"""A key of ``run`` that is drawn, not compared."""
 _PLACES = ", ".join("?" for _ in COLUMNS)
 
 
@@ -42,11 +45,26 @@ class SqliteTable:
             raise sqlite3.DatabaseError("it holds other tables")
 
     def _compare(self, made_with: dict[str, str]) -> None:
-        before = dict(self._database.execute("SELECT key, value FROM run").fetchall())
+        before = dict(self._database.execute("SELECT key, value FROM run WHERE key <> ?", (SEED,)).fetchall())
         if not before:
             self._database.executemany("INSERT INTO run VALUES (?, ?)", sorted(made_with.items()))
             return
         refuse_other(self._path, before, made_with)
+
+    def seed(self) -> int:
+        self._database.execute("INSERT OR IGNORE INTO run VALUES (?, ?)", (SEED, str(int.from_bytes(os.urandom(6)))))
+        self._database.commit()
+        return self.kept_seed() or 0
+
+    def kept_seed(self) -> int | None:
+        """The seed of the table, if anybody asked for it."""
+        found = self._database.execute("SELECT value FROM run WHERE key = ?", (SEED,)).fetchone()
+        return None if found is None else int(found[0])
+
+    def keep_seed(self, seed: int) -> None:
+        """That of an earlier run."""
+        with self._database:
+            self._database.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (SEED, str(seed)))
 
     def known(self) -> dict[str, str]:
         # What the clock stopped says nothing of the submission, so the next run judges it again.

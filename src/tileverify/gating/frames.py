@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol
 
 _LENGTHS: Final = struct.Struct(">IQ")
 LONGEST_HEADER: Final = 1 << 22
@@ -21,7 +21,13 @@ def write_frame(stream: IO[bytes], header: dict[str, Any], payload: bytes = b"")
     stream.flush()
 
 
-def read_frame(stream: IO[bytes], longest: int) -> tuple[dict[str, Any], bytes] | None:
+class Readable(Protocol):
+    """What bytes are read from; fewer than were asked for come at the end alone."""
+
+    def read(self, count: int, /) -> bytes: ...
+
+
+def read_frame(stream: Readable, longest: int) -> tuple[dict[str, Any], bytes] | None:
     """The next message, ``None`` at the end; raises `BrokenFrame`, also where the payload has more than ``longest``."""
     lengths = stream.read(_LENGTHS.size)
     if not lengths:

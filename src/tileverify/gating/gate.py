@@ -21,8 +21,9 @@ from ..reports.plain import printable
 from ..results import WARNINGS, Finding, KernelResult, Verdict
 from .hints import with_hints
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
+from .references import ReferenceProcess, own_reference
 from .sandbox import Outcome, Sandbox
-from .trial import Reference, Tried, disagreements, incomplete, load_reference, read_tried, summary
+from .tried import incomplete, read_trial, summary
 from .worker import EXIT_MEMORY
 
 _MIB: Final = 1 << 20
@@ -54,7 +55,7 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     """
     if options.spec is not None and len(options.spec) > MOST_SPEC:
         raise UsageError(f"the launch spec has more than {MOST_SPEC} characters")
-    reference = None if options.reference is None else load_reference(options.reference)
+    reference = None if options.reference is None else own_reference(options.reference)
     box = sandbox or own_sandbox(options.isolation)
     file = printable(submission.file)
     request = {
@@ -81,9 +82,10 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     kernels = []
     for index, kernel in _answers(proved, file, options):
         if kernel.accepted and (reference is not None or options.complete):
-            trial = {**request, "index": index, "requires": list(kernel.result.requires)}
-            outcome = box.run("try", trial, compiled.data, _prove_limits(options.limits))
-            kernel = _tried(kernel, outcome, reference, options)
+            seed = int.from_bytes(os.urandom(6)) if options.seed is None else options.seed
+            trial = {**request, "index": index, "requires": list(kernel.result.requires), "seed": seed}
+            outcome = box.run("try", trial, compiled.data, _trial_limits(options.limits))
+            kernel = _tried(kernel, outcome, reference, options, seed)
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
     return with_hints(result, request, options.limits, box) if options.hints else result
@@ -117,6 +119,10 @@ def _prove_limits(limits: Limits) -> dict[str, Any]:
         "memory": limits.prove_memory_mib * _MIB,
         "output": limits.output_mib * _MIB,
     }
+
+
+def _trial_limits(limits: Limits) -> dict[str, Any]:
+    return {**_prove_limits(limits), "output": limits.trial_output_mib * _MIB}
 
 
 def _stopped(outcome: Outcome, what: str, cpu_s: int) -> Reason | None:
@@ -193,31 +199,45 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
         yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
 
 
-def _tried(kernel: GatedKernel, outcome: Outcome, reference: Reference | None, options: GateOptions) -> GatedKernel:
+def _tried(
+    kernel: GatedKernel, outcome: Outcome, reference: ReferenceProcess | None, options: GateOptions, seed: int
+) -> GatedKernel:
     """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
     stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
-    if not (outcome.data or outcome.stopped or outcome.signal or outcome.exit):
-        stopped = Reason("no-trial", "no small launch of its contract was found to try it with")
-    tried: tuple[Tried, ...] = ()
-    if stopped is None:
-        try:
-            tried = read_tried(outcome.data)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            stopped = Reason("crash", "trying it on small inputs gave no answer")
+    told: dict[str, Any] = {}
     reasons = [] if stopped is None else [stopped]
-    reasons += [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in tried if each.stopped][:1]
-    if not reasons and options.complete:
-        reasons += incomplete(tried)
-    if not reasons and reference is not None:
-        try:
-            reasons += disagreements(tried, reference)
-        except UsageError as error:
-            if options.spec is not None:
-                raise
-            # Launches of a submission's own may be such as no reference can take: that stops this one alone.
-            reasons = [Reason("not-compared", f"under its own launch, {error.message}")]
+    if stopped is None:
+        told, reasons = _looked_at(outcome.data, reference, options)
     bundle = None if reasons else kernel.bundle
-    return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=summary(tried))
+    trial = {**told, "seed": seed} if told else None
+    return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=trial)
+
+
+def _looked_at(
+    data: bytes, reference: ReferenceProcess | None, options: GateOptions
+) -> tuple[dict[str, Any], list[Reason]]:
+    """What is told of the launches, and what speaks against them; raises `UsageError` for the caller's own mistake."""
+    try:
+        trial = read_trial(data)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}, [Reason("crash", "trying it on small inputs gave no answer")]
+    told = summary(trial)
+    if not trial.launches:
+        return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
+    reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
+    if not reasons and options.complete:
+        reasons += incomplete(trial.launches)
+    del trial
+    if reasons or reference is None:
+        return told, reasons
+    answer = reference.compare(data)
+    if "usage" in answer and options.spec is not None:
+        raise UsageError(answer["usage"])
+    # A submission has a say in the sizes: what its launches make of the reference stops this one alone.
+    problem = answer.get("usage") or answer.get("failed")
+    if problem is not None:
+        return told, [Reason("not-compared", printable(str(problem)))]
+    return told, [Reason(**each) for each in answer["reasons"]]
 
 
 def _place(finding: Finding) -> tuple[int | None, int | None]:

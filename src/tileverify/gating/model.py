@@ -47,6 +47,7 @@ class Limits:
     prove_wall_s: float = 240.0
     prove_memory_mib: int = 3072
     output_mib: int = 32
+    trial_output_mib: int = 256
     kernels: int = 64
     hint_trials: int = 10
     hint_cpu_s: int = 60
@@ -62,7 +63,8 @@ class GateOptions:
     turn it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
     inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there; for which
-    arrays that is proved for every launch stands in the result."""
+    arrays that is proved for every launch stands in the result.  ``seed``: of the inputs of trials; without one they
+    are secret until the result tells it."""
 
     spec: str | None = None
     deny_requires: bool = False
@@ -74,6 +76,7 @@ class GateOptions:
     reference: str | None = None
     complete: bool = False
     allow_undetermined: bool = False
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 from .. import __version__
 from ..errors import UsageError
 from .desk import Desk
+from .stdio import serve_lines
 
 _INSTRUCTIONS = """\
 tileverify proves CUDA Tile kernels (cuda.tile Python) free of data races, out-of-bounds accesses and broken promises.
@@ -16,7 +17,10 @@ Send the whole source to check_kernel; it is screened, compiled and proved in a 
 
 def serve(desk: Desk) -> None:
     """Serve on stdin and stdout until the client hangs up; logs go to stderr.  Raises `UsageError` without the SDK."""
-    server(desk).run("stdio")
+    made = server(desk)
+    import anyio
+
+    anyio.run(serve_lines, made)
 
 
 def server(desk: Desk) -> Any:

@@ -1,0 +1,105 @@
+"""The protocol's messages on stdin and stdout, a line of JSON each: what is none is answered with an error.
+
+The SDK drops a line that it cannot read (a lone surrogate, NaN, a thousand brackets), and the client waits for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import IO, Any, Final, NoReturn
+
+LONGEST_LINE: Final = 1 << 24
+"""Bytes of a message."""
+_PARSE_ERROR: Final = -32700
+_INVALID_REQUEST: Final = -32600
+
+
+async def serve_lines(made: Any) -> None:
+    """Serve ``made``, of the SDK, until the client hangs up."""
+    import anyio
+    from mcp.server.stdio import stdio_server
+
+    reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    _divert()
+    stdout = anyio.wrap_file(writing)
+    async with stdio_server(Messages(reading, stdout), stdout) as streams:  # type: ignore[arg-type, unused-ignore]
+        server = made._lowlevel_server
+        await server.run(*streams, server.create_initialization_options())
+
+
+def _divert() -> None:
+    """Whatever else of this process reads finds nothing, and what it prints goes to stderr."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+
+
+class Messages:
+    """The lines that the SDK can read; the others are answered here, through ``stdout``."""
+
+    def __init__(self, reading: IO[bytes], stdout: Any) -> None:
+        self._reading, self._stdout = reading, stdout
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        from anyio.to_thread import run_sync
+
+        while True:
+            line = await run_sync(self._line, abandon_on_cancel=True)
+            if line is None:
+                return
+            problem = problem_of(line)
+            if problem is None:
+                yield line.decode("utf-8")
+            else:
+                await self._stdout.write(json.dumps(problem) + "\n")
+                await self._stdout.flush()
+
+    def _line(self) -> bytes | None:
+        """The next one that is not empty, cut where it is too long; ``None`` at the end."""
+        while True:
+            line = self._reading.readline(LONGEST_LINE + 1)
+            if not line:
+                return None
+            rest = line
+            while rest and not rest.endswith(b"\n"):  # the next message begins behind it
+                rest = self._reading.readline(1 << 16)
+            if line.strip():
+                return line
+
+
+def problem_of(line: bytes) -> dict[str, Any] | None:
+    """The answer to a line that is no message of the protocol, with its id where there is one."""
+    if len(line) > LONGEST_LINE:
+        return _error(None, _PARSE_ERROR, f"the message has more than {LONGEST_LINE} bytes")
+    try:
+        document = json.loads(line.decode("utf-8"), parse_constant=_no_number)
+    except RecursionError:
+        return _error(None, _PARSE_ERROR, "the message is nested too deeply")
+    except ValueError as error:
+        return _error(None, _PARSE_ERROR, f"the message is no JSON ({str(error)[:200]})")
+    id_ = document.get("id") if isinstance(document, dict) else None
+    known = id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+    try:
+        json.dumps(document, ensure_ascii=False).encode("utf-8")
+    except (UnicodeEncodeError, RecursionError):
+        if isinstance(known, str) and not known.isascii():
+            known = None
+        return _error(known, _INVALID_REQUEST, "the message holds half a character (a lone surrogate), or is too deep")
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except Exception:  # whatever the SDK makes of it, it would not be answered
+        return _error(known, _INVALID_REQUEST, "this is no message of the protocol")
+    return None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _error(id_: str | int | None, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}

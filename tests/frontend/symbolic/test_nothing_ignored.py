@@ -65,7 +65,7 @@ def watch(block: Block, looked: dict[str, set[str]]) -> None:
 
 
 def ignored() -> set[str]:
-    """Attributes and flags, as ``op.part``, that nothing looks at in any sample; flags that announce an operand aside."""
+    """Attributes and flags, as ``op.part``, that nothing looks at in any sample; not flags that announce operands."""
     looked: dict[str, set[str]] = {}
     for name, version in samples():
         module = sample(name, version)

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,14 @@ def variables(**values: str) -> Change:
     return lambda folder: {name: value.format(folder=folder) for name, value in values.items()}
 
 
+def archive(name: str, member: str, text: str) -> Change:
+    def change(folder: Path) -> None:
+        with zipfile.ZipFile(folder / name, "w") as file:
+            file.writestr(member, text)
+
+    return change
+
+
 def kernel(extra: str) -> str:
     return KERNEL.format(extra=extra)
 
@@ -123,6 +132,9 @@ WAYS = [
     Way("another PYTHONPATH",
         {**HELPED, "one/helper.py": "SHIFT = 0\n", "two/helper.py": "SHIFT = 1\n"},
         variables(PYTHONPATH="{folder}/two"), {"PYTHONPATH": "{folder}/one"}),
+    Way("a module in an archive on PYTHONPATH",
+        {"kernels/copy.py": kernel("from typing_extensions import Any\nSHIFT = int(Any is None)"), "lib/x.py": ""},
+        archive("lib.zip", "typing_extensions.py", "Any = None\n"), {"PYTHONPATH": "{folder}/lib.zip"}),
     Way("a variable of the compiler", {"kernels/copy.py": IN_PLACE.format(extra="")},
         variables(CUDA_TILE_TESTING_DISABLE_TOKEN_ORDER="1")),
     Way("a variable that the source reads",
@@ -239,6 +251,30 @@ def test_what_another_file_left_in_a_namespace_is_forgotten(tmp_path: Path) -> N
         )
     found = check_paths([str(tmp_path / "a" / "kernels"), str(tmp_path / "b" / "kernels")])
     assert [result.verdict for result in found.results] == [Verdict.PROVED, Verdict.REFUTED]
+
+
+def test_a_file_that_changes_the_compiler_for_others(tmp_path: Path) -> None:
+    """What is proved after it is proved of something else; a process that does not run it first says so."""
+    shift = (
+        kernel("SHIFT = 0")
+        .replace("ct.bid(0) + SHIFT", "ct.bid(0) + WIDTH")
+        .replace("\n\n@", "\nWIDTH = ct.cdiv(1, 2)\n\n@")
+    )
+    plant(
+        tmp_path,
+        {"kernels/copy.py": shift, "kernels/a.py": "import cuda.tile as ct\nct.cdiv = lambda a, b: 0\n" + shift},
+    )
+    (tmp_path / "kernels" / "a.tileverify.toml").write_text(SPEC)
+    own = {**os.environ, "TILEVERIFY_CACHE_DIR": str(tmp_path / "cache")}
+
+    def verdicts() -> dict[str, str]:
+        command = [sys.executable, "-m", "tileverify", "check", str(tmp_path / "kernels"), "--format", "json"]
+        done = subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return {each["file"]: each["verdict"] for each in json.loads(done.stdout)["results"]}
+
+    assert verdicts() == {"kernels/a.py": "proved", "kernels/copy.py": "proved"}
+    (tmp_path / "kernels" / "a.py").unlink()
+    assert verdicts() == {"kernels/copy.py": "refuted"}
 
 
 def test_a_compiler_that_was_loaded_under_other_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

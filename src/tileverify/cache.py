@@ -19,6 +19,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -174,8 +175,9 @@ def _canonical(value: Any) -> Any:
 
 @cache
 def generation(solver: str) -> str:
-    """Names the prover: a digest of the package's source and of the solver's version."""
-    digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}".encode())
+    """Names the prover: a digest of the package's source and of the versions of what it computes with."""
+    arrays = metadata.version("numpy")  # replays compute with it
+    digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}\0{arrays}".encode())
     root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] != "corpus":

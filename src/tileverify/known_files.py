@@ -23,6 +23,7 @@ from .frontend.sources.discover import Answered, Skip, SourceFailure, discover_u
 from .frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from .frontend.sources.launch import KernelUnit
 from .frontend.sources.readings import Readings, sha256
+from .frontend.sources.tampering import is_untouched
 from .frontend.sources.user_modules import foreign_folders, is_installed
 from .private_folder import read_private, write_private
 from .reports.json_report import result_from_json, result_to_json
@@ -46,7 +47,7 @@ class KnownFiles:
     _readings: Readings = field(init=False, default_factory=Readings)
     _asked: list[Path | None] = field(init=False, default_factory=list)
     _hashes: dict[str, str | None] = field(init=False, default_factory=dict)
-    _names: dict[str, list[str]] = field(init=False, default_factory=dict)
+    _names: dict[str, list[str] | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._surroundings = surroundings()
@@ -68,7 +69,8 @@ class KnownFiles:
         for file, result in zip(self._asked, results, strict=True):
             if file is not None:
                 by_file.setdefault(file, []).append(result)
-        if (self._surroundings, self._foreign) == (surroundings(), list(foreign_folders())) and compiler_agrees():
+        around = (self._surroundings, self._foreign) == (surroundings(), list(foreign_folders()))
+        if around and compiler_agrees() and is_untouched():
             for file, its_own in by_file.items():
                 self.store(file, its_own)
 
@@ -98,7 +100,7 @@ class KnownFiles:
             self._hashes[name] = _hash_of(Path(name))
         return self._hashes[name]
 
-    def _names_in(self, folder: str) -> list[str]:
+    def _names_in(self, folder: str) -> list[str] | None:
         if folder not in self._names:
             self._names[folder] = _names_in(folder)
         return self._names[folder]
@@ -130,11 +132,12 @@ class KnownFiles:
         state = {"real": os.path.realpath(path), "files": files, "folder": folder, "tops": list(inputs.modules)}
         return state if self._finds_installed(state, _names_in) else None
 
-    def _finds_installed(self, state: Mapping[str, Any], names_in: Callable[[str], list[str]]) -> bool:
+    def _finds_installed(self, state: Mapping[str, Any], names_in: Callable[[str], list[str] | None]) -> bool:
         """Whether no folder that is looked into before the installed packages has a module of their names."""
         folders = [state["folder"]] if state["folder"] is not None else []
         folders += map(str, self._foreign)
-        return not any(importable_of(names_in(folder), top) for folder in folders for top in state["tops"])
+        found = [names_in(folder) for folder in folders]
+        return all(names is not None and not importable_of(names, top) for names in found for top in state["tops"])
 
     def _ran_as_expected(self, path: Path, inputs: FixedInputs) -> bool:
         """Whether the modules that ran are those that the text speaks of, none from elsewhere, none from before."""
@@ -185,11 +188,13 @@ def target_of(targets: Sequence[str]) -> tuple[str | None, str | None] | None:
     return None if nested or named or len(set(places)) < len(places) else (None, None)
 
 
-def _version(package: str) -> str | None:
+def _version(package: str) -> list[str] | None:
+    """The version, and the hash of the list of a package's files, which has their hashes."""
     try:
-        return metadata.version(package)
+        found = metadata.distribution(package)
     except metadata.PackageNotFoundError:
         return None
+    return [found.version, sha256((found.read_text("RECORD") or "").encode())]
 
 
 def _hash_of(path: Path) -> str | None:
@@ -199,8 +204,11 @@ def _hash_of(path: Path) -> str | None:
         return None
 
 
-def _names_in(folder: str) -> list[str]:
+def _names_in(folder: str) -> list[str] | None:
+    """What a folder holds; ``None`` for an archive, into which nobody looks."""
     try:
         return os.listdir(folder)
+    except NotADirectoryError:
+        return None
     except OSError:
         return []

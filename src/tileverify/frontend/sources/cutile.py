@@ -25,6 +25,7 @@ from .parameters import KernelParameter
 from .python_scan import PythonScan
 from .signature import compiled_array_facts, kernel_signature
 from .spec_files import RawLaunch, raw_launch
+from .tampering import remember
 
 BYTECODE_VERSIONS = ("13.3", "13.4")
 """Tile IR bytecode versions in the order they are tried: 13.3 is the oldest that needs no GPU architecture."""
@@ -65,6 +66,7 @@ def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:
     Raises :class:`SourceError` when the import fails or cuda.tile is not installed.
     """
     _cuda_tile(path)
+    remember()
     return kernels_of_module(import_file(path, package=scan.relative), path, scan)
 
 

@@ -1,7 +1,7 @@
 """Random cuTile kernels in which what lies beyond an array may reach what is stored: for TV403.
 
 A kernel computes one tile of `out` from tiles of `x` (floats) and `y` (integers), loaded with and without padding, by
-arithmetic, choices, reductions, scans, products, moved lanes, branches and loops.  Its launch has the numbers of one
+arithmetic, choices, reductions, scans, products, moved lanes, branches, loops that end early, and computed indices.  Its launch has the numbers of one
 launch, or names with bounds.
 """
 
@@ -83,17 +83,32 @@ class _Writer:
                 f"ct.cat(({part}, {part}), 1)",
                 f"ct.cat(({square}, {square}), 1)",
                 self.load(),
+                self.load(f"(ct.astype(ct.max({a}), ct.int32) % {self.tiles[0]}, 0)"),
             )
         )
 
-    def loop(self, a: str, b: str) -> tuple[str, str]:
-        """Two values that are carried around a loop, and change places."""
-        first, second, loaded = self.name(), self.name(), self.name()
-        self.say(f"{first}, {second} = {a}, {b}")
-        self.say(f"for k in range({self.rng.choice(('0', '1', str(self.tiles[1]), 'ct.cdiv(x.shape[1], 16)'))}):")
-        self.say(f"{loaded} = {self.load(f'(0, k % {self.tiles[1]})')}", 2)
+    def loop(self, a: str, b: str, depth: int = 1) -> tuple[str, str]:
+        """Two values that are carried around a loop, and perhaps change places; the loop may end early."""
+        first, second, loaded, counter = self.name(), self.name(), self.name(), self.name()
+        trips = self.rng.choice(("0", "1", str(self.tiles[1]), "ct.cdiv(x.shape[1], 16)"))
+        counted = self.rng.random() < 0.6
+        self.say(f"{first}, {second} = {a}, {b}", depth)
+        if counted:
+            self.say(f"for {counter} in range({trips}):", depth)
+        else:
+            self.say(f"{counter} = 0", depth)
+            self.say(f"while {counter} < {trips}:", depth)
+        self.say(f"{loaded} = {self.load(f'(0, {counter} % {self.tiles[1]})')}", depth + 1)
         other = self.rng.choice((first, second, loaded))
-        self.say(f"{first}, {second} = {second}, {self.value(first, other)}", 2)
+        if depth == 1 and self.rng.random() < 0.3:
+            other = self.rng.choice(self.loop(first, other, depth + 1))
+        if not counted and self.rng.random() < 0.4:
+            self.say(f"if {self.rng.choice(('j > 0', f'ct.max({loaded}) > 1', 'x.shape[1] > 20'))}:", depth + 1)
+            self.say("break", depth + 2)
+        new = self.value(first, other)
+        self.say(f"{first}, {second} = {self.rng.choice((f'{second}, {new}', f'{new}, {second}'))}", depth + 1)
+        if not counted:
+            self.say(f"{counter} += 1", depth + 1)
         return first, second
 
     def branch(self, a: str, b: str) -> str:
@@ -115,9 +130,12 @@ def make(seed: int) -> OpenKernel:
         writer.say(f"{pool[number]} = {text}")
     for _ in range(rng.randint(1, 5)):
         a, b, chance = rng.choice(pool[-3:]), rng.choice(pool), rng.random()
-        if chance < 0.2:
+        if chance < 0.25:
             pool += writer.loop(a, b)
-        elif chance < 0.35:
+        elif chance < 0.28:
+            writer.say(f"if {rng.choice(('j > 1', f'ct.max({a}) > 3'))}:")
+            writer.say("return", 2)
+        elif chance < 0.42:
             pool.append(writer.branch(a, b))
         else:
             name = writer.name()

@@ -77,10 +77,10 @@ def _proved(decided: Decided, shown: Callable[[SourceSite], SourceSite]) -> Obli
 
 
 def _open(finding: Finding) -> ObligationDetail:
-    refuted = finding.witness is not None
+    seen = finding.witness is not None
     return ObligationDetail(
-        code=finding.code if refuted or finding.obligation is None else finding.obligation,
-        state=State.REFUTED if refuted else State.UNDECIDED,
+        code=finding.code if seen or finding.obligation is None else finding.obligation,
+        state=State.REFUTED if seen and finding.refutes else State.UNDECIDED,
         sites=finding.sites,
         detail="",
         level="",

@@ -403,11 +403,15 @@ def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding
 
 def _name(unit: KernelUnit, file: str) -> str:
     """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+    from .frontend.sources.bytecode_file import noted_source
+
     if Path(file) == unit.file.resolve():
         return display_path(unit.file)
     beside = unit.file.parent / file
     # A producer may have noted its sources relative to where the bytecode lies.
-    return display_path(beside if not Path(file).exists() and beside.exists() else file)
+    found = beside if not Path(file).exists() and beside.exists() else Path(file)
+    compiled_here = unit.file.suffix in (".py", ".cu")
+    return display_path(found if compiled_here else noted_source(found, unit.file.parent))
 
 
 class _Clock:

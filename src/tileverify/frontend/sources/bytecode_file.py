@@ -29,6 +29,19 @@ def is_bytecode(path: Path) -> bool:
         return False
 
 
+def noted_source(file: Path, beside: Path) -> str:
+    """The name that reports have for a source ``file`` which the debug information of a bytecode file names.
+
+    Whoever made the bytecode wrote it, so it may be any file of this machine, which a report would quote.  Only what
+    lies below the working folder or the folder ``beside`` the bytecode keeps a name that can be opened.
+    """
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        there = file.resolve()
+        if not there.exists() or any(there.is_relative_to(folder.resolve()) for folder in (Path.cwd(), beside)):
+            return str(file)
+    return f"not read: {file}"
+
+
 @dataclass(frozen=True, slots=True)
 class BytecodeEntry:
     """One entry of a bytecode module; ``file`` is what reports name, also where the bytecode was compiled from it.

@@ -249,7 +249,9 @@ def test_what_is_at_stake_where_no_fault_shows() -> None:
     stored = confirmed("scattered", clash, claim("TV101"))
     assert (shown(first=0).confirmation, shown(first=0).at_stake) == (None, True)
     assert (shown(first=64).confirmation, shown(first=64).at_stake) == (None, False)
-    assert not shown(first=63).at_stake, "one element, one block: no pair of blocks stores"
+    alone = shown(first=63)
+    assert (alone.confirmation, alone.at_stake, alone.reach) == (None, True, 1), "one block gets there, one element far"
+    assert shown(first=0).reach == 16
 
 
 def test_an_event_in_a_block_that_the_claim_does_not_name() -> None:

@@ -27,6 +27,7 @@ from tileverify.frontend.sources.launch import (
     KernelUnit,
     LaunchSpec,
     ListArgument,
+    Name,
     Number,
     SameArray,
     ScalarArgument,
@@ -242,12 +243,25 @@ def _grid(
             return None
         if any(fact.amount and evaluate(fact.amount, known) < (fact.kind == "multiples") for fact in spec.data):
             return None
-        if not admits(known):
+        if not admits(known) or not all(_keeps_its_promise(array, values) for array in _arrays(spec)):
             return None
     except Undefined:
         return None
     x, y, z = grid
     return (x, y, z) if all(1 <= axis < 1 << 24 for axis in grid) else None
+
+
+def _keeps_its_promise(array: ArrayArgument, values: Mapping[str, int]) -> bool:
+    """Whether an array with a named stride keeps its elements apart: each stride is beyond what smaller ones reach."""
+    if array.strides is None or not any(isinstance(stride, Name) for stride in array.strides):
+        return True
+    shape, strides = _layout(array, values)
+    reach = 0
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1 and stride <= reach:
+            return 0 in shape
+        reach += stride * (size - 1)
+    return True
 
 
 def _any_grid(source: random.Random) -> Block:

@@ -139,6 +139,10 @@ def _listed(a: Arrays, name: str, each: Callable[[int, Any], Any]) -> Arrays:
     return {f"{name}[{i}]": each(i, a[f"{name}[{i}]"]) for i in range(count)}
 
 
+def _rows_of_list(a: Arrays, _: Values) -> Arrays:
+    return _listed(a, "xs", lambda i, x: np.broadcast_to(8 * i + np.arange(8)[:, None], x.shape))
+
+
 def _first(count: int, array: Any, source: Any) -> Any:
     """``array`` with its first elements replaced, by a number or those of another array."""
     changed = array.copy()
@@ -345,6 +349,19 @@ def _write_groups(a: Arrays, _: Values) -> Arrays:
     out = a["out"].copy()
     out.reshape(-1, 4)[a["numbers"]] = np.arange(len(a["numbers"]))[:, None]
     return {"out": out}
+
+
+def _place_rows(a: Arrays, _: Values) -> Arrays:
+    """Rows of 8192 that hold their block's number, as far as they lie inside."""
+    out = a["out"].copy()
+    for block, start in enumerate(a["starts"].tolist()):
+        out[max(start, 0) : max(start + 8192, 0)] = block
+    return {"out": out}
+
+
+def _write_first(a: Arrays, _: Values) -> Arrays:
+    (chosen,) = np.flatnonzero(a["mask"]) if a["mask"].any() else (a["out"],)
+    return {"out": np.broadcast_to(chosen, a["out"].shape)}
 
 
 def _write_owned(a: Arrays, _: Values) -> Arrays:
@@ -598,6 +615,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_by_unsigned_byte": _block_numbers(16),
     "fill_chunk": _fill_chunk,
     "copy_along_z_curve": _copy,
+    "copy_own_rows": _copy,
     "swizzle_columns": _swizzle_columns,
     "copy_between_lists": lambda a, v: _listed(a, "ys", lambda i, y: _first(64, y, a[f"xs[{i}]"])),
     "fill_own_array": lambda a, v: _listed(a, "xs", lambda i, x: _first(64, x, i)),
@@ -616,6 +634,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_rows_spilling": _fill_first_128_of_rows,
     "fill_segments": _fill_segments,
     "fill_segments_by_whole_tiles": _fill_segments,
+    "fill_rows_of_list": _rows_of_list,
+    "scatter_rows_of_list": _rows_of_list,
+    "place_rows": _place_rows,
     "fill_sequences": _fill_sequences,
     "fill_sequences_by_slices": _fill_sequences,
     "fill_shares": _fill_shares,
@@ -744,6 +765,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "write_if_end_inside": _own_row(1, lambda v: v["start"]),
     "write_if_start_inside": _own_row(1, lambda v: v["start"]),
     "write_named_tokens": _write_named_tokens,
+    "write_first": _write_first,
     "write_owned": _write_owned,
     "write_tile_of_groups": _write_tile_of_groups,
     "write_tokens": _write_tokens,
@@ -809,6 +831,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/groups.py::write_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
     "data/groups.py::write_tile_of_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
     "data/ignored_labels.py::pick_labelled[range-or-ignored]": Numbers({"M": 40, "N": 9, "ignored": -100}),
+    "data/long_rows.py::place_rows[whole-rows]": Numbers({"R": 4, "N": 40_000}),
+    "data/masked_blocks.py::write_first[one-of-all]": Numbers({"R": 5}),
     "data/own_pages.py::clear_pages[disjoint-rows]": Numbers({"B": 5, "P": 30}),
     "data/own_parts.py::scatter_in_parts[injective-and-range]": Numbers({"B": 4, "S": 40}),
     "data/owner_mask.py::write_owned[any-owners]": Numbers({"N": 150}),
@@ -830,6 +854,11 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
     "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),
     "data/float_places.py::move_by_float[any-scale]": Numbers({"B": 5, "scale": 2.75}),
+    "twins/named_strides.py::copy_own_rows[two-strides]": Numbers(
+        {"B": 3, "M": 5, "xb": 400, "xm": 72, "sb": 64, "sm": 200}
+    ),
+    "twins/named_strides.py::fill_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
+    "twins/named_strides.py::scatter_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
     "twins/list_targets.py::fill_own_array[one-block-an-array]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_tiles_of_arrays[every-tile]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_own_tile_of_all[every-tile]": Numbers({"L": 3}),

@@ -66,3 +66,36 @@ def test_a_tile_outside_its_array(tmp_path: Path) -> None:
     assert result.verdict is Verdict.REFUTED
     assert {finding.code for finding in result.findings} == {"TV301"}
     assert "xs[" in result.findings[0].witness.element  # type: ignore[union-attr]
+
+
+ROWS = """
+import cuda.tile as ct
+
+@ct.kernel
+def k(xs, TILE: ct.Constant[int]):
+    e, r = ct.bid(0), ct.bid(1)
+    x = xs[e]
+    ct.{access}
+"""
+STORE = "store(x, index=({row}, 0), tile=ct.full((1, TILE), r, dtype=ct.int32))"
+SCATTER = "scatter(x, ({row}, ct.arange(TILE, dtype=ct.int32)), ct.full((TILE,), r, dtype=ct.int32))"
+
+
+@pytest.mark.parametrize("access", [STORE, SCATTER])
+@pytest.mark.parametrize("layout", ["i32[8, 64; strides=(ld, 1)]", "i32[8, N; strides=(ld, 1)]", "i32[8, N]"])
+@pytest.mark.parametrize(("row", "right"), [("r", True), ("7 - r", True), ("0", False), ("r // 2", False)])
+def test_rows_of_arrays_in_a_list_are_apart(tmp_path: Path, access: str, layout: str, row: str, right: bool) -> None:
+    """A named row stride keeps rows apart, as no stride does; one row for several blocks is a race in any layout."""
+    (tmp_path / "k.py").write_text(ROWS.format(access=access.format(row=row)))
+    (tmp_path / "k.tileverify.toml").write_text(
+        '[[launch]]\nkernel = "k"\ngrid = ["L", 8]\n'
+        f'args = {{ xs = {{ list = "{layout}", length = "L" }}, TILE = 64 }}\n'
+    )
+    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    codes = {finding.code for finding in result.findings}
+    if access is STORE and "N" in layout:
+        assert "TV301" in codes, "an array without columns has no tile"
+        codes -= {"TV301"}
+    elif right:
+        assert result.verdict is Verdict.PROVED, result.findings
+    assert codes == (set() if right else {"TV101"}), result.findings

@@ -90,14 +90,30 @@ def _faulty(
 
 
 def at_stake(logs: Sequence[BlockLog], claim: Claim) -> bool:
-    """Whether as many blocks as a fault takes got to what the claim is about."""
+    """Whether blocks got to what the claim is about; inside a block, one block to all of it.
+
+    Between blocks, one that gets there alone counts, too: what kept the others away makes the launch a right one.
+    """
     first = [log.block for log in logs if claim.offset_a in _touched(log)]
     if claim.offset_b is None:
         return bool(first)
     second = [log.block for log in logs if claim.offset_b in _touched(log)]
     if claim.code in BETWEEN_BLOCKS:
-        return any(a != b for a in first for b in second)
+        return bool(first and second)
     return not set(first).isdisjoint(second)
+
+
+def reach(logs: Sequence[BlockLog], claim: Claim) -> int:
+    """Elements from the first to behind the last that one block touched at the claimed ops, in the block with most."""
+    ops = _claimed(claim)
+    spans = [0]
+    for log in logs:
+        for op in ops:
+            touched = [f for access in _of(log.accesses, frozenset({op})) for f in access.footprints]
+            if touched:
+                first, end = min(f.low for f in touched), max(f.end for f in touched)
+                spans.append(-(-(end - first) // min(f.width for f in touched)))
+    return max(spans)
 
 
 def _touched(log: BlockLog) -> set[int]:

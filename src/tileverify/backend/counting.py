@@ -13,7 +13,7 @@ from .interpreter.arguments import extent_bytes
 from .interpreter.formats import round_to, to_bits
 from .interpreter.values import Array
 
-PERIODS: Final = {"f8e5m2": 7, "f8e4m3": 13, "bf16": 251}
+PERIODS: Final = {"f8e8m0": 2, "f8e5m2": 7, "f8e4m3": 13, "bf16": 251}
 PERIOD: Final = 2039
 """Prime, so that the rows of an array differ, and so small that the format holds every integer up to it."""
 APART: Final = 101

@@ -19,7 +19,7 @@ from typing import Final
 from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.launch import EntryParameter
 from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Shown, Touch
-from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, faulty
+from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, faulty, reach
 from .interpreter import (
     BlockLog,
     BoundLaunch,
@@ -137,19 +137,21 @@ class Replayer:
         for number, block in enumerate(blocks):
             part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
             logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
+        wide = reach(logs, claim)
         for found in at_fault(logs, claim, self._loops, budget):
             try:
                 confirmation = self._seen(bound, launch, found, budget)
             except NotConfirmed as failure:
                 self.last_reason = str(failure)
             else:
-                return Shown(found, replace(confirmation, steps=steps - budget.left), True)
+                return Shown(found, replace(confirmation, steps=steps - budget.left), True, reach=wide)
         if self._synchronises:
             whole = self._whole(launch, claim, budget)
             if whole is not None:
-                return Shown(whole[0], replace(whole[1], steps=steps - budget.left), True)
+                return Shown(whole[0], replace(whole[1], steps=steps - budget.left), True, reach=wide)
         otherwise = faulty(logs, self._loops, budget) and not self._synchronises
-        return Shown(claim, None, not self._accesses(claim) or at_stake(logs, claim), otherwise)
+        unknown = not self._accesses(claim) or any(log.stopped is not None for log in logs)
+        return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide)
 
     def _whole(
         self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None

@@ -23,8 +23,8 @@ NUMPY: Final = {
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
     "f16": "float16", "f32": "float32", "tf32": "float32", "f64": "float64",
 }  # fmt: skip
-RAW: Final = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8"}
-ML_DTYPES: Final = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
+RAW: Final = {"bf16": "uint16", "f8e4m3": "uint8", "f8e5m2": "uint8", "f8e8m0": "uint8"}
+ML_DTYPES: Final = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f8e8m0": "float8_e8m0fnu"}
 
 
 def storage_type(dtype: str) -> np.dtype[Any]:

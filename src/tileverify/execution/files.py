@@ -21,7 +21,7 @@ _SAFETENSORS: Final = {
     "U8": "uint8", "U16": "uint16", "U32": "uint32", "U64": "uint64",
     "F16": "float16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
-_OPAQUE: Final = {"BF16": "bf16", "F8_E4M3": "f8e4m3", "F8_E5M2": "f8e5m2"}
+_OPAQUE: Final = {"BF16": "bf16", "F8_E4M3": "f8e4m3", "F8_E5M2": "f8e5m2", "F8_E8M0": "f8e8m0"}
 
 
 def read_array(path: Path) -> Array:

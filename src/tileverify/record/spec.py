@@ -12,6 +12,8 @@ from itertools import repeat
 from math import gcd, lcm
 from typing import Any
 
+from ..frontend.sources.element_types import ELEMENT_TYPES
+
 Recorded = Mapping[str, Any]
 
 
@@ -100,6 +102,8 @@ def array_text(argument: Recorded, name: str) -> str:
 
 
 def _array_text(dtype: str, shape: Sequence[object], strides: Sequence[object] | None, index_bits: int) -> str:
+    if dtype not in ELEMENT_TYPES:
+        raise NotExpressible(f"its elements are of type {dtype}")
     options = []
     if strides is not None and not is_contiguous(shape, strides):
         comma = "," if len(strides) == 1 else ""

@@ -161,14 +161,16 @@ def _block(axes: Sequence[int]) -> Block:
 class Shown:
     """What all blocks of a launch showed: the first fault of the claimed kind; ``claim`` names the blocks at fault.
 
-    ``at_stake``: the claimed ops touched memory in as many blocks as a fault takes.  Otherwise the launch says nothing
-    about the claim.  ``otherwise``: faults of other kinds showed.
+    ``at_stake``: the claimed ops touched memory, in whichever blocks; one block alone shows that the launch has blocks
+    that keep away.  Otherwise the launch says nothing about the claim.  ``otherwise``: faults of other kinds showed.
+    ``reach``: elements from the first to behind the last that one block touched at the claimed ops.
     """
 
     claim: Claim
     confirmation: Confirmation | None
     at_stake: bool
     otherwise: bool = False
+    reach: int = 0
 
 
 class Confirm(Protocol):

@@ -216,7 +216,9 @@ def _from_zero(arrays: Mapping[str, ConcreteArray]) -> Iterator[tuple[str, Concr
 
 
 def _keeps_apart(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether every stride steps over all that the smaller ones reach."""
+    """Whether every stride steps over all that the smaller ones reach, or there are no elements."""
+    if 0 in shape:
+        return True
     reach = 1
     for stride, size in sorted((stride, size) for size, stride in zip(shape, strides, strict=True) if size > 1):
         if stride < reach:

@@ -21,7 +21,7 @@ MOST_ELEMENTS: Final = 1 << 17
 """Elements of an array that are given values one by one."""
 
 WIDE: Final = 4096
-"""Apart by more than any tile is wide in one dimension."""
+"""Apart by more than most tiles are wide; how far an access reaches in a launch is only known once it has run."""
 
 DRAWN: Final = 4
 """Contents that are drawn at random."""
@@ -37,7 +37,8 @@ class Described:
     """An array and the facts on its elements alone; ``places``: storage index of every element, in row-major order.
 
     Values lie in ``[low, high)`` but for those that facts excuse, and are multiples of ``step``; ``width`` of them make
-    a row.  ``limits`` are what the element type can hold.
+    a row.  ``limits`` are what the element type can hold.  Values that are ``far`` apart lead to places that do not
+    meet.  The kernel compares values with ``marks``.
     """
 
     facts: Sequence[NumberedFact]
@@ -47,9 +48,13 @@ class Described:
     high: int
     step: int
     limits: range
+    far: int = WIDE
+    marks: Sequence[int] = ()
 
     @classmethod
-    def of(cls, array: ConcreteArray, facts: Sequence[NumberedFact]) -> Described:
+    def of(
+        cls, array: ConcreteArray, facts: Sequence[NumberedFact], far: int = WIDE, marks: Sequence[int] = ()
+    ) -> Described:
         own = [fact for fact in facts if fact.other is None]
         bits = INT_BITS[array.dtype]
         limits = range(1 << bits) if array.dtype.startswith("u") else range(-(1 << (bits - 1)), 1 << (bits - 1))
@@ -66,7 +71,7 @@ class Described:
         places = places_of(array.shape, array.strides) if count <= MOST_ELEMENTS else []
         # Where several coordinates mean one element, there are no rows to speak of.
         width = array.shape[-1] if array.shape and len(places) == count else len(places)
-        return cls(own, places, max(width, 1), low, high, step, limits)
+        return cls(own, places, max(width, 1), low, high, step, limits, far, marks)
 
     @property
     def distinct(self) -> bool:
@@ -161,15 +166,16 @@ def _layouts(described: Described) -> Iterator[Sequence[int]]:
 
 
 def _ordinary(described: Described) -> Iterator[Sequence[int]]:
-    """Counting up and down, far apart, alike, drawn."""
+    """Counting up and down, far apart, alike, all but one alike, in two halves, drawn."""
     count, step = len(described.places), described.step
     low, high = (described.low, described.high) if described.bounded else (0, step * max(count, 1))
     low = -(-low // step) * step
     top = (high - 1) // step * step
     spacing = max(1, (high - low) // max(count, 1) // step) * step
+    far = -(-described.far // step) * step
     for first in (0, low, step):
         yield [first + step * i for i in range(count)]
-    yield [WIDE * step * i for i in range(count)]
+    yield [far * i for i in range(count)]
     yield [low + spacing * i for i in range(count)]
     yield [top - step * (count - 1 - i) for i in range(count)]
     yield [top - step * i for i in range(count)]
@@ -177,11 +183,35 @@ def _ordinary(described: Described) -> Iterator[Sequence[int]]:
     for value in described.usual:
         yield [value] * count
     yield [top] * count
-    if not described.bounded:
+    yield from _uneven(count, low, low + step)
+    if top > low + step:
+        yield from _uneven(count, low, top)
+    if described.bounded:
+        yield [low + far * i for i in range(count)]
+    else:
         yield [-step] * count
         yield [step * (count + i) for i in range(count)]
-        yield [WIDE * step * (i + 1) for i in range(count)]
+        yield [far * (i + 1) for i in range(count)]
+        yield [far * (count - i) for i in range(count)]
+    for mark in described.marks:
+        yield from _around(mark // step * step, count, low, step)
     yield from _drawn(described, low, high)
+
+
+def _around(mark: int, count: int, low: int, step: int) -> Iterator[Sequence[int]]:
+    """Values on both sides of one that the kernel compares with: one beyond it and the others not, or counting up."""
+    for beyond in (mark, mark + step):
+        yield from _uneven(count, low, beyond)
+        yield [beyond - step * (count - 1 - i) for i in range(count)]
+        yield [beyond + step * i for i in range(count)]
+
+
+def _uneven(count: int, low: int, high: int) -> Iterator[Sequence[int]]:
+    """One value unlike all others, and one half unlike the other."""
+    for one in dict.fromkeys((count // 2, 0, count - 1)):
+        yield [high if i == one else low for i in range(count)]
+        yield [low if i == one else high for i in range(count)]
+    yield [low if 2 * i < count else high for i in range(count)]
 
 
 def _drawn(described: Described, low: int, high: int) -> Iterator[Sequence[int]]:
@@ -226,7 +256,7 @@ def _by_rows(described: Described) -> Iterator[Sequence[int]]:
     alike = [low + step * row for row, _ in numbers]
     yield alike
     yield [low + step * (rows - 1 - row) for row, _ in numbers]
-    yield [low + WIDE * step * row for row, _ in numbers]
+    yield [low + -(-described.far // step) * step * row for row, _ in numbers]
     yield [low + step * (row * width + width - 1 - column) for row, column in numbers]
     for value in described.excused:
         yield [value if column else each for each, (_, column) in zip(alike, numbers, strict=True)]
@@ -258,7 +288,7 @@ def _segments(
     """One behind the other with and without gaps, in other orders, of different lengths, with empty ones."""
     real = min(len(starts.places), len(lengths.places))
     low = 0 if fact.low is None else fact.low
-    high = low + WIDE * max(real, 1) if fact.high is None else fact.high
+    high = low + starts.far * max(real, 1) if fact.high is None else fact.high
     room, random = min(max(high - low, 0), max(lengths.high - 1, 0) * real), Random(real)
     each = room // max(real, 1)
     growing = [2 * room * (i + 1) // (real * (real + 1)) for i in range(real)]

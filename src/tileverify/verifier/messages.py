@@ -155,9 +155,11 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
         return Reason(*obligation.blocked)
     arrays = list(loaded_values(conditions))
     if arrays:
-        facts = list(_data_hints(obligation, arrays))
+        masks = _only_in_conditions(obligation, arrays)
+        facts = list(_data_hints(obligation, arrays, masks))
         names = ", ".join(f"`{a}`" for a in arrays)
-        return Reason("TV901", f"the address depends on the contents of {names}", tuple(facts))
+        what = "which blocks get there depends" if len(masks) == len(arrays) else "the address depends"
+        return Reason("TV901", f"{what} on the contents of {names}", tuple(facts))
     if unknown:
         return Reason("TV904", "the arithmetic is out of the solver's reach")
     own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
@@ -176,9 +178,32 @@ def _is_of_block(leaf: Term) -> bool:
     return leaf.kind is t.Kind.APPLY and leaf.function.scope is t.Scope.BLOCK
 
 
-def _data_hints(obligation: Obligation, arrays: list[str]) -> Iterator[Hint]:
+def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
+    """Those of the arrays whose values say whether an access is made, and not where."""
+    places: list[Term] = []
+    for site in (obligation.first, obligation.second):
+        if site is not None:
+            footprint, index = site.footprint, site.origin.index
+            where = (
+                (footprint.base, *footprint.coordinates)
+                if isinstance(footprint, ViewFootprint)
+                else (footprint.offset,)
+            )
+            places += [*where, *(() if index is None else (index,))]
+    if not places or any(_is_of_block(leaf) and leaf.function.array is None for term in places for leaf in term.free):
+        return set()  # what loops hand on may come from anywhere
+    return set(arrays) - loaded_values(places).keys()
+
+
+def _data_hints(obligation: Obligation, arrays: list[str], masks: set[str]) -> Iterator[Hint]:
     for array in arrays:
-        if obligation.code in ("TV101", "TV102", "TV103", "TV201", "TV202"):
+        if obligation.level == "block" and array in masks:
+            yield Hint(
+                "declare-shares",
+                "maybe",
+                f'if one value is 1 at most and all others are 0, add data = ["shares({array}, 1)"] to the launch spec',
+            )
+        elif obligation.code in ("TV101", "TV102", "TV103", "TV201", "TV202"):
             yield Hint(
                 "declare-injective",
                 "maybe",

@@ -112,22 +112,29 @@ class Preparer:
             return t.transform(address, drop) if self._has_wrap(address) and not self.keep_wraps else address
 
         def drop(sub: Term) -> Term | None:
-            if sub.kind is not Kind.WRAP:
+            inner = _read(sub)
+            if inner is None:
                 return None
-            value, inner = self.term(sub), sub.args[0]
-            fits = value is self.term(inner) if value.kind is not Kind.WRAP else self._fit_under(value, guard)
+            value = self.term(sub)
+            fits = value is self.term(inner) if _read(value) is None else self._fit_under(value, guard)
             return inner if fits else None
 
         if isinstance(footprint, ViewFootprint):
-            return replace(footprint, base=plain(footprint.base))
+            shape, strides = (tuple(map(plain, part)) for part in (footprint.shape, footprint.strides))
+            return replace(footprint, base=plain(footprint.base), shape=shape, strides=strides)
         return replace(footprint, offset=plain(footprint.offset))
 
     def _known(self, origin: Origin) -> Origin:
         """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
-        name (CUDA Tile C++ passes no sizes), a list's buffer holds a row of 64-bit words for every array."""
+        name (CUDA Tile C++ passes no sizes), a list's buffer holds a row of 64-bit words for every array.  Strides of
+        the arrays in a list that the contract gives as numbers: what is compiled in shows as such."""
         if origin.kind is OriginKind.LIST and origin.name in self.contract.lists:
             words = 1 + 2 * len(self.contract.lists[origin.name].element.shape)
             return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
+        if origin.kind is OriginKind.LIST_ELEMENT:
+            known = (self.term(stride) for stride in origin.strides)
+            strides = tuple(k if k.kind is Kind.CONST else s for k, s in zip(known, origin.strides, strict=True))
+            return replace(origin, strides=strides)
         if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
             return origin
         return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
@@ -181,12 +188,12 @@ class Preparer:
             return term
 
         def drop(sub: Term) -> Term | None:
-            reading = (0, sub.args[0]) if sub.kind is Kind.WRAP else unsigned_reading(sub)
-            if reading is None or not self._fit_under(sub, guard):
+            inner = _read(sub)
+            if inner is None or not self._fit_under(sub, guard):
                 return None
             if said is not None and not self._fit(sub, t.TRUE):
                 said.append(t.not_(_outside(sub)))
-            return reading[1]
+            return inner
 
         return t.transform(term, drop)
 
@@ -274,6 +281,14 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
     values, copy = contract_values(contract), Copy("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
+
+
+def _read(term: Term) -> Term | None:
+    """The number that a wrap or an unsigned reading is one of."""
+    if term.kind is Kind.WRAP:
+        return term.args[0]
+    reading = unsigned_reading(term)
+    return None if reading is None else reading[1]
 
 
 def _outside(read: Term) -> Term:

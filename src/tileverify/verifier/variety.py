@@ -9,7 +9,7 @@ could tell it from others that show it: contents of which the same facts hold as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -18,7 +18,7 @@ from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.terms import Term
 from .claim import Claim, ConcreteArray, ConcreteLaunch, Confirm, Confirmation, Shown
 from .contract import DataTerm
-from .fact_contents import Described, exhausts, several, several_segments
+from .fact_contents import WIDE, Described, exhausts, several, several_segments
 from .held_facts import held_facts
 from .kept_facts import NumberedFact, bounded, measures
 from .witness_data import segments_keep
@@ -34,6 +34,9 @@ MOST_ALIKE: Final = 8
 
 FEWEST: Final = 3
 """Different contents that it takes to say that contents do not matter, where there are so many."""
+
+MOST_REACHES: Final = 3
+"""How often contents are spread again because a block reached further than was known."""
 
 SPACIOUS: Final = 4
 """Values for each element, where contents shall have room to keep a distance."""
@@ -58,41 +61,91 @@ class Varied:
     confirmation: Confirmation
 
 
+@dataclass(slots=True)
+class _Trial:
+    """What came of contents so far: launches at fault, how many contents say so, ``escaped`` if one says no.
+
+    ``wanted``: arrays that had values without repetition, ``distinct``: those among them where the fault showed.
+    """
+
+    found: list[Varied] = field(default_factory=list)
+    seen: int = 0
+    distinct: set[str] = field(default_factory=set)
+    wanted: set[str] = field(default_factory=set)
+    exhaustive: bool = False
+    escaped: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Variety:
     """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
 
-    ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.
+    ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.  ``far``: how
+    far apart values are that shall lead to places which do not meet.  ``marks``: what the kernel compares values with.
     """
 
     launch: ConcreteLaunch
     varied: frozenset[str]
     facts: Sequence[NumberedFact]
     bounded: bool
+    far: int = WIDE
+    marks: Sequence[int] = ()
 
     def shows(self, claim: Claim, confirm: Confirm) -> Varied | None:
         """The fault as it was first seen; ``None`` if it is not in every content, or too few say so."""
-        choices = self._choices()
-        if choices is None:
+        trial = self._tried(claim, confirm)
+        if trial is None or trial.escaped or not trial.found:
             return None
-        found: list[Varied] = []
-        seen, distinct, wanted = 0, set[str](), set[str]()
-        for contents in self._combined(choices):
-            apart = {name for name, array in contents.items() if _distinct(array)}
-            wanted |= apart
-            launch = self._with(contents)
-            shown = confirm.anywhere(launch, claim)
-            if shown.confirmation is not None:
-                found.append(Varied(launch, shown.claim, shown.confirmation))
-            if self._faulty(shown):
-                seen, distinct = seen + 1, distinct | apart
-            elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
+        if not trial.wanted <= trial.distinct or trial.seen < (1 if trial.exhaustive else FEWEST):
+            return None
+        steps = sum(each.confirmation.steps for each in trial.found)
+        first = trial.found[0]
+        return replace(first, confirmation=replace(first.confirmation, steps=steps))
+
+    def escapes(self, claim: Claim, confirm: Confirm) -> bool:
+        """Whether the accesses are reached without the fault in some content that a fact tells from those with it.
+
+        Also where that cannot be tried: nobody has seen the fault in other contents then.
+        """
+        trial = self._tried(claim, confirm)
+        return trial is None or trial.escaped
+
+    def _tried(self, claim: Claim, confirm: Confirm) -> _Trial | None:
+        """The contents in turn, up to one without the fault; ``None`` if they cannot be varied.
+
+        Contents that are far apart lie so far apart as one block of the launch was seen to reach.
+        """
+        trial, asked, spread = _Trial(), list[Contents](), self
+        for _ in range(MOST_REACHES):
+            choices, far = spread._choices(), spread.far
+            if choices is None:
                 return None
-        few = all(choice.all for choice in choices)
-        if not found or not wanted <= distinct or seen < (1 if few else FEWEST):
-            return None
-        steps = sum(each.confirmation.steps for each in found)
-        return replace(found[0], confirmation=replace(found[0].confirmation, steps=steps))
+            trial.exhaustive = all(choice.all for choice in choices)
+            for contents in spread._combined(choices):
+                if contents in asked:
+                    continue
+                asked.append(contents)
+                far = max(far, spread._try(contents, claim, confirm, trial).reach)
+                if trial.escaped:
+                    return trial
+            if far <= spread.far:
+                break
+            spread = replace(spread, far=far)
+        return trial
+
+    def _try(self, contents: Contents, claim: Claim, confirm: Confirm, trial: _Trial) -> Shown:
+        apart = {name for name, array in contents.items() if _distinct(array)}
+        trial.wanted |= apart
+        launch = self._with(contents)
+        shown = confirm.anywhere(launch, claim)
+        if shown.confirmation is not None:
+            trial.found.append(Varied(launch, shown.claim, shown.confirmation))
+        if self._faulty(shown):
+            trial.seen += 1
+            trial.distinct |= apart
+        elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
+            trial.escaped = True
+        return shown
 
     def _with(self, contents: Contents) -> ConcreteLaunch:
         return replace(self.launch, arrays={**self.launch.arrays, **contents})
@@ -126,7 +179,7 @@ class Variety:
         shared = any(o.allocation == array.allocation for each, o in self.launch.arrays.items() if each != name)
         if shared or prod(array.shape) > MOST_VARIED:
             return None
-        return Described.of(array, [fact for fact in self.facts if fact.array == name])
+        return Described.of(array, [fact for fact in self.facts if fact.array == name], self.far, self.marks)
 
     def _alone(self, name: str) -> Choice | None:
         described = self._described(name)
@@ -191,10 +244,11 @@ def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]
                 yield t.le(t.add(count, data.low), data.high)
 
 
-def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> Iterator[Term]:
+def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight: bool) -> Iterator[Term]:
     """Sizes that leave contents some choice: several elements, and room to place them.
 
-    ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance.
+    ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance
+    of ``reach``.
     """
     if not shape:
         return
@@ -204,6 +258,6 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], *, tight: bool) -> It
     for data in facts:
         if data.fact.kind in ("range", "segments") and data.low is not None and data.high is not None:
             values = t.sub(data.high, data.low)
-            yield t.eq(values, count) if tight else t.le(t.scale(SPACIOUS, count), values)
+            yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), count), values)
         if data.fact.kind == "shares" and data.amount is not None:
             yield t.le(t.scale(SPACIOUS, count), data.amount)

@@ -29,13 +29,14 @@ from .fact_choice import FactChoice
 from .fact_trial import FactTrial, Key, key_of, with_terms
 from .kept_facts import bounded, joined, measures
 from .loop_exits import left_behind
-from .meeting import place_terms
+from .meeting import Prepared, place_terms
 from .narrow_proof import NarrowProof
 from .obligations import Obligation, reached, within_index_spaces
 from .observed import follow_from_observed
 from .prepare import launch_facts
 from .protocols import watched
 from .proving import Open, Outcome, VerifyOptions
+from .reach import reaches
 from .rewritten import rewritten_arrays
 from .smt import Answer, Limits, Session
 from .wide_proof import WIDE_LIMITS, WideProof
@@ -295,7 +296,8 @@ class _Verification(NarrowProof):
                 return None
             varied |= rewritten
         elif not data or (race and self._decidable_with_far_data(opened)):
-            search = self._search_for(opened, data, frozenset())
+            doubted = joined(varied, self.launch.data) if data else frozenset()
+            search = self._search_for(opened, data, frozenset(), doubted)
             found = self._run(search, opened)
             if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
                 return found
@@ -308,14 +310,16 @@ class _Verification(NarrowProof):
         opened.unknown = opened.unknown and not search.candidate
         return found
 
-    def _search_for(self, opened: Open, data: tuple[Term, ...], varied: frozenset[str]) -> Search:
-        """For a witness with ``data``, or whatever ``varied`` arrays hold."""
+    def _search_for(
+        self, opened: Open, data: tuple[Term, ...], varied: frozenset[str], doubted: frozenset[str] = frozenset()
+    ) -> Search:
+        """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
         obligation = opened.obligation
         sound = within_index_spaces(obligation, self._by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         return Search(
             obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
-            self._modeller, varied,
+            self._modeller, varied, doubted, reaches(self._sides(obligation)),
         )  # fmt: skip
 
     def _synchronised(self) -> frozenset[str]:
@@ -361,7 +365,10 @@ class _Verification(NarrowProof):
             return None
         return found
 
+    def _sides(self, obligation: Obligation) -> Iterator[Prepared]:
+        sites = (obligation.first, obligation.second)
+        return (self._by_number[site.number] for site in sites if site is not None)
+
     def _addresses(self, obligation: Obligation) -> Iterator[Term]:
-        for site in (obligation.first, obligation.second):
-            if site is not None:
-                yield from place_terms(self._by_number[site.number].place)
+        for side in self._sides(obligation):
+            yield from place_terms(side.place)

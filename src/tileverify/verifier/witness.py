@@ -21,10 +21,12 @@ from .evaluate import Value, evaluate
 from .layout import IndexFootprint
 from .meeting import Prepared, overlap_distance
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
+from .nesting import nested_layouts
 from .obligations import Obligation
 from .prepare import contract_values
+from .reach import marks
 from .smt import Answer, Decider, Model
-from .variety import Variety, possible, room
+from .variety import SPACIOUS, Variety, possible, room
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -76,8 +78,9 @@ class Search:
     """Looks for a small launch that breaks ``obligation`` and that the replay confirms.
 
     ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
-    contract's facts, which have to bound them where the fault is no race.  ``candidate`` says afterwards whether the
-    solver gave any model at all.
+    contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
+    the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
+    from where these arrays' values put them.  ``candidate`` says afterwards whether the solver gave any model at all.
     """
 
     obligation: Obligation
@@ -88,11 +91,18 @@ class Search:
     origins: Mapping[str, Origin]
     decider: Decider
     varied: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
+    reach: Mapping[str, int] = field(default_factory=dict)
     candidate: bool = False
     _words: tuple[Term, ...] = field(init=False)
+    _nested: tuple[Term, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._words = tuple(_list_words(self.conditions, self.contract))
+        sites = (site for site in (self.obligation.first, self.obligation.second) if site is not None)
+        listed = [site.origin for site in sites if site.origin.name in self.contract.lists]
+        promised = [(each.shape, each.strides) for each in listed if each.name in self.contract.injective]
+        self._nested = nested_layouts(self.contract, promised)
 
     def run(self, confirm: Confirm) -> Found | None:
         found = self._first(confirm)
@@ -114,7 +124,18 @@ class Search:
         return None if launch is None else self._elsewhere(launch, claim, model, confirm)
 
     def _first(self, confirm: Confirm) -> Found | None:
-        return next(filter(None, (self._first_in(room, confirm) for room in self._rooms())), None)
+        """In layouts that are nested, if there are launches with such; else, and where none is found, in any."""
+        rooms = self._rooms()
+        if self._nested:
+            nested = [(*room, *self._nested) for room in rooms]
+            found = self._first_of([room for room in nested if self._has_launch(room)], confirm)
+            if found is not None:
+                return found
+            self._nested = ()
+        return self._first_of(rooms, confirm)
+
+    def _first_of(self, rooms: Sequence[tuple[Term, ...]], confirm: Confirm) -> Found | None:
+        return next(filter(None, (self._first_in(room, confirm) for room in rooms)), None)
 
     def _rooms(self) -> list[tuple[Term, ...]]:
         """What is asked of the contents of arrays, in turn.
@@ -122,13 +143,19 @@ class Search:
         Values that cannot keep a distance make races of their own; bounds are hurt most where every value is taken.
         Where the contract has no such launch, its facts leave the contents no choice in any.
         """
-        possible = tuple(self._possible())
-        if not self.varied:
+        possible, arrays = tuple(self._possible()), self.varied | self.doubted
+        if not arrays:
             return [possible]
         tight = (False,) if self.obligation.code in RACES else (True, False)
-        rooms = [(*possible, *self._room(tight=each)) for each in tight]
-        allowed = [room for room in rooms if self.decider.decide(room).answer is not Answer.UNSATISFIABLE]
+        rooms = [(*possible, *self._room(arrays, tight=each)) for each in tight]
+        allowed = [room for room in rooms if self._has_launch(room)]
+        if self.obligation.code in RACES:
+            space = tuple(self._space(arrays))
+            allowed = [wide if self._has_launch(wide := (*room, *space)) else room for room in allowed]
         return allowed or [possible]
+
+    def _has_launch(self, conditions: Sequence[Term]) -> bool:
+        return self.decider.decide(conditions).answer is not Answer.UNSATISFIABLE
 
     def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
         attempts = 0
@@ -143,12 +170,12 @@ class Search:
                 continue
             self.candidate = True
             found = self._confirmed(result.model, confirm)
-            if found is not None:
+            if found is not None and not self._escapes(found, confirm):
                 return found
             attempts += 1
             if attempts == MAX_REPLAYS:
                 break
-            if self.varied:
+            if self.varied or self.doubted:
                 room = (*room, *self._larger(result.model))
         return None
 
@@ -177,11 +204,21 @@ class Search:
         for name in sorted({data.fact.array for data in self.contract.data}):
             yield from (t.substitute(term, values) for term in possible(*self._facts_of(name)))
 
-    def _room(self, *, tight: bool) -> Iterator[Term]:
-        """The contents of ``varied`` arrays may vary."""
+    def _room(self, arrays: frozenset[str], *, tight: bool) -> Iterator[Term]:
+        """The contents of these arrays may vary."""
         values = contract_values(self.contract)
-        for name in sorted(self.varied):
-            yield from (t.substitute(term, values) for term in room(*self._facts_of(name), tight=tight))
+        for name in sorted(arrays):
+            wanted = room(*self._facts_of(name), self.reach.get(name, 1), tight=tight)
+            yield from (t.substitute(term, values) for term in wanted)
+
+    def _space(self, arrays: frozenset[str]) -> Iterator[Term]:
+        """The array at stake has places enough for whatever these arrays hold."""
+        values, site = contract_values(self.contract), self.obligation.first
+        if site is None or not site.origin.shape:
+            return
+        for name in sorted(arrays):
+            wanted = t.scale(max(self.reach.get(name, 1), SPACIOUS), t.product(self._facts_of(name)[0]))
+            yield t.substitute(t.le(wanted, t.product(site.origin.shape)), values)
 
     def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
         """The sizes of an array, and what the contract says of its contents."""
@@ -204,14 +241,23 @@ class Search:
         sizes = launch or self._launch(model, contents=False)
         if sizes is None:
             return None
-        facts = numbered_facts(Numbers(model), self.contract)
-        shown = Variety(sizes, self.varied, facts, self.obligation.code not in RACES).shows(claim, confirm)
+        shown = self._variety(sizes, self.varied, model).shows(claim, confirm)
         if shown is None:
             return None
         if launch is None or confirmation is None:
             return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
         steps = confirmation.steps + shown.confirmation.steps
         return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> Variety:
+        facts, race = numbered_facts(Numbers(model), self.contract), self.obligation.code in RACES
+        return Variety(launch, arrays, facts, bounded=not race, marks=marks(self.conditions))
+
+    def _escapes(self, found: Found, confirm: Confirm) -> bool:
+        """Whether other contents of ``doubted`` arrays get the same launch past the fault."""
+        if not self.doubted:
+            return False
+        return self._variety(found.launch, self.doubted, found.model).escapes(found.claim, confirm)
 
     def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> Found | None:
         """The claimed ops at fault in other blocks of the launch: which ones go on is not for the solver to know."""
@@ -230,7 +276,7 @@ class Search:
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: Found, confirm: Confirm) -> Found:
-        facts = (*self.decider.facts, *self.conditions)
+        facts = (*self.decider.facts, *self.conditions, *self._nested)
         decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
         minimiser = Minimiser(
             found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)

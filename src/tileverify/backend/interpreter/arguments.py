@@ -27,7 +27,7 @@ T = TypeVar("T")
 GRID_LIMIT: Final = (1 << 24) - 1
 
 ELEMENT_BYTES: Final[dict[str, int]] = {
-    "bool": 1, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1,
+    "bool": 1, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1, "f8e8m0": 1,
     "i16": 2, "u16": 2, "f16": 2, "bf16": 2,
     "i32": 4, "u32": 4, "f32": 4, "tf32": 4,
     "i64": 8, "u64": 8, "f64": 8,

@@ -49,7 +49,7 @@ class ElementType:
         return self.kind != "f" and low <= value <= high
 
 
-_TILE_IR_FLOATS = {"f8e4m3": "f8E4M3FN", "f8e5m2": "f8E5M2"}
+_TILE_IR_FLOATS = {"f8e4m3": "f8E4M3FN", "f8e5m2": "f8E5M2", "f8e8m0": "f8E8M0FNU"}
 
 ELEMENT_TYPES = {
     element.name: element
@@ -70,6 +70,7 @@ ELEMENT_TYPES = {
         ElementType("f64", 64, "f", "float64"),
         ElementType("f8e4m3", 8, "f", "float8_e4m3fn"),
         ElementType("f8e5m2", 8, "f", "float8_e5m2"),
+        ElementType("f8e8m0", 8, "f", "float8_e8m0fnu"),
     )
 }
 
@@ -78,5 +79,6 @@ ALIASES = {
     "float64": "f64", "double": "f64", "fp64": "f64", "int8": "i8", "int16": "i16", "int32": "i32", "int": "i32",
     "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "i1": "bool", "bool_": "bool",
     "float8_e4m3fn": "f8e4m3", "f8e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "tfloat32": "tf32",
+    "float8_e8m0fnu": "f8e8m0", "f8e8m0fnu": "f8e8m0",
 }  # fmt: skip
 """Other people's names, for the hint of an error; a spec must use the names above."""

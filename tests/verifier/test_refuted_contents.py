@@ -1,0 +1,198 @@
+"""What is refuted of a kernel with a data-dependent place or mask shows its fault whatever the index array may hold.
+
+Small kernels are put together at random.  For those that are refuted, contents are drawn here, by other means than the
+prover's, that keep the facts of the launch; none may get blocks to the accesses at stake without the fault, unless that
+is chance: the same values in another order show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+
+from tileverify.backend.replay import Replayer
+from tileverify.check import check_unit, entry_of
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch, claim_from_json
+
+ADDRESSES: Final = (
+    "v", "v * TILE", "v // 2", "v % 7", "max(v, 500)", "min(v, 5)", "w", "0", "b", "b * TILE + v", "v * 3", "v - w",
+    "v + 5000 * b",
+)  # fmt: skip
+GUARDS: Final = ("v == v", "v != 0", "v == 1", "v > 2", "v < b", "v >= 0", "v > 5000", "v != w", "v % 2 == 0")
+TILES: Final = (1, 16, 8192)
+SIZES: Final = ((9, 64), (12, 1 << 18))
+"""Elements of the index array, each with a block, and of the output, in which contents are drawn."""
+KERNELS: Final = 24
+DRAWN: Final = 40
+ORDERS: Final = 6
+
+Keeps = Callable[[Sequence[int], int], bool]
+
+
+def _distinct(values: Sequence[int], n: int) -> bool:
+    return len(set(values)) == len(values)
+
+
+FACTS: Final[dict[tuple[str, ...], Keeps]] = {
+    (): lambda values, n: True,
+    ("injective(idx)",): _distinct,
+    ("range(idx, 0, 2)",): lambda values, n: all(v in (0, 1) for v in values),
+    ("range(idx, 0, N)",): lambda values, n: all(0 <= v < n for v in values),
+    ("injective(idx)", "range(idx, 0, N)"): lambda v, n: _distinct(v, n) and 0 <= min(v) <= max(v) < n,
+    ("nondecreasing(idx)",): lambda values, n: list(values) == sorted(values),
+    ("multiples(idx, 16)",): lambda values, n: all(v % 16 == 0 for v in values),
+    ("permutation(idx)",): lambda values, n: sorted(values) == list(range(len(values))),
+}  # fmt: skip
+
+KERNEL: Final = """
+@ct.kernel
+def k{number}(idx, out, TILE: ct.Constant[int]):
+    b = ct.bid(0)
+    v = ct.load(idx, index=(b,), shape=()).item()
+    w = ct.load(idx, index=(b // 2,), shape=()).item()
+    if {guard}:
+        ct.scatter(out, ({address} + ct.arange(TILE, dtype=ct.int32),), b)
+"""
+LAUNCH: Final = """
+[[launch]]
+kernel = "k{number}"
+grid = ["R"]
+data = [{data}]
+args = {{ idx = "i32[R]", out = "i32[N]", TILE = {tile} }}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    address: str
+    guard: str
+    tile: int
+    facts: tuple[str, ...]
+
+
+EVERY: Final = [Made(*parts) for parts in product(ADDRESSES, GUARDS, TILES, FACTS)]
+
+
+def contents(random: Random, count: int, n: int, keeps: Keeps) -> Iterator[tuple[int, ...]]:
+    """Values of all kinds that keep the facts: near and far apart, alike but for some, in order, small and large."""
+    for _ in range(20 * DRAWN):
+        step = random.choice((1, 1, 2, 3, 16, 1000, 8192, 10_000, 1 << 20))
+        base = random.choice((0, 0, 0, 1, -1, 7, 501, 6000, n - count, -5000))
+        match random.randrange(5):
+            case 0:
+                values = [base + step * i for i in range(count)]
+            case 1:
+                values = [base + step * random.randrange(count) for _ in range(count)]
+            case 2:
+                values = [base] * count
+                values[random.randrange(count)] = base + step
+            case 3:
+                values = [random.randrange(n) for _ in range(count)]
+            case _:
+                values = random.sample(range(base, base + 2 * count), count)
+        values = random.choice((sorted, lambda each: random.sample(each, len(each)), list))(values)
+        if keeps(values, n):
+            yield tuple(values)
+
+
+def _fault(replayer: Replayer, result: KernelResult, sizes: tuple[int, int], values: Sequence[int]) -> bool | None:
+    """Whether the launch shows a fault with these contents; ``None`` where no block gets to what is at stake."""
+    witness = next(finding.witness for finding in result.findings if finding.witness)
+    _, claim = claim_from_json(witness.launch)
+    count, places = sizes
+    arrays = {
+        "idx": ConcreteArray("i32", (count,), (1,), dict(enumerate(values)), 0, "idx"),
+        "out": ConcreteArray("i32", (places,), (1,), {}, 0, "out"),
+    }
+    shown = replayer.anywhere(ConcreteLaunch((count, 1, 1), arrays, {}), replace(claim, block_a=(0, 0, 0)))
+    if shown.confirmation is not None or shown.otherwise:
+        return True
+    return False if shown.at_stake else None
+
+
+def _escapes(replayer: Replayer, result: KernelResult, made: Made, seed: int) -> Iterator[tuple[int, ...]]:
+    """Contents without the fault, which no other order of them shows either."""
+    random, keeps = Random(seed), FACTS[made.facts]
+    for sizes in SIZES:
+        drawn = dict.fromkeys(contents(random, *sizes, keeps))
+        for values in list(drawn)[:DRAWN]:
+            if _fault(replayer, result, sizes, values) is False:
+                others = (random.sample(values, len(values)) for _ in range(ORDERS))
+                orders = [order for order in others if keeps(order, sizes[1])]
+                if not any(_fault(replayer, result, sizes, order) for order in orders):
+                    yield values
+
+
+def _units(folder: Path, chosen: Sequence[Made]) -> Iterator[KernelUnit]:
+    source, spec = ["import cuda.tile as ct\n"], []
+    for number, made in enumerate(chosen):
+        source.append(KERNEL.format(number=number, guard=made.guard, address=made.address))
+        data = ", ".join(f'"{fact}"' for fact in made.facts)
+        spec.append(LAUNCH.format(number=number, data=data, tile=made.tile))
+    file = folder / "made.py"
+    file.write_text("".join(source))
+    (folder / "made.tileverify.toml").write_text("".join(spec))
+    for unit in discover([str(file)]):
+        assert isinstance(unit, KernelUnit), unit
+        yield unit
+
+
+def _wrong(folder: Path, chosen: Sequence[Made]) -> tuple[int, list[tuple[Made, tuple[int, ...]]]]:
+    """How many of the kernels are refuted, and contents that clear them."""
+    refuted, wrong = 0, []
+    for unit in _units(folder, chosen):
+        result = check_unit(unit)
+        assert result.verdict is not Verdict.ERROR, result.findings
+        if result.verdict is Verdict.REFUTED:
+            refuted += 1
+            module = decode(unit.bytecode)
+            replayer = Replayer(module, entry_of(module, unit), unit.parameters)
+            made = chosen[int(result.kernel[1:])]
+            wrong += [(made, values) for values in _escapes(replayer, result, made, refuted)]
+    return refuted, wrong
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (Made("v", "v == v", 8192, ("injective(idx)",)), Verdict.UNDECIDED),
+        (Made("v", "v == v", 8192, ("injective(idx)", "range(idx, 0, N)")), Verdict.UNDECIDED),
+        (Made("w", "v == v", 8192, ("injective(idx)", "range(idx, 0, N)")), Verdict.REFUTED),
+        (Made("0", "v != 0", 16, ("range(idx, 0, 2)",)), Verdict.UNDECIDED),
+        (Made("0", "v >= 0", 16, ("range(idx, 0, 2)",)), Verdict.REFUTED),
+        (Made("max(v, 500)", "v == v", 1, ("injective(idx)",)), Verdict.UNDECIDED),
+        (Made("v % 7", "v == v", 1, ("injective(idx)",)), Verdict.REFUTED),
+    ],
+)
+def test_what_contents_can_clear_is_undecided(made: Made, verdict: Verdict, tmp_path: Path) -> None:
+    """Rows far apart, one block let through, values beyond a limit clear a kernel; others nothing clears."""
+    (unit,) = _units(tmp_path, [made])
+    result = check_unit(unit)
+    assert result.verdict is verdict, result.findings
+    assert {finding.code for finding in result.findings} == {"TV101" if verdict is Verdict.REFUTED else "TV901"}
+    if made.guard == "v != 0":
+        assert "shares(idx, 1)" in result.findings[0].hints[0].text
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_contents_clear_a_refuted_kernel(seed: int, tmp_path: Path) -> None:
+    refuted, wrong = _wrong(tmp_path, Random(seed).sample(EVERY, KERNELS))
+    assert refuted, "kernels at fault whatever they read must be among those drawn"
+    assert not wrong
+
+
+@pytest.mark.slow
+def test_no_contents_clear_one_of_many_refuted_kernels(tmp_path: Path) -> None:
+    refuted, wrong = _wrong(tmp_path, Random(99).sample(EVERY, 400))
+    assert refuted > 20
+    assert not wrong

@@ -45,12 +45,13 @@ ONLY_OPEN = Conduct(open=UNSPECIFIED, executes=True, stops=False)
 class Seen:
     """What one launch shows: the codes of its faults, and why a block could not be followed to its end.
 
-    ``writers``: the blocks that wrote something.
+    ``writers``: the blocks that wrote something; ``working``: some block accessed an array, or tried to.
     """
 
     codes: frozenset[str]
     open: str | None
     writers: tuple[Block, ...] = ()
+    working: bool = True
 
     def at_work_along(self, axis: int) -> bool:
         """Two blocks that differ along the axis wrote something."""
@@ -72,14 +73,17 @@ class Interpreted:
         self._ops = {op.offset: op for op in walk(self.entry.body)}
         self.heard = _use_what_others_wrote(self._loops)
 
-    def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
-        """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
+    def see(self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None) -> Seen:
+        """All faults of one launch, or of some of its ``blocks``.
+
+        Raises `faults.InterpreterStop` if the arguments do not fit the entry.
+        """
         bound = self._bound(launch)
         logs = [
             run_block(
                 bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
             )
-            for block in _blocks(launch)
+            for block in (_blocks(launch) if blocks is None else blocks)
         ]
         codes = set(_alone(logs, self._loops))
         for first, second in () if self.heard else _near(logs):
@@ -91,25 +95,25 @@ class Interpreted:
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
         if self.heard:
-            explored = self.explored(launch, steps)
+            explored = self.explored(launch, steps, blocks=blocks)
             codes |= explored.codes
             stops = [stop.reason for stop in explored.stops]
         origins = bound.image.origins
-        writers = tuple(
-            log.block
-            for log in logs
-            if any(a.writes is not None and _of_launch(origins[a.origin].name) for a in log.accesses)
-        )
-        return Seen(frozenset(codes), stops[0] if stops else None, writers)
+        made = {log.block: [a for a in log.accesses if _of_launch(origins[a.origin].name)] for log in logs}
+        writers = tuple(block for block, accesses in made.items() if any(a.writes is not None for a in accesses))
+        working = any(made.values()) or any(log.events for log in logs)
+        return Seen(frozenset(codes), stops[0] if stops else None, writers, working)
 
-    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> frozenset[int]:
-        """Offsets of the ops that something which the specification leaves open reaches, in any block.
+    def undetermined(
+        self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None
+    ) -> frozenset[int]:
+        """Offsets of the ops that something which the specification leaves open reaches, in any block of ``blocks``.
 
         What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
         """
         bound = self._bound(launch)
         found = set()
-        for block in _blocks(launch):
+        for block in _blocks(launch) if blocks is None else blocks:
             memory, budget = Memory(bound.image), Budget(steps)
             log = run_block(
                 bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=ONLY_OPEN
@@ -126,9 +130,15 @@ class Interpreted:
         read = source is not None and source.declaration.effect in ("read", "read_write")
         return read and use.use != "operand" and _of_launch(use.element)
 
-    def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
-        """The whole launch under so many schedules."""
-        return explore(self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+    def explored(
+        self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES,
+        blocks: Sequence[Block] | None = None,
+    ) -> Exploration:  # fmt: skip
+        """The whole launch, or some of its blocks, under so many schedules."""
+        return explore(
+            self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps,
+            blocks=blocks,
+        )  # fmt: skip
 
     def _bound(self, launch: ConcreteLaunch) -> BoundLaunch:
         return bind_launch(self._module, self.entry, self._unit.parameters, launch)

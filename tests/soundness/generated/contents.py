@@ -54,6 +54,14 @@ def contents(arrays: Sequence[IndexArray], facts: Sequence[DataFact], names: Map
     return _contents(tuple(arrays), tuple(facts), numbers)
 
 
+def looked_through(array: IndexArray, facts: Sequence[DataFact], names: Mapping[str, int]) -> bool:
+    """Whether all contents of the array that may keep its facts are looked through: none found is none there."""
+    own = [fact for fact in facts if fact.array == array.name and fact.other is None]
+    values = _values(array, own, {part: evaluate(part, names) for fact in own for part in expressions_of(fact)})
+    bounded = array.count == 0 or any(fact.kind in ("range", "permutation") for fact in own)
+    return bounded and len(values) ** array.count <= MOST_EACH
+
+
 @lru_cache(maxsize=1 << 12)
 def _contents(
     arrays: tuple[IndexArray, ...], facts: tuple[DataFact, ...], numbers: frozenset[tuple[Expression, int]]
@@ -79,6 +87,18 @@ def _of_one(
     array: IndexArray, facts: tuple[DataFact, ...], numbers: frozenset[tuple[Expression, int]]
 ) -> Sequence[Mapping[int, int]]:
     known = dict(numbers)
+    values, count = _values(array, facts, known), array.count
+    if len(values) ** count > MOST_EACH:
+        every = [tuple(values[(i * k + k) % len(values)] for i in range(count)) for k in range(1, 12)]
+    else:
+        every = list(product(values, repeat=count))
+    shapes = {array.name: array.shape}
+    found = (dict(enumerate(each)) for each in every)
+    return [each for each in found if all(_keeps(fact, {array.name: each}, shapes, known) for fact in facts)]
+
+
+def _values(array: IndexArray, facts: Sequence[DataFact], known: Mapping[Expression, int]) -> Sequence[int]:
+    """The values that an element may have, or some of them where no fact bounds it."""
     values: Sequence[int] = FLOATS if array.dtype == "f32" else WITHOUT_FACT
     for fact in facts:
         if fact.kind == "range":
@@ -87,14 +107,7 @@ def _of_one(
             values = [*range(known[fact.low], known[fact.high]), *(known[x] for x in fact.unless)]
         elif fact.kind == "permutation":
             values = range(array.count)
-    count = array.count
-    if len(values) ** count > MOST_EACH:
-        every = [tuple(values[(i * k + k) % len(values)] for i in range(count)) for k in range(1, 12)]
-    else:
-        every = list(product(values, repeat=count))
-    shapes = {array.name: array.shape}
-    found = (dict(enumerate(each)) for each in every)
-    return [each for each in found if all(_keeps(fact, {array.name: each}, shapes, known) for fact in facts)]
+    return values
 
 
 def _keeps(

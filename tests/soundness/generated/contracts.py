@@ -28,7 +28,7 @@ from tileverify.frontend.sources.launch import (
 from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
 
 from ...facts import keeps
-from .contents import Contents, IndexArray, contents
+from .contents import Contents, IndexArray, contents, looked_through
 
 BYTES = {"i8": 1, "u8": 1, "i16": 2, "i32": 4, "u32": 4, "i64": 8, "f32": 4}
 ANY_GRID = "grid.x <= 3 and grid.y <= 2 and grid.z <= 1"
@@ -63,6 +63,14 @@ class FiniteContract:
                 for grid, arrays in product(known.grids, lists):
                     launch = self._launch(known, grid, places, held, arrays)
                     yield launch, {**known.names, **_members(launch)}
+
+    def certainly_empty(self) -> bool:
+        """There is no launch: none was found, and everything was looked through."""
+        return next(self.launches(), None) is None and all(
+            looked_through(array, self.spec.data, known.names)
+            for known in self._known()
+            for array in self._indexing(known)
+        )
 
     def admits(self, launch: ConcreteLaunch) -> bool:
         """Whether the launch keeps to the contract, which a witness of any origin must."""
@@ -152,11 +160,12 @@ class FiniteContract:
         return next(array for array in self.spec.arrays() if array.name == name)
 
     def _contents(self, known: _Known) -> Sequence[Contents]:
-        arrays = []
+        return contents(list(self._indexing(known)), self.spec.data, known.names)
+
+    def _indexing(self, known: _Known) -> Iterator[IndexArray]:
         for name in self.index:
             shape, strides = known.layouts[name]
-            arrays.append(IndexArray(name, self._array(name).dtype, shape, extent(shape, strides)))
-        return contents(arrays, self.spec.data, known.names)
+            yield IndexArray(name, self._array(name).dtype, shape, extent(shape, strides))
 
     def _launch(
         self, known: _Known, grid: Block, places: Mapping[str, tuple[str, int]],

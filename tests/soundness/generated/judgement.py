@@ -5,7 +5,8 @@
   the kernel reads, two blocks are at work in some launch, if the contract has such a launch that is right or races.
 * `refuted`: the witness of every finding is a launch of the contract and shows the finding's fault.  Where a simple
   clause tells the right launches of two blocks at work from the faulty ones, that is a `missed clause`, no mistake.
-* `error`: only for a contract without any launch (TV004).
+* `error`: only for a contract without any launch in which some block does something (TV004); where there is no launch
+  at all, `proved` is wrong.
 * `undecided` is never wrong; how often the truth is known to be the one or the other says how good the prover is.
 * Values that the specification leaves open: whether a launch of a proved kernel shows one where it decides something is
   compared with TV403, where the prover knows of it.
@@ -17,13 +18,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import prod
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
 from tileverify.codes import CODES
 from tileverify.frontend.sources.data_facts import arrays_of
 from tileverify.results import Finding, KernelResult, Verdict
-from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
+from tileverify.verifier.claim import Block, Claim, ConcreteLaunch, claim_from_json
 
 from .clauses import holds, read_clauses, separating
 from .kernels import Generated
@@ -41,6 +43,8 @@ SAMPLE = 3
 """Launches of a proved kernel that run under several schedules."""
 MOST_UNDETERMINED = 24
 """Launches of a proved kernel that are looked through for values that the specification leaves open."""
+MOST_BLOCKS = 64
+"""Blocks of a witness that are all run; of more, those that it names, and the first."""
 WITNESS_SCHEDULES = 96
 """Schedules of a witness whose fault the usual ones do not show."""
 AXES = "xyz"
@@ -76,10 +80,7 @@ def judge(generated: Generated, *, searching: bool = False) -> Judged:
     seconds = time.process_time() - started
     if result.verdict is Verdict.ERROR:
         codes = {finding.code for finding in result.findings}
-        working = any(
-            _does_something(generated, launch) for launch, _ in islice(generated.contract.launches(), ENUMERATED)
-        )
-        fine = codes == {"TV004"} and not working
+        fine = codes == {"TV004"} and not _works(Interpreted(generated.unit), generated)
         return Judged(result, None if fine else f"error: {result.findings[0].message}", "open", 0, seconds)
     interpreted = Interpreted(generated.unit)
     if result.verdict is Verdict.REFUTED:
@@ -93,10 +94,12 @@ def judge(generated: Generated, *, searching: bool = False) -> Judged:
     return _judge_open(interpreted, result, launches, seconds)
 
 
-def _does_something(generated: Generated, launch: ConcreteLaunch) -> bool:
-    """Whether a launch of a contract that is called contradictory (TV004) does anything with what facts speak of."""
+def _works(interpreted: Interpreted, generated: Generated) -> bool:
+    """Whether some launch of the contract, in which no array is empty that facts speak of, gets anything done."""
     spoken = {name for fact in generated.contract.spec.data for name in arrays_of(fact)}
-    return all(0 not in launch.arrays[name].shape for name in spoken) and Interpreted(generated.unit).works(launch)
+    launches = list(islice(generated.contract.launches(), ENUMERATED))
+    filled = [each for each in launches if all(0 not in each[0].arrays[name].shape for name in spoken)]
+    return any(interpreted.works(launch) for launch, _ in _spread(filled, MOST_LAUNCHES))
 
 
 def _spread(launches: Launches, most: int) -> Launches:
@@ -126,6 +129,8 @@ def _judge_proved(
     clauses = read_clauses(result.requires)
     if clauses is None:
         return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
+    if not launches and generated.contract.certainly_empty():
+        return Judged(result, "proved, but the contract has no launch", "open", 0, seconds)
     kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
     tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
     seen: list[Seen] = []
@@ -198,7 +203,7 @@ def _undetermined(
         launch, claim = claim_from_json(finding.witness.launch)
         if not generated.contract.admits(launch):
             return f"the witness of {finding.code} is outside the contract: {launch}"
-        if claim.offset_a not in interpreted.undetermined(launch, PATIENT_STEPS):
+        if claim.offset_a not in interpreted.undetermined(launch, PATIENT_STEPS, _blocks_of(launch, claim)):
             return f"the witness of {finding.code} shows nothing: {launch}, {claim}"
     if interpreted.heard or not may_be_open(interpreted.entry):
         return None
@@ -231,14 +236,25 @@ def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Fin
     launch, claim = claim_from_json(finding.witness.launch)
     if not generated.contract.admits(launch):
         yield f"the witness of {finding.code} is outside the contract: {launch}"
-    seen = interpreted.see(launch)
+    blocks = _blocks_of(launch, claim)
+    seen = interpreted.see(launch, blocks=blocks)
     if finding.code not in seen.codes and seen.open:
-        seen = interpreted.see(launch, PATIENT_STEPS)
+        seen = interpreted.see(launch, PATIENT_STEPS, blocks)
     codes = set(seen.codes)
     if finding.code not in codes:  # blocks that share out work meet in few orders
-        codes |= interpreted.explored(launch, PATIENT_STEPS, WITNESS_SCHEDULES).codes
+        codes |= interpreted.explored(launch, PATIENT_STEPS, WITNESS_SCHEDULES, blocks).codes
     if finding.code not in codes:
         yield f"the witness of {finding.code} shows {sorted(codes)} ({seen.open}): {launch}, {claim}"
+
+
+def _blocks_of(launch: ConcreteLaunch, claim: Claim) -> list[Block] | None:
+    """Where a launch has many blocks, those that its witness names, and the first ones."""
+    if prod(launch.grid) <= MOST_BLOCKS:
+        return None
+    first = islice(
+        ((x, y, z) for z in range(launch.grid[2]) for y in range(launch.grid[1]) for x in range(launch.grid[0])), 4
+    )
+    return list(dict.fromkeys(block for block in (claim.block_a, claim.block_b, *first) if block is not None))
 
 
 def _missed_clause(generated: Generated, interpreted: Interpreted) -> str | None:

@@ -72,10 +72,13 @@ class Interpreted:
         self._ops = {op.offset: op for op in walk(self.entry.body)}
         self.heard = _use_what_others_wrote(self._loops)
 
-    def see(self, launch: ConcreteLaunch, steps: int = STEPS) -> Seen:
-        """All faults of one launch.  Raises `faults.InterpreterStop` if the arguments do not fit the entry."""
+    def see(self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None) -> Seen:
+        """All faults of one launch, or of some of its ``blocks``.
+
+        Raises `faults.InterpreterStop` if the arguments do not fit the entry.
+        """
         bound = self._bound(launch)
-        logs = self._logs(bound, launch, steps)
+        logs = self._logs(bound, launch, steps, blocks)
         codes = set(_alone(logs, self._loops))
         for first, second in () if self.heard else _near(logs):
             codes |= {
@@ -86,25 +89,24 @@ class Interpreted:
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
         if self.heard:
-            explored = self.explored(launch, steps)
+            explored = self.explored(launch, steps, blocks=blocks)
             codes |= explored.codes
             stops = [stop.reason for stop in explored.stops]
         origins = bound.image.origins
-        writers = tuple(
-            log.block
-            for log in logs
-            if any(a.writes is not None and _of_launch(origins[a.origin].name) for a in log.accesses)
-        )
+        made = {log.block: [a for a in log.accesses if _of_launch(origins[a.origin].name)] for log in logs}
+        writers = tuple(block for block, accesses in made.items() if any(a.writes is not None for a in accesses))
         return Seen(frozenset(codes), stops[0] if stops else None, writers)
 
-    def undetermined(self, launch: ConcreteLaunch, steps: int = STEPS) -> frozenset[int]:
-        """Offsets of the ops that something which the specification leaves open reaches, in any block.
+    def undetermined(
+        self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None
+    ) -> frozenset[int]:
+        """Offsets of the ops that something which the specification leaves open reaches, in any block of ``blocks``.
 
         What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
         """
         bound = self._bound(launch)
         found = set()
-        for block in _blocks(launch):
+        for block in _blocks(launch) if blocks is None else blocks:
             memory, budget = Memory(bound.image), Budget(steps)
             log = run_block(
                 bound.program, bound.arguments, memory, launch.grid, block, budget, apart=True, conduct=ONLY_OPEN
@@ -124,22 +126,30 @@ class Interpreted:
     def works(self, launch: ConcreteLaunch) -> bool:
         """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""
         writes = any(op.name.startswith(("store", "atomic")) for op in self._loops)
-        touched = [access for log in self._logs(self._bound(launch), launch, STEPS) for access in log.accesses]
+        touched = [access for log in self._logs(self._bound(launch), launch, STEPS, None) for access in log.accesses]
         return any(
             len(found.ranges()) for each in touched if (found := each.writes if writes else each.reads) is not None
         )
 
-    def explored(self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES) -> Exploration:
-        """The whole launch under so many schedules."""
-        return explore(self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps)
+    def explored(
+        self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES,
+        blocks: Sequence[Block] | None = None,
+    ) -> Exploration:  # fmt: skip
+        """The whole launch, or some of its blocks, under so many schedules."""
+        return explore(
+            self._module, self.entry, self._unit.parameters, launch, {}, schedules=schedules, budget=steps,
+            blocks=blocks,
+        )  # fmt: skip
 
-    def _logs(self, bound: BoundLaunch, launch: ConcreteLaunch, steps: int) -> list[BlockLog]:
+    def _logs(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, steps: int, blocks: Sequence[Block] | None
+    ) -> list[BlockLog]:
         """Every block by itself, from the initial memory."""
         return [
             run_block(
                 bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
             )
-            for block in _blocks(launch)
+            for block in (_blocks(launch) if blocks is None else blocks)
         ]
 
     def _bound(self, launch: ConcreteLaunch) -> BoundLaunch:

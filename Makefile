@@ -6,15 +6,16 @@ TEST_EXTRAS ?= test
 PYTEST_ARGS ?= -n auto --dist worksteal
 RECORDED ?= out/tilegym
 MINUTES ?= 10
+LAUNCHES ?= 10000
 PER_KIND ?= 1
 JOBS ?= 2
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format docs bench fuzz mutants seeds soak dist clean
+.PHONY: help check test lint format docs bench fuzz contracts mutants seeds soak dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 check: ## prove the showcase kernels and refute a racy one
 	@tools/environment.sh $(VENV)
@@ -54,6 +55,10 @@ bench: ## what the checker makes of the launches recorded in RECORDED
 fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest -m fuzz --fuzz-inputs 100000
+
+contracts: ## do guard, prover and printed clauses mean the same launches?  LAUNCHES, SEED
+	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.readings.campaign --count $(LAUNCHES) --seed $(SEED)
 
 mutants: ## break every proved corpus kernel in every way known: is it refuted, and never proved?  PER_KIND, SEED, JOBS
 	@tools/environment.sh $(VENV) test

@@ -45,7 +45,7 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
     """The facts on one element of each array that has any."""
     origins: dict[str, Origin] = {}
     first: list[Term] = []
-    for name in dict.fromkeys(each for data in contract.data for each in _arrays(data)):
+    for name in elements(contract):
         shape = _shape(contract, name)
         origins[name] = Origin(OriginKind.PARAMETER, name, 1, tuple(shape))
         half = 1 << (INT_BITS[contract.arrays[name].dtype] - 1)
@@ -56,8 +56,13 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
 
 def elements(contract: Contract) -> dict[str, Term]:
     """How many elements each array has that a fact speaks of."""
-    named = dict.fromkeys(name for data in contract.data for name in _arrays(data))
+    named = dict.fromkeys(name for data in contract.data for name in _arrays(data) if _whole(contract, name))
     return {name: t.product(_shape(contract, name)) for name in named}
+
+
+def _whole(contract: Contract, name: str) -> bool:
+    """Facts speak of integers; whoever makes a contract without a spec may not know."""
+    return contract.arrays[name].dtype in INT_BITS
 
 
 def _arrays(data: DataTerm) -> tuple[str, ...]:
@@ -96,7 +101,7 @@ class _Facts:
 
 
 def _counted(contract: Contract) -> Iterator[Term]:
-    for name in dict.fromkeys(data.fact.array for data in contract.data):
+    for name in elements(contract):
         facts = _Facts(contract, name, [data for data in contract.data if data.fact.array == name])
         yield from _distinct(facts)
         yield from _shared(facts)

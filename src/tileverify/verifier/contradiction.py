@@ -18,7 +18,8 @@ from ..frontend.symbolic.terms import Term
 from .consistency import elements, promises
 from .contract import Contract, array_layout, build_contract
 from .fact_use import FactUse
-from .meeting import Prepared, touches
+from .layout import IndexFootprint
+from .meeting import Prepared
 from .prepare import Preparer, launch_facts
 from .smt import Answer, Decider, Limits, Session
 
@@ -168,7 +169,9 @@ def idle(sites: Sequence[Prepared], use: FactUse, origins: Mapping[str, Origin],
     promised = promises(use.contract)
 
     def unreached(site: Prepared) -> bool:
-        conditions = (site.guard, touches(site.place), *promised)
+        # An access outside its array is a fault, and no idleness: whoever gets there does something.
+        view = isinstance(site.place, IndexFootprint) and site.place.bounded
+        conditions = (site.guard, t.TRUE if view else site.place.live, *promised)
         asked = (*conditions, *use.known(conditions, origins))
         return decider.decide(asked, limits=WORK_LIMITS).answer is Answer.UNSATISFIABLE
 

@@ -127,9 +127,8 @@ class Interpreted:
         """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""
         writes = any(op.name.startswith(("store", "atomic")) for op in self._loops)
         touched = [access for log in self._logs(self._bound(launch), launch, STEPS, None) for access in log.accesses]
-        return any(
-            len(found.ranges()) for each in touched if (found := each.writes if writes else each.reads) is not None
-        )
+        footprints = [access.writes if writes else access.reads for access in touched]
+        return any(footprint is not None and len(footprint.runs[0]) > 0 for footprint in footprints)
 
     def explored(
         self, launch: ConcreteLaunch, steps: int = STEPS, schedules: int = SCHEDULES,

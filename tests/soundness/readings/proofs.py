@@ -1,0 +1,181 @@
+"""Whether a proof under a contract is about a launch: the prover's terms, evaluated on what is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations, product
+from math import prod
+from typing import Any
+
+from tileverify.backend.launch.arguments import ArrayValue
+from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.frontend.sources.element_types import ELEMENT_TYPES
+from tileverify.frontend.sources.launch import (
+    ArrayArgument,
+    LaunchSpec,
+    ScalarArgument,
+)
+from tileverify.frontend.symbolic import terms as t
+from tileverify.frontend.symbolic.summary import GRID, Origin, OriginKind
+from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Sort, Term
+from tileverify.verifier.contract import INT_BITS, array_layout, described_word
+from tileverify.verifier.data import data_facts
+from tileverify.verifier.evaluate import evaluate
+from tileverify.verifier.kept_facts import NumberedFact, keeps, keeps_apart
+from tileverify.verifier.prepare import contract_values
+
+from .launches import Given, order
+from .plain import arrays, elements_apart, end, of_its_kind
+from .readings import Read
+from .solving import NoLaunch, numbers, solved
+
+
+def proved_for(read: Read, given: Given) -> bool:
+    """Whether a proof under the contract is about this launch, which is given as it is passed."""
+    spec = read.spec
+    try:
+        values = _Values(spec, given, solved(spec, numbers(spec, given)))
+    except NoLaunch:
+        return False
+    try:
+        return all(_claims(read, given, values))
+    except ZeroDivisionError:  # what is divided by zero describes no launch
+        return False
+
+
+def _claims(read: Read, given: Given, values: _Values) -> Iterator[bool]:
+    """What a proof takes for granted, one after the other."""
+    spec, contract = read.spec, read.contract
+    yield all(of_its_kind(*each) for each in zip(order(spec), given.values, strict=True))
+    for variable, meaning in contract_values(contract).items():
+        if variable.kind is Kind.VAR and variable.symbol.scope is Scope.LAUNCH:
+            yield _value(variable, values) == _value(meaning, values)
+    spoken = {leaf for fact in contract.facts for leaf in fact.free} | {*contract.variables, *GRID}
+    for leaf in spoken:
+        low, high = leaf.symbol.low, leaf.symbol.high
+        if leaf.sort is Sort.INT:
+            yield (low is None or low <= values[leaf]) and (high is None or values[leaf] <= high)
+    for fact in contract.facts:
+        yield bool(_value(fact, values))
+    every = list(arrays(spec, given))
+    for name, described, value in every:
+        yield all(0 <= number < 1 << (described.index_bits - 1) for number in (*value.shape, *value.strides))
+        yield value.address % (ELEMENT_TYPES[described.dtype].bits // 8) == 0
+        yield name not in contract.injective or elements_apart(described, value)
+        yield name not in contract.lists or _words_as_described(described, value)
+    for (a, one, x), (b, other, y) in combinations(every, 2):
+        if a != b and contract.is_same(a, b):
+            yield (x.address, x.shape, x.strides) == (y.address, y.shape, y.strides)
+        elif not contract.may_overlap(a, b) and {a, b} & read.written:
+            yield x.address >= end(other, y) or y.address >= end(one, x)
+    for data in contract.data:
+        yield _data_kept(given, data, values)
+
+
+def _value(term: Term, values: _Values) -> Any:
+    """The value of a term; what is divided by zero may be anything, so an operand that decides a junction does so.
+
+    Raises `ZeroDivisionError` where the value depends on it.
+    """
+    if term.kind in (Kind.AND, Kind.OR):
+        decisive, undefined = term.kind is Kind.OR, False
+        for each in term.args:
+            try:
+                if bool(_value(each, values)) is decisive:
+                    return decisive
+            except ZeroDivisionError:
+                undefined = True
+        if undefined:
+            raise ZeroDivisionError
+        return not decisive
+    if term.kind is Kind.NOT:
+        return not _value(term.args[0], values)
+    if term.kind is Kind.ITE:
+        return _value(term.args[1] if _value(term.args[0], values) else term.args[2], values)
+    return evaluate(term, values)
+
+
+class _Values(Mapping[Term, Any]):
+    """The variables of a contract in a launch: parameters in the signed reading that the bytecode has."""
+
+    def __init__(self, spec: LaunchSpec, given: Given, names: Mapping[str, int]) -> None:
+        self._names = names
+        self._scalars = {a.name: a.dtype for a in order(spec) if isinstance(a, ScalarArgument)}
+
+    def __getitem__(self, variable: Term) -> Any:
+        symbol = variable.symbol
+        if symbol.name.startswith("block."):
+            return 0
+        value = self._names[symbol.name]
+        if symbol.sort is Sort.BOOL:
+            return bool(value)
+        if symbol.name in self._scalars and symbol.low is not None and symbol.low < 0:
+            bits = INT_BITS[self._scalars[symbol.name]]
+            half = 1 << (max(bits, 8) - 1)
+            return (value + half) % (2 * half) - half
+        return value
+
+    def __iter__(self) -> Iterator[Term]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _words_as_described(element: ArrayArgument, value: ArrayValue) -> bool:
+    words = {f"shape[{d}]": size for d, size in enumerate(value.shape)}
+    words |= {f"strides[{d}]": stride for d, stride in enumerate(value.strides)}
+    for word, number in words.items():
+        part, _, d = word.rstrip("]").partition("[")
+        if part == "strides" and element.strides is None:
+            if number != prod(value.shape[int(d) + 1 :]):
+                return False
+            continue
+        known = described_word(element, part, int(d))
+        if known is not None and number != (known if isinstance(known, int) else words[known]):
+            return False
+    return True
+
+
+def _data_kept(given: Given, data: Any, values: _Values) -> bool:
+    fact = data.fact
+    try:
+        numbered = NumberedFact.of(data, lambda term: int(_value(term, values)))
+    except ZeroDivisionError:
+        return False
+    if not all(name in given.contents for name in arrays_of(fact)):
+        return True
+    contents = given.contents[fact.array]
+    if fact.other is not None:
+        lengths = given.contents[fact.other]
+        return keeps_apart(numbered, contents, lengths) and min(lengths) >= 0
+    shape = given.shapes[fact.array]
+    width = shape[-1] if shape else 1
+    if fact.kind == "disjoint_rows":
+        width = len(contents) // shape[0]
+    return keeps(numbered, contents, width)
+
+
+def unkept_instance(read: Read, given: Given) -> str | None:
+    """An instance of a data fact that the prover would take for true, and that is not: it proves anything."""
+    contract = read.contract
+    names = solved(read.spec, numbers(read.spec, given))
+    values = _Values(read.spec, given, names)
+    origins, elements, said = {}, [], {}
+    for name, numbers_ in given.contents.items():
+        array = contract.arrays[name]
+        shape, strides = ([t.substitute(term, contract.values) for term in part] for part in array_layout(array))
+        origins[name] = Origin(OriginKind.PARAMETER, name, 4, tuple(shape), tuple(strides))
+        bits = INT_BITS[array.dtype]
+        function = Function(name, Scope.LAUNCH, -(1 << (bits - 1)), (1 << (bits - 1)) - 1, array=name)
+        for index, number in zip(product(*map(range, given.shapes[name])), numbers_, strict=True):
+            elements.append(t.le(t.apply(function, *map(t.const, index)), t.ZERO))
+            said[name, index] = (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+    def element(function: Function, arguments: tuple[Any, ...]) -> Any:
+        return said.get((function.array, arguments), 0)
+
+    for instance in data_facts(elements, contract, origins):
+        if not evaluate(instance, values, element):
+            return str(instance)
+    return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,43 @@ def test_distinct_names_stay_distinct(first: str, second: str) -> None:
 def test_usual_names_stay_as_they_are() -> None:
     for name in ("matmul.gemm-f16", "xs[0]", "größe", "a.b=c+d"):
         assert plain_stem(name) == name
+
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "tileverify"
+HARMLESS = {
+    "cache.py": "a digest",
+    "known_files.py": "a digest",
+    "launching/cubins.py": "a digest",
+    "record/hook/journal.py": "a digest",
+    "record/recording.py": "digests, which the recorder wrote; names of kernels go through plain_stem",
+    "certificates/scripts.py": "numbers of questions and lemmas",
+    "testing/children.py": "the number of a process",
+    "frontend/sources/fixed_inputs.py": "only looked at, never written",
+    "gate_runs/candidates.py": "only looked at, beside a file that is there",
+    "gate_runs/parquet_table.py": "beside the file that the user named",
+}
+"""Modules that put something into a file's name without asking `file_names`, and why nothing can come of it."""
+
+
+def names_made(module: Path) -> Iterator[str]:
+    """Paths in a module that end in a text with something put into it."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        made: list[ast.expr] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            made = [node.right]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("Path", "with_name", "joinpath"):
+            made = node.args
+        if any(isinstance(each, ast.FormattedValue) for one in made for each in ast.walk(one)):
+            yield ast.unparse(node)
+
+
+def test_every_writer_asks_for_its_names() -> None:
+    makers = {
+        module.relative_to(SOURCE).as_posix(): list(names_made(module))
+        for module in SOURCE.rglob("*.py")
+        if module.relative_to(SOURCE).parts[0] != "corpus"
+    }
+    found = {module for module, made in makers.items() if made}
+    asking = {module for module in found if "file_names import" in (SOURCE / module).read_text(encoding="utf-8")}
+    assert found - asking <= set(HARMLESS), "make the name with tileverify.file_names, or say why it is harmless"
+    assert set(HARMLESS) <= found

@@ -206,7 +206,7 @@ def checked(folder: Path, environment: Mapping[str, str]) -> str:
 def test_every_change_is_noticed(tmp_path: Path, way: Way) -> None:
     plant(tmp_path, way.files)
     before = {name: value.format(folder=tmp_path) for name, value in way.environment.items()}
-    assert [checked(tmp_path, before) for _ in range(2)] == ["proved", "proved"]
+    assert checked(tmp_path, before) == "proved"
     after = {**before, **(way.change(tmp_path) or {})}
     assert checked(tmp_path, after) != "proved"
 

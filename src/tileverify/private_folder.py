@@ -26,7 +26,8 @@ def is_private(folder: Path) -> bool:
     if folder not in _told:
         _told[folder] = problem_of(folder)
         if (problem := _told[folder]) is not None:
-            text = f"the cache folder '{folder}' is not used: {problem}; name another with TILEVERIFY_CACHE_DIR"
+            advice = "make it yours alone (chmod 700), or name another with TILEVERIFY_CACHE_DIR"
+            text = f"the cache folder '{folder}' is not used: {problem}; {advice}"
             with contextlib.suppress(OSError, ValueError):
                 print(printable(text), file=sys.stderr, flush=True)
     return _told[folder] is None

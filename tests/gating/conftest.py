@@ -75,9 +75,10 @@ def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Canary]:
     folder = tmp_path / "canary"
     folder.mkdir()
     # Nothing but the sandbox shall keep anybody out, whoever runs the tests.
-    for path in (folder, *folder.parents):
+    folder.chmod(0o777)
+    for path in folder.parents:
         if path.is_relative_to(tmp_path.parents[1]):
-            path.chmod(0o777)
+            path.chmod(0o1777)  # sticky: other tests have caches there, which nobody may put others in place of
     file = folder / "canary.py"
     file.write_text(SECRET)
     file.chmod(0o666)

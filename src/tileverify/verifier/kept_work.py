@@ -19,14 +19,12 @@ from .work import Demand, axes_of_work, demands, writing
 
 @dataclass
 class KeptWork(Proving):
-    _demanded: list[Demand] = field(default_factory=list)  # for every obligation that clauses were looked for
-
-    def _wanted(self, obligation: Obligation) -> list[Demand]:
-        """What clauses for the obligation have to leave, and some launch does."""
-        return [demand for demand in self._demands(obligation) if self._can_be_kept(demand)]
+    _demanded: list[list[Demand]] = field(default_factory=list)  # of every obligation that clauses were looked for
+    _kept: dict[tuple[Demand, int], bool] = field(default_factory=dict)  # by the number of clauses then
 
     def _demands(self, obligation: Obligation) -> Iterator[Demand]:
-        """With what is known of contents, and of what blocks hand to each other."""
+        """What clauses for the obligation have to leave, with what is known of contents, and of what blocks hand to
+        each other."""
         shared = watched(self._sites)
         for demand in demands(obligation, self._by_number, self.contract, self.summary.read_axes, frozenset(shared)):
             conditions = demand.conditions
@@ -36,17 +34,21 @@ class KeptWork(Proving):
             yield replace(demand, conditions=(*conditions, *data_facts(conditions, self.contract, self._origins)))
 
     def _can_be_kept(self, demand: Demand) -> bool:
-        """Whether the demand means anything: unless no launch keeps it, whatever clauses there are."""
-        asked = [*demand.conditions, t.not_(demand.unless)]
-        return self._finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
+        """Whether the demand means anything: unless no launch keeps it, whatever clauses are offered."""
+        key = demand, len(self.clauses)
+        if key not in self._kept:
+            asked = [*demand.conditions, t.not_(demand.unless)]
+            self._kept[key] = self._finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
+        return self._kept[key]
 
     def _leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
-        return all(self._possible([*demand.conditions, *offered]) for demand in wanted)
+        """Whether what is wanted for one obligation is done in launches with the clauses on offer."""
+        return all(self._possible([*demand.conditions, *offered]) or not self._can_be_kept(demand) for demand in wanted)
 
     def _leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         """Whether what other obligations are about is still done, and something is written where a flag of the launch
         may switch off what this one is about."""
-        if not self._leaves(self._demanded, chosen):
+        if not all(self._leaves(wanted, chosen) for wanted in self._demanded):
             return False
         access = conjuncts(reached(obligation, self._by_number, self.contract))
         if not any(can_be_said(part) for part in access):

@@ -28,7 +28,8 @@ from .implied import related
 from .kept_work import KeptWork
 from .narrowing import offers
 from .prepare import contract_values
-from .proving import Open
+from .proving import CLAUSE_LIMITS, Open
+from .smt import Answer
 from .work import Demand, axes_of_work, two_blocks
 
 FOR_DATA = 4
@@ -67,6 +68,9 @@ class NarrowProof(KeptWork):
             return []
         found: list[Clause] = []
         for clause in ignored_axes(frozenset(axes_of_work(self.summary.read_axes))):
+            more = self._finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
+            if more is Answer.UNSATISFIABLE:
+                continue  # the user has said so
             if self._possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
         self._adopt(found)
@@ -80,8 +84,8 @@ class NarrowProof(KeptWork):
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
         if not found and any(self._quantities()):
-            wanted = self._wanted(obligation)
-            self._demanded += wanted
+            wanted = list(self._demands(obligation))
+            self._demanded.append(wanted)
             found = self._found(opened, wanted)
         self._adopt(found)
         if found and self._decide_one(obligation) is None:
@@ -140,7 +144,7 @@ class NarrowProof(KeptWork):
         people to judge."""
         if opened.obligation.blocked is not None or not any(self._quantities()):
             return []
-        return [clause.text for clause in self._found(opened, self._wanted(opened.obligation)[:1], idle=True)]
+        return [clause.text for clause in self._found(opened, [*self._demands(opened.obligation)][:1], idle=True)]
 
     def _quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""

@@ -124,7 +124,7 @@ class WideProof(KeptWork):
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
             if opened.obligation.level == "block":
-                wanted = self._wanted(opened.obligation) if wanted is None else wanted
+                wanted = list(self._demands(opened.obligation)) if wanted is None else wanted
             return self._leaves(wanted or [], chosen)
 
         with self._question(opened, CLOSING_LIMITS) as closes:

@@ -101,3 +101,15 @@ def test_results_that_depend_on_open_values_are_not_deterministic(tmp_path: Path
 def test_what_is_padded_chosen_or_clipped_is_deterministic(tmp_path: Path, name: str) -> None:
     result = checked(tmp_path, *DETERMINED[name])
     assert (result.verdict, result.deterministic, result.findings) == (Verdict.PROVED, True, ())
+
+
+def test_sizes_that_nobody_gave_are_no_fault_of_the_kernel(tmp_path: Path) -> None:
+    """Without a launch spec nothing is known of `x` beside `out`; but a row is never as wide as the tile by itself."""
+    for source, warned in ((STORED_AS_IT_IS, False), (REDUCED, True)):
+        file = tmp_path / f"{warned}.py"
+        file.write_text(HEAD + source)
+        (result,) = check_paths([str(file)]).results
+        assert result.verdict is Verdict.PROVED
+        assert result.deterministic is not True
+        assert bool(result.findings) is warned
+        assert any("determined (TV403) where" in note for note in result.notes) is not warned

@@ -18,8 +18,9 @@ from ..results import MOST_REFUTATIONS, Finding, SourceSite
 from . import messages
 from .claim import Confirm
 from .clauses import Clause
+from .contract import array_layout
 from .narrow_proof import NarrowProof
-from .prepare import Preparer, launch_facts
+from .prepare import Preparer, contract_values, launch_facts
 from .proving import Open, Outcome
 from .smt import Session
 from .witness import Found, Search, describe
@@ -47,18 +48,34 @@ class Determined(NarrowProof):
             return replace(outcome, deterministic=outcome.one_result)
         self._modeller = self._aside(Session(self.options.seed, models=True))
         findings: dict[tuple[int, int | None], Finding] = {}
-        doubtful = []
+        doubtful, unrelated = [], dict[str, None]()
         for opened in left:
+            against = self._clauses_against(opened)
+            if self.launch.inferred and against and all(map(self._relates_arrays, against)):
+                unrelated.update((clause.text, None) for clause in against)
+                continue
             found = None if len(findings) >= MOST_REFUTATIONS else self._seen(opened)
             if found is not None:
                 key = (found.confirmation.first.offset, found.confirmation.source)
-                findings.setdefault(key, self._finding(opened, found))
+                findings.setdefault(key, self._finding(opened, found, against))
             else:
                 doubtful.append(opened)
         notes = outcome.notes
-        if not findings:
+        if unrelated:
+            # Nobody said how large the arrays of an inferred launch are: that they fit is not the kernel's to say.
+            notes = (*notes, f"determined (TV403) where {' and '.join(f'`{text}`' for text in unrelated)}")
+            if not findings and not doubtful:
+                return replace(outcome, deterministic=None, notes=notes)
+        if doubtful and not findings:
             notes = (*notes, f"not shown to be determined: {_in_doubt(doubtful)}")
         return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
+
+    def _relates_arrays(self, clause: Clause) -> bool:
+        """Whether a clause compares sizes of several arrays."""
+        values = contract_values(self.contract)
+        shapes = (array_layout(array)[0] for array in self.contract.arrays.values())
+        sizes = [{leaf for size in shape for leaf in t.substitute(size, values).free} for shape in shapes]
+        return sum(not clause.condition.free.isdisjoint(of_one) for of_one in sizes) > 1
 
     def _seen(self, opened: Open) -> Found | None:
         if opened.unknown or self._out_of_time():
@@ -69,11 +86,11 @@ class Determined(NarrowProof):
         )  # fmt: skip
         return search.run(self.confirm)
 
-    def _finding(self, opened: Open, found: Found) -> Finding:
+    def _finding(self, opened: Open, found: Found, against: Sequence[Clause]) -> Finding:
         by_offset = {site.offset: site for site in self.summary.sites}
         source = by_offset.get(-1 if found.confirmation.source is None else found.confirmation.source)
         text = f"{_why_open(source)} reaches {opened.obligation.detail}"
-        kept_out = " and ".join(f"`{clause.text}`" for clause in self._clauses_against(opened))
+        kept_out = " and ".join(f"`{clause.text}`" for clause in against)
         if kept_out:
             text += f"; not where {kept_out}"
         obligation = replace(opened.obligation, first=by_offset.get(found.confirmation.first.offset))

@@ -156,6 +156,8 @@ class OpenValues:
         if op in self.m.numbering.site:
             self._accessed(op)
             return
+        if not op.results:  # what the host sees (print, assert) decides nothing
+            return
         if op.name == "if":
             results = self._joined(op)
         elif op.name in ("for", "loop"):

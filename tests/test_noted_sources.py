@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
 from tests.command_line import CommandLine
+
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Location

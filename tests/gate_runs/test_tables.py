@@ -129,3 +129,23 @@ def test_equal_answers_make_equal_parquet_files(tmp_path: Path) -> None:
 def test_names_that_say_nothing_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--results"):
         open_table(tmp_path / name, OPTIONS, False)
+
+
+def test_the_seed_of_a_table_is_drawn_once(opened: Callable[[], Table], path: Path, tmp_path: Path) -> None:
+    """A run that was ended goes on with the inputs that it began with; another table has others."""
+    table = opened()
+    table.add((row("a.py"),))
+    seed = table.seed()
+    assert table.seed() == seed
+    table.close()  # ended in the middle
+    again = opened()
+    assert again.seed() == seed
+    again.finish()
+    again.close()
+    complete = opened()
+    assert complete.seed() == seed
+    assert complete.known() == {"a.py": "s"}
+    complete.close()
+    other = open_table(tmp_path / f"other{path.suffix}", OPTIONS, False)
+    assert other.seed() != seed
+    other.close()

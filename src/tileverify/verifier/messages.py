@@ -86,7 +86,8 @@ def broken(obligation: Obligation) -> str:
     array = obligation.first.origin.name if obligation.first else ""
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
-    return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+    text = BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+    return text.removesuffix(" ()")
 
 
 class Reason(NamedTuple):

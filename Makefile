@@ -2,7 +2,6 @@
 SHELL := /bin/bash
 VENV ?= .venv
 BIN := $(VENV)/bin
-TEST_EXTRAS ?= test
 PYTEST_ARGS ?= -n auto --dist worksteal
 RECORDED ?= out/tilegym
 MINUTES ?= 10
@@ -12,7 +11,7 @@ JOBS ?= 2
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help check test lint format docs bench fuzz contracts mutants seeds soak dist clean
+.PHONY: help check test oracle lint format docs bench fuzz contracts mutants seeds soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,8 +27,12 @@ check: ## prove the showcase kernels and refute a racy one
 	@echo "== As expected: everything in corpus/showcase proved, the racy permutation refuted."
 
 test: ## run the tests
-	@tools/environment.sh $(VENV) $(TEST_EXTRAS)
+	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+oracle: ## run the tests that need the assembler and its disassembler
+	@tools/environment.sh $(VENV) test,assemble
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m assembler --assembler
 
 lint: ## check style (ruff) and types (mypy --strict)
 	@tools/environment.sh $(VENV) dev

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.command_line import CommandLine, command_line
+from tests.toolkit import mark_missing
 
 TESTS = Path(__file__).parent
 
@@ -22,6 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--update-golden", action="store_true", help="rewrite the golden files with what the tests produce")
     group.addoption("--slow", action="store_true", help="run the tests marked slow, too")
     group.addoption(
+        "--assembler", action="store_true", help="tests that need tileiras must not be skipped for want of it"
+    )
+    group.addoption(
         "--fuzz-inputs", type=int, default=3000, metavar="N", help="inputs for each fuzz test (%(default)s)"
     )
 
@@ -29,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     no_device = None if _has_cuda_device() else pytest.mark.skip(reason="no CUDA device")
     too_slow = None if config.getoption("--slow") else pytest.mark.skip(reason="slow; run with --slow")
+    mark_missing(config, items)
     for item in items:
         if no_device and item.get_closest_marker("gpu"):
             item.add_marker(no_device)

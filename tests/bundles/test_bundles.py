@@ -257,15 +257,9 @@ def test_a_bad_key_is_a_clear_error(tmp_path: Path, content: bytes) -> None:
 
 
 # ---------------------------------------------------------------------------------------- the real thing
-def real_assembler() -> Assembler:
-    try:
-        return find_assembler()
-    except AssemblyError:
-        pytest.skip("no tileiras here")
-
-
+@pytest.mark.assembler("tileiras")
 def test_the_assembler_makes_the_same_cubin_twice() -> None:
-    assembler = real_assembler()
+    assembler = find_assembler()
     bytecode = built().bytecode
     assert assembler.assemble(bytecode, "sm_90") == assembler.assemble(bytecode, "sm_90")
     with pytest.raises(AssemblyError, match="tileiras refused the bytecode for sm_90"):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.corpus import ROOT
 
 ADD = f"{ROOT / 'showcase' / 'vector_add.py'}::vector_add"
@@ -44,11 +43,8 @@ def test_the_file_is_named_after_the_kernel(tileverify: CommandLine) -> None:
     assert Path("vector_add.tvk").is_file()
 
 
+@pytest.mark.assembler("tileiras")
 def test_cubins_are_assembled_and_compared(tileverify: CommandLine) -> None:
-    try:
-        find_assembler()
-    except AssemblyError:
-        pytest.skip("no tileiras here")
     assert tileverify("build", ADD, "-o", "add.tvk", "--arch", "sm_90").code == 0
     shown = tileverify("show", "add.tvk", "--assemble")
     assert shown.code == 0

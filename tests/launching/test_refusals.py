@@ -69,6 +69,7 @@ def test_a_flipped_byte_anywhere(axpy: BundledKernel) -> None:
             read_bundle(bytes(changed), "axpy.tvk")
 
 
+@pytest.mark.assembler("tileiras")
 def test_a_swapped_cubin(axpy: BundledKernel) -> None:
     """Machine code of something else under right hashes: the assembler makes other code of the proved bytes."""
     assembler = find_assembler()

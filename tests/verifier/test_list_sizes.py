@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,9 @@ from tileverify.check import check_paths
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.results import Verdict
+from tileverify.record.spec import launch_table
+from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.claim import claim_from_json
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +46,82 @@ def test_what_the_truncation_does(
     (result,) = check_paths([str(tmp_path / "k.tileirbc")]).results
     assert result.verdict is verdict, result.findings
     assert codes <= {finding.code for finding in result.findings}
+
+
+PAIRS = """
+import cuda.tile as ct
+
+@ct.kernel
+def k(xs, ys, TILE: ct.Constant[int]):
+    g, r = ct.bid(0), ct.bid(1)
+    x = xs[g]
+    if r < ct.num_tiles(x, axis=0, shape=(TILE, TILE)):
+        ct.store(ys[g], index=(r, 0), tile=ct.load(x, index=(r, 0), shape=(TILE, TILE)))
+"""
+ROWS = (64, 128, 32)
+
+
+def pairs(folder: Path, xs: str, ys: str) -> KernelResult:
+    (folder / "k.py").write_text(PAIRS)
+    (folder / "k.tileverify.toml").write_text(
+        f'[[launch]]\nkernel = "k"\ngrid = [3, 8]\nargs = {{ xs = {xs}, ys = {ys}, TILE = 32 }}\n'
+    )
+    (result,) = check_paths([str(folder / "k.py")]).results
+    return result
+
+
+def listed(rows: Sequence[int], layout: str = "") -> str:
+    each = ", ".join(f'"f32[{count}, 32{layout}]"' for count in rows)
+    common = layout and "; strides=(ld, 1)"
+    return f'{{ list = "f32[n, 32{common}]", length = {len(rows)}, elements = [{each}] }}'
+
+
+@pytest.mark.parametrize("layout", ["", "; strides=(40, 1)"])
+@pytest.mark.parametrize("rows", sorted(permutations(ROWS)))
+def test_arrays_described_one_by_one_are_compared_one_by_one(
+    tmp_path: Path, rows: tuple[int, ...], layout: str
+) -> None:
+    """Each array fits into the one of its number in the other list, or does not: then a witness has these sizes."""
+    result = pairs(tmp_path, listed(ROWS, layout), listed(rows, layout))
+    fits = all(x <= y for x, y in zip(ROWS, rows, strict=True))
+    assert result.verdict is (Verdict.PROVED if fits else Verdict.REFUTED), result.findings
+    for finding in result.findings:
+        assert finding.witness is not None
+        launch, _ = claim_from_json(finding.witness.launch)
+        assert [array.shape for array in launch.lists["ys"]] == [(count, 32) for count in rows]
+        assert [array.shape for array in launch.lists["xs"]] == [(count, 32) for count in ROWS]
+        assert finding.witness.element.startswith("ys[")
+        assert "`ys`" in finding.message
+        assert finding.sites[0].array == "ys"
+
+
+@pytest.mark.parametrize(
+    ("elements", "said"),
+    [
+        ('["f32[64, 32]"]', "describes 1 arrays, length is 2"),
+        ('["f32[64, 32]", "f16[64, 32]"]', "is no f32"),
+        ('["f32[64, 32]", "f32[m, 32]"]', "are numbers"),
+        ('["f32[64, 32]", "f32[64, 32; strides=(40, 1)]"]', "contiguous"),
+        ('["f32[64, 32]", 5]', "are texts"),
+    ],
+)
+def test_elements_that_do_not_fit_the_list_are_errors(tmp_path: Path, elements: str, said: str) -> None:
+    xs = f'{{ list = "f32[n, 32]", length = 2, elements = {elements} }}'
+    result = pairs(tmp_path, xs, listed((64, 64)))
+    assert result.verdict is Verdict.ERROR
+    assert said in result.findings[0].message
+
+
+def test_a_recording_describes_arrays_that_differ(tmp_path: Path) -> None:
+    def item(rows: int) -> dict[str, object]:
+        return {"kind": "array", "dtype": "f32", "shape": [rows, 32], "strides": [32, 1], "index_bits": 32}
+
+    lists = [{"kind": "list", "items": [item(rows) for rows in ROWS]}] * 2
+    tile = {"kind": "constant", "value": 32}
+    launch = {"grid": [3, 8, 1], "arguments": [*lists, tile], "overlaps": []}
+    (tmp_path / "k.py").write_text(PAIRS)
+    text = launch_table("k", ["xs", "ys", "TILE"], launch, constants=True, name="recorded")
+    (tmp_path / "k.tileverify.toml").write_text(text)
+    assert 'elements = ["f32[64, 32]", "f32[128, 32]", "f32[32, 32]"]' in text
+    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    assert result.verdict is Verdict.PROVED, result.findings

@@ -112,9 +112,10 @@ def _argument_to_json(argument: Argument) -> Json:
             return {"name": name, "is": dtype}
         case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None:
             return {"name": name, "is": f"{dtype} = {print_expression(value)}"}
-        case ListArgument(name=name, element=element, length=length):
-            text = print_array(element)
-            return {"name": name, "list": text, "element": element.name, "length": print_expression(length)}
+        case ListArgument(name=name, element=element, length=length, each=each):
+            listed = {"name": name, "list": print_array(element), "element": element.name}
+            listed["length"] = print_expression(length)
+            return {**listed, "elements": list(map(print_array, each))} if each else listed
         case TupleArgument(name=name, items=items, fields=fields):
             members = [_argument_to_json(item) for item in items]
             return {"name": name, "items": members, "fields": None if fields is None else list(fields)}
@@ -131,7 +132,10 @@ def _argument_from_json(document: Mapping[str, Any]) -> Argument:
         element = parse_description(document["element"], document["list"])
         if not isinstance(element, ArrayArgument):
             raise SpecError(f"the list '{name}' has no arrays")
-        return ListArgument(name, element, parse_size(document["length"]))
+        each = tuple(parse_description(name, text) for text in document.get("elements", ()))
+        if not all(isinstance(array, ArrayArgument) for array in each):
+            raise SpecError(f"the list '{name}' has elements that are no arrays")
+        return ListArgument(name, element, parse_size(document["length"]), each)  # type: ignore[arg-type]
     if "items" in document:
         fields = document["fields"]
         items = tuple(_argument_from_json(item) for item in document["items"])

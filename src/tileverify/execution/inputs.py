@@ -174,8 +174,9 @@ class _Maker:
 
     def _items(self, name: str, element: ArrayArgument) -> Iterator[ConcreteArray]:
         """The arrays of a list; the names of each are its own."""
-        (length,) = (listed.length for listed in lists(self.spec) if listed.name == name)
-        for number in range(self.contract.value(length, self.values)):
+        (listed,) = (listed for listed in lists(self.spec) if listed.name == name)
+        for number in range(self.contract.value(listed.length, self.values)):
+            element = listed.each[number] if listed.each else element
             item = ArrayArgument(f"{name}[{number}]", element.dtype, element.shape, element.strides, element.index_bits)
             own = Contract(LaunchSpec(self.spec.kernel, self.spec.name, (item,), (Number(1), Number(1), Number(1))))
             sizes: dict[str, int] = {}

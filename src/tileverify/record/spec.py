@@ -10,11 +10,15 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from math import gcd, lcm
-from typing import Any
+from typing import Any, Final
 
 from ..frontend.sources.element_types import ELEMENT_TYPES
 
 Recorded = Mapping[str, Any]
+
+
+MOST_LISTED: Final = 64
+"""Arrays of a list that are described one by one."""
 
 
 class NotExpressible(Exception):
@@ -77,7 +81,8 @@ def _argument(argument: Recorded, name: str, constants: bool, constraint: Record
         return _constant(argument) if constants else None
     if kind == "list":
         element = _list_element(argument["items"], name, constraint)
-        return f"{{ list = {_string(element)}, length = {_string(str(len(argument['items'])))} }}"
+        length = _string(str(len(argument["items"])))
+        return f"{{ list = {_string(element)}, length = {length}{_elements(argument['items'])} }}"
     if kind == "tuple":
         return _tuple(argument, name, constants, constraint)
     raise NotExpressible(f"{name} is a {argument.get('type', kind)}")
@@ -139,6 +144,12 @@ def _list_element(items: Sequence[Recorded], name: str, constraint: Recorded) ->
         return f"{dtype}[{', '.join(map(str, shape))}{width}]"
     strides = _common([item["strides"] for item in items], f"{name}_stride", [1] * rank)  # names alone mean: apart
     return _array_text(first["dtype"], shape, strides, first["index_bits"])
+
+
+def _elements(items: Sequence[Recorded]) -> str:
+    """What every array of a list was like, where they differ: the launch is one of these, and of no others."""
+    texts = [array_text(item, "") for item in items]
+    return f", elements = {_strings(texts)}" if len(set(texts)) > 1 and len(texts) <= MOST_LISTED else ""
 
 
 def _common(rows: Sequence[Sequence[int]], stem: str, divisors: Sequence[int]) -> list[object]:

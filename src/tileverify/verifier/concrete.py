@@ -13,7 +13,7 @@ from ..frontend.symbolic.pointers import argument_address
 from ..frontend.symbolic.summary import BID, GRID, Origin, Promise, Site
 from ..frontend.symbolic.terms import Function, Term
 from .claim import Block, Claim, ConcreteArray, ConcreteLaunch
-from .contract import INT_BITS, Contract, array_layout, described_word, list_length, scalar_variable
+from .contract import INT_BITS, Contract, array_layout, described_number, described_word, list_length, scalar_variable
 from .copies import OTHER, Copy
 from .evaluate import Value, evaluate
 from .kept_facts import NumberedFact
@@ -25,6 +25,7 @@ from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
 """Elements of an array whose addresses are compared one by one."""
+_PARTS: Final = ("shape", "strides")
 MOST_LISTED: Final = 1 << 10
 """Arrays that a list of a witness may hold."""
 
@@ -180,7 +181,12 @@ class _Builder:
         if any(f.name.startswith(contents) and not f.name.startswith(words) for f in self._functions):
             raise NoLaunch(f"the fault depends on what the arrays of {listed.name} hold")
         element = listed.element
-        for index in range(length):
+        for array in listed.each:
+            shape, strides = (
+                tuple(described_number(array, part, d) for d in range(len(array.shape))) for part in _PARTS
+            )
+            yield ConcreteArray(array.dtype, shape, strides)
+        for index in range(0 if listed.each else length):
             shape = tuple(self._word(listed, "shape", d, index, 1) for d in range(len(element.shape)))
             close = _contiguous(shape)
             if element.strides is None:

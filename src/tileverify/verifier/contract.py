@@ -31,7 +31,7 @@ from ..frontend.sources.launch import (
     ScalarArgument,
     flat,
 )
-from ..frontend.sources.layout import may_overlap_itself
+from ..frontend.sources.layout import may_overlap_itself, strides_of
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.pointers import argument_address
 from ..frontend.symbolic.summary import GRID, GRID_MAX
@@ -408,6 +408,13 @@ def described_word(element: ArrayArgument, part: str, d: int) -> int | str | Non
     words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
     words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
     return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None
+
+
+def described_number(array: ArrayArgument, part: str, d: int) -> int:
+    """``shape`` or ``strides`` number ``d`` of an array that is described in numbers."""
+    number = constant_value((array.shape if part == "shape" else strides_of(array))[d])
+    assert number is not None
+    return number
 
 
 def extent_of(array: ArrayArgument, element_bytes: int) -> Term:

@@ -88,7 +88,8 @@ def broken(obligation: Obligation) -> str:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
     if obligation.code == "TV103" and _of_two_widths(obligation.first, obligation.second):
         return f"two atomic accesses of different widths overlap in `{array}`, in two tile blocks"
-    return BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+    text = BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+    return text.removesuffix(" ()")
 
 
 def _of_two_widths(first: Site | None, second: Site | None) -> bool:

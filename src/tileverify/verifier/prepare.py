@@ -31,7 +31,7 @@ from ..frontend.symbolic.summary import (
     ViewFootprint,
 )
 from ..frontend.symbolic.terms import Function, Kind, Term
-from .contract import Contract, described_word, extent_of, list_length
+from .contract import Contract, described_number, described_word, extent_of, list_length
 from .copies import OTHER, Copy
 from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place
@@ -254,6 +254,8 @@ def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
     limit = INDEX_MAX[element.index_bits]
     part, _, rest = field_name.partition("[")
     dim = int(rest.rstrip("]"))
+    if lists[name].each:
+        return _of_each(lists[name], part, dim, word.args[0])
 
     def described(part: str, d: int) -> Term:
         known = described_word(element, part, d)
@@ -265,6 +267,15 @@ def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
     if part == "strides" and element.strides is None:
         return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
     return described(part, dim)
+
+
+def _of_each(listed: ListArgument, part: str, dim: int, index: Term) -> Term:
+    """A size or stride of array ``index``, by its number; what is beyond the list is not read."""
+    numbers = [described_number(array, part, dim) for array in listed.each]
+    found = t.const(numbers[-1])
+    for position in range(len(numbers) - 2, -1, -1):
+        found = t.ite(t.eq(index, t.const(position)), t.const(numbers[position]), found)
+    return found
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:

@@ -273,12 +273,23 @@ class _Verification(NarrowProof):
         return self._protocols.why_open(obligation)
 
     def _finding(self, obligation: Obligation, found: Found) -> Finding:
+        """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
+        if not found.as_claimed:
+            obligation = self._as_seen(obligation, found)
         return Finding(
             obligation.code,
             messages.broken(obligation),
             messages.sites(obligation),
             describe(found, obligation, self.contract, self._by_number),
         )
+
+    def _as_seen(self, obligation: Obligation, found: Found) -> Obligation:
+        seen = (found.confirmation.first, found.confirmation.second)
+        by_offset = {each.site.offset: each.site for each in self._sites}
+        sites = [None if touch is None else by_offset.get(touch.offset) for touch in seen]
+        if obligation.first is None or sites[0] is None or (obligation.second is None) != (sites[1] is None):
+            return obligation
+        return replace(obligation, first=sites[0], second=sites[1], detail="")
 
     def _search(self, opened: Open) -> Found | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.

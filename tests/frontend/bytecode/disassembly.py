@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sysconfig
 from pathlib import Path
+
+from tests.toolkit import find_tool
 
 from tileverify.frontend.bytecode import print_module
 from tileverify.frontend.bytecode.model import Module
 
 VARIABLE = "TILEIRDISASM"
-MISSING = f"tileirdisasm is not installed (pip install cuda-tile[tileiras], or set {VARIABLE})"
 _DEFINITION = re.compile(r"^(#[\w$.-]+) = (.*)$")
 _REFERENCE = re.compile(r" loc\((#[\w$.-]+|unknown)\)$")
 _VALUE = re.compile(r"%[\w$.-]+")
-
-
-def find_tool(name: str) -> Path | None:
-    """A tool of the CUDA toolkit: beside this Python's packages, or on the path."""
-    installed = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / name
-    if installed.exists():
-        return installed
-    found = shutil.which(name)
-    return Path(found) if found else None
 
 
 def find_disassembler() -> Path | None:

@@ -9,7 +9,7 @@ import pytest
 from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode
 
-from .disassembly import MISSING, Refused, difference, disassemble, find_disassembler, find_tool
+from .disassembly import Refused, difference, disassemble, find_disassembler, find_tool
 from .mutation import mutated
 from .producers import KERNELS, Version, compile_cpp, cutile_kernels, export, exports
 from .recorded import FILES
@@ -19,8 +19,8 @@ DISASSEMBLER = find_disassembler()
 NVCC = find_tool("nvcc")
 KERNEL_MODULE = cutile_kernels()
 
-needs_disassembler = pytest.mark.skipif(DISASSEMBLER is None, reason=MISSING)
-needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed (pip install cuda-tile[tileiras])")
+needs_disassembler = pytest.mark.assembler("tileirdisasm")
+needs_nvcc = pytest.mark.assembler("nvcc")
 
 
 def compare(data: bytes, folder: Path) -> None:

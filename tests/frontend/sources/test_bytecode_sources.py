@@ -19,18 +19,7 @@ from .compiling import KERNELS, failed, results, unit
 ADD = 'args = { x = "f32[N]", y = "f32[N]", out = "f32[N]" }\n'
 
 
-def _nvcc_knows_tiles() -> bool:
-    """An nvcc before 13.3 may be on PATH: it is no compiler of tile code."""
-    nvcc = tile_cpp.find_nvcc()
-    if nvcc is None:
-        return False
-    told = subprocess.run([str(nvcc), "--help"], capture_output=True, text=True, check=False)
-    return "--enable-tile" in told.stdout
-
-
-needs_nvcc = pytest.mark.skipif(
-    not _nvcc_knows_tiles(), reason="no nvcc for tile code (pip install 'cuda-tile[tileiras]')"
-)
+needs_nvcc = pytest.mark.assembler("nvcc")
 
 
 def bytecode(folder: Path, name: str = "add.tileirbc") -> Path:

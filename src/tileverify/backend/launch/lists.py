@@ -84,8 +84,10 @@ def _arguments(arguments: Sequence[Argument], arrays: Mapping[str, tuple[str, ..
         if argument.name not in arrays:
             raise UsageError(f"a launch with the list `{argument.name}` inside a tuple cannot be guarded")
         yield ScalarArgument(f"{argument.name}.length", "i32", argument.length)
-        for name in arrays[argument.name]:
-            yield _fresh(argument.element, name)
+        if argument.each and len(argument.each) != len(arrays[argument.name]):
+            raise UsageError(f"the contract is about {len(argument.each)} arrays in the list `{argument.name}`")
+        for number, name in enumerate(arrays[argument.name]):
+            yield replace(argument.each[number], name=name) if argument.each else _fresh(argument.element, name)
 
 
 def _fresh(element: ArrayArgument, name: str) -> ArrayArgument:

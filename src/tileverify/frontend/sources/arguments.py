@@ -6,16 +6,28 @@ no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ...errors import SpecError
-from .descriptions import check_extent, parse_description, suggestion
+from .descriptions import check_extent, parse_description, print_array, suggestion
 from .element_types import ELEMENT_TYPES
-from .expressions import parse_size
-from .launch import Argument, ArrayArgument, ConstantArgument, ListArgument, Number, ScalarArgument, TupleArgument
+from .expressions import constant_value, parse_size, print_expression
+from .launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    Expression,
+    ListArgument,
+    Number,
+    ScalarArgument,
+    TupleArgument,
+)
+from .layout import contiguous_strides, may_overlap_itself, strides_of
 from .parameters import KernelParameter
+
+_LIST_KEYS: Final = ("list", "length", "elements")
 
 
 def read_argument(name: str, value: Any, parameter: KernelParameter | None) -> Argument:
@@ -86,8 +98,8 @@ def _with_annotation(
 
 def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None) -> ListArgument:
     for key in value:
-        if key not in ("list", "length"):
-            raise SpecError(f"unknown key '{key}'{suggestion(key, ['list', 'length'])} in a list of arrays")
+        if key not in _LIST_KEYS:
+            raise SpecError(f"unknown key '{key}'{suggestion(key, _LIST_KEYS)} in a list of arrays")
     text, length = value["list"], value.get("length")
     if not isinstance(text, str):
         raise SpecError('a list is described as { list = "f32[M, N]", length = "L" }')
@@ -100,7 +112,29 @@ def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None
     check_extent(extent, "length", 32)
     described = _with_annotation(element, parameter)
     assert isinstance(described, ArrayArgument)
-    return ListArgument(name, described, extent)
+    each = value.get("elements", [])
+    if not isinstance(each, list) or not all(isinstance(text, str) for text in each):
+        raise SpecError('the elements of a list are texts, as in elements = ["f32[64, 32]", "f32[128, 32]"]')
+    return ListArgument(name, described, extent, tuple(_elements(name, each, described, extent)))
+
+
+def _elements(name: str, texts: Sequence[str], common: ArrayArgument, length: Expression) -> Iterator[ArrayArgument]:
+    """What every array of the list is like: numbers, as many as there are arrays."""
+    if texts and constant_value(length) != len(texts):
+        raise SpecError(f"elements describes {len(texts)} arrays, length is {print_expression(length)}")
+    for text in texts:
+        found = parse_description(name, text)
+        if not isinstance(found, ArrayArgument) or found.dtype != common.dtype or len(found.shape) != len(common.shape):
+            raise SpecError(f"'{text}' is no {print_array(common)}, as the list says of its arrays")
+        found = replace(found, index_bits=common.index_bits)
+        strides = strides_of(found)
+        if any(constant_value(number) is None for number in (*found.shape, *strides)):
+            raise SpecError(f"'{text}': sizes and strides in elements are numbers")
+        if common.strides is None and strides != contiguous_strides(found.shape):
+            raise SpecError(f"'{text}' has strides, the list says that its arrays are contiguous")
+        if not may_overlap_itself(common) and may_overlap_itself(found):
+            raise SpecError(f"'{text}': elements share an address, which the list does not say")
+        yield found
 
 
 def is_text_or_integer(value: object) -> bool:

@@ -137,8 +137,9 @@ def print_description(argument: Argument) -> str:
             return f'"{dtype}"'
         case ScalarArgument(dtype=dtype, value=value) if value is not None:
             return f'"{dtype} = {print_expression(value)}"'
-        case ListArgument(element=element, length=length):
-            return f'{{ list = "{print_array(element)}", length = "{print_expression(length)}" }}'
+        case ListArgument(element=element, length=length, each=each):
+            more = f", elements = [{', '.join(map(print_description, each))}]" if each else ""
+            return f'{{ list = "{print_array(element)}", length = "{print_expression(length)}"{more} }}'
         case TupleArgument(items=items, fields=None):
             return f"[{', '.join(print_description(item) for item in items)}]"
         case TupleArgument(items=items, fields=fields) if fields is not None:

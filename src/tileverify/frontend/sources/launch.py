@@ -111,11 +111,15 @@ class TupleArgument:
 
 @dataclass(frozen=True, slots=True)
 class ListArgument:
-    """A list of arrays of one description; names inside ``element`` are fresh for each element."""
+    """A list of arrays of one description; names inside ``element`` are fresh for each element.
+
+    ``each``: what every array is like, in numbers, where the spec says so.
+    """
 
     name: str
     element: ArrayArgument
     length: Expression
+    each: tuple[ArrayArgument, ...] = ()
 
 
 Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleArgument | ListArgument

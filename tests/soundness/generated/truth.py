@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+import numpy as np
+
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
@@ -26,7 +28,7 @@ from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
 from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import Op, TokenType
+from tileverify.frontend.bytecode.model import Op, PointerType, TileType, TokenType
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.verifier.claim import Block, ConcreteLaunch
@@ -58,6 +60,18 @@ class Seen:
         return len({block[axis] for block in self.writers}) > 1
 
 
+class Leftover(Memory):
+    """Memory that a block makes for itself holds the block's ``number``, in words of ``width`` bytes: what nobody wrote
+    may be anything."""
+
+    number = 0
+    width = 8
+
+    def allocate_local(self, name: str, size: int) -> int:
+        left = np.full(-(-size // self.width), self.number, f"<u{self.width}").view(np.uint8)[:size]
+        return self.image.add_allocation(name, size, data=left)
+
+
 class Interpreted:
     """Interprets launches of one kernel.
 
@@ -71,6 +85,7 @@ class Interpreted:
         (self.entry,) = self._module.entries
         self._loops = loops_around(self.entry.body)
         self._ops = {op.offset: op for op in walk(self.entry.body)}
+        self._local = [_pointee(op) for op in self._ops.values() if op.name == "alloca"]
         self.heard = _use_what_others_wrote(self._loops)
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None) -> Seen:
@@ -79,19 +94,11 @@ class Interpreted:
         Raises `faults.InterpreterStop` if the arguments do not fit the entry.
         """
         bound = self._bound(launch)
-        logs = [
-            run_block(
-                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
-            )
-            for block in (_blocks(launch) if blocks is None else blocks)
-        ]
-        codes = set(_alone(logs, self._loops))
-        for first, second in () if self.heard else _near(logs):
-            codes |= {
-                code
-                for code in BETWEEN_BLOCKS
-                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
-            }
+        chosen = _blocks(launch) if blocks is None else blocks
+        logs = [self._run(bound, launch, block, steps) for block in chosen]
+        codes = self._codes(logs)
+        if self._local:
+            codes |= self._codes([self._run(bound, launch, log.block, steps, leftover=True) for log in logs])
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
         if self.heard:
@@ -103,6 +110,26 @@ class Interpreted:
         writers = tuple(block for block, accesses in made.items() if any(a.writes is not None for a in accesses))
         working = any(made.values()) or any(log.events for log in logs)
         return Seen(frozenset(codes), stops[0] if stops else None, writers, working)
+
+    def _run(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, block: Block, steps: int, *, leftover: bool = False
+    ) -> BlockLog:
+        found = Memory(bound.image)
+        if leftover:
+            found = Leftover(bound.image)
+            found.number = block[0] + launch.grid[0] * (block[1] + launch.grid[1] * block[2])
+            found.width = min(self._local)
+        return run_block(bound.program, bound.arguments, found, launch.grid, block, Budget(steps), apart=True)
+
+    def _codes(self, logs: Sequence[BlockLog]) -> set[str]:
+        codes = set(_alone(logs, self._loops))
+        for first, second in () if self.heard else _near(logs):
+            codes |= {
+                code
+                for code in BETWEEN_BLOCKS
+                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
+            }
+        return codes
 
     def undetermined(
         self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None
@@ -147,6 +174,13 @@ class Interpreted:
 def _blocks(launch: ConcreteLaunch) -> Iterator[Block]:
     x, y, z = launch.grid
     return product(range(x), range(y), range(z))
+
+
+def _pointee(op: Op) -> int:
+    """The bytes of an element that the result points to."""
+    assert isinstance(op.result.type, TileType)
+    assert isinstance(op.result.type.element, PointerType)
+    return op.result.type.element.pointee.bytes
 
 
 def _of_launch(element: str) -> bool:

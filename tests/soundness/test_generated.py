@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from hypothesis import strategies as st
 from tileverify.check import check_paths, check_unit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
-from tileverify.results import Verdict
+from tileverify.results import KernelResult, Verdict
 
 from .generated.campaign import Record, kernel, known_records, ops_of, records, same_flaw, summary, to_json
 from .generated.clauses import separating
 from .generated.draws import Draws, replayed
-from .generated.judgement import judge
+from .generated.judgement import compare, judge
 from .generated.keeping import keep
 from .generated.kernels import Generated, generate
 from .generated.recorded import judge_recorded
@@ -141,6 +142,43 @@ def test_a_kept_kernel_is_the_same_to_the_command_line(number: int, tmp_path: Pa
 
 def test_summaries_hold_no_times() -> None:
     assert summary(judged()[:40], SEED) == summary(list(records(SEED, range(40))), SEED)
+
+
+def verdict(requires: tuple[str, ...] = (), *, deterministic: bool | None = None) -> KernelResult:
+    """A proof that nobody made."""
+    return replace(
+        check_unit(kernel(SEED, 0).unit), verdict=Verdict.PROVED, requires=requires, findings=(), notes=(),
+        deterministic=deterministic,
+    )  # fmt: skip
+
+
+def test_a_proof_that_leaves_one_block_along_an_axis_is_wrong() -> None:
+    """Every kernel that writes by y as the only thing: right under any grid, and so wrong under `grid.y == 1`."""
+    found = [
+        compare(each, verdict(("grid.y == 1",))).wrong for each in made()[:400] if "reads two axes" in each.features
+    ]
+    assert any((wrong or "").startswith("shut out") and "along y" in (wrong or "") for wrong in found)
+    assert not any("shut out" in (compare(each, verdict()).wrong or "") for each in made()[:20])
+
+
+def test_a_proof_for_launches_that_are_none_is_wrong() -> None:
+    """Of a contract that contradicts itself nothing can be proved, and of one that fits no parameter neither."""
+    none = [each for each in made()[:400] if next(each.contract.launches(), None) is None]
+    certain = [each for each in none if each.contract.certainly_empty()]
+    assert certain
+    assert all(compare(each, verdict()).wrong == "proved, but the contract has no launch" for each in certain)
+
+
+def test_a_proof_of_a_faulty_kernel_is_wrong() -> None:
+    faulty = [kernel(SEED, each.number) for each in judged()[:60] if each.verdict == "refuted"]
+    wrong = [compare(each, verdict()).wrong or "" for each in faulty]
+    assert sum(text.startswith("proved under") for text in wrong) >= 0.9 * len(wrong)
+
+
+def test_what_is_called_deterministic_and_is_left_open_is_counted() -> None:
+    padded = [each for each in made()[:300] if "load without padding" in each.features]
+    remarks = [compare(each, verdict(deterministic=True)).remarks for each in padded]
+    assert ("undetermined, and said to be deterministic",) in remarks
 
 
 def test_a_run_goes_on_behind_what_its_file_tells_of(tmp_path: Path) -> None:

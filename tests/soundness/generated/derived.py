@@ -34,8 +34,8 @@ class Derived:
     def statement(self, target: Buffer, other: Buffer) -> None:
         """Writes to ``target``, or to ``other``."""
         write = self.draws.weighted(
-            (7, self._numbered), (6, self._guarded), (3, self._lanes), (2, self._pointers), (4, self._local),
-            (3, self._padded),
+            (7, self._numbered), (6, self._guarded), (4, self._told), (3, self._lanes), (2, self._pointers),
+            (5, self._local), (3, self._padded),
         )  # fmt: skip
         write(target, other)
 
@@ -61,6 +61,12 @@ class Derived:
         value = own if self.draws.chance(35) else self._shared(own)
         value = self.moves.number(value, own if self.draws.chance(40) else self._shared(own))
         self._if_own(own, value, target)
+
+    def _told(self, target: Buffer, other: Buffer) -> None:
+        """One place, guarded by an element of a table that all blocks have: each block's own, or one for all."""
+        own = self._own()
+        by = own if self.draws.chance(60) else self._shared(own)
+        self._if_own(own, self.moves.element(by), target)
 
     def _if_own(self, own: Value, value: Value, target: Buffer) -> None:
         draws, a = self.draws, self.arithmetic
@@ -165,7 +171,7 @@ class Derived:
             draws.note("local memory that nobody wrote")
             place = a.constant(tile(I64), draws.below(count))
         read, _ = f.op("load_ptr_tko", ptr=f.op("offset", ptr=base, off=place), token=token)
-        if draws.chance(50):
+        if draws.chance(70):
             self._if_own(own, read, target)
         else:
             self.accesses.write_at(target, read)

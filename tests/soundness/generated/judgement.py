@@ -77,7 +77,11 @@ def judge(generated: Generated, *, searching: bool = False) -> Judged:
     """
     started = time.process_time()
     result = check_unit(generated.unit)
-    seconds = time.process_time() - started
+    return compare(generated, result, time.process_time() - started, searching=searching)
+
+
+def compare(generated: Generated, result: KernelResult, seconds: float = 0, *, searching: bool = False) -> Judged:
+    """A verdict, found in so many seconds, against what the launches show."""
     if result.verdict is Verdict.ERROR:
         codes = {finding.code for finding in result.findings}
         fine = codes == {"TV004"} and not _works(Interpreted(generated.unit), generated)

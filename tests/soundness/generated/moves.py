@@ -124,11 +124,17 @@ class Moves:
         draws.note("element of a float tile")
         element = x.type.element
         if draws.chance(60):
-            floats = self.floating(self._table(x))
-            place = a.remainder(a.convert(x, I32), a.constant(tile(I32), LANES), "unsigned")
-            return self.whole(a.piece(floats, place), element)
+            return self.element(x)
         floats = self.floating(self._line(x))
         return self.whole(a.piece(floats, self._place(y, LANES)), element)
+
+    def element(self, x: Value) -> Value:
+        """``x`` out of a table of floats that all blocks have."""
+        a = self.arithmetic
+        self.draws.note("element of a float tile")
+        floats = self.floating(self._table(x))
+        place = a.remainder(a.convert(x, I32), a.constant(tile(I32), LANES), "unsigned")
+        return self.whole(a.piece(floats, place), x.type.element)
 
     def cat(self, lhs: Value, rhs: Value, dim: int = 0) -> Value:
         self.draws.note("cat")

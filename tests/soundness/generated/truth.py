@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+import numpy as np
+
 from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
@@ -26,7 +28,7 @@ from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
 from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import Op, TokenType
+from tileverify.frontend.bytecode.model import Op, PointerType, TileType, TokenType
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.verifier.claim import Block, ConcreteLaunch
@@ -57,6 +59,18 @@ class Seen:
         return len({block[axis] for block in self.writers}) > 1
 
 
+class Leftover(Memory):
+    """Memory that a block makes for itself holds the block's ``number``, in words of ``width`` bytes: what nobody wrote
+    may be anything."""
+
+    number = 0
+    width = 8
+
+    def allocate_local(self, name: str, size: int) -> int:
+        left = np.full(-(-size // self.width), self.number, f"<u{self.width}").view(np.uint8)[:size]
+        return self.image.add_allocation(name, size, data=left)
+
+
 class Interpreted:
     """Interprets launches of one kernel.
 
@@ -70,6 +84,7 @@ class Interpreted:
         (self.entry,) = self._module.entries
         self._loops = loops_around(self.entry.body)
         self._ops = {op.offset: op for op in walk(self.entry.body)}
+        self._local = [_pointee(op) for op in self._ops.values() if op.name == "alloca"]
         self.heard = _use_what_others_wrote(self._loops)
 
     def see(self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None) -> Seen:
@@ -78,14 +93,11 @@ class Interpreted:
         Raises `faults.InterpreterStop` if the arguments do not fit the entry.
         """
         bound = self._bound(launch)
-        logs = self._logs(bound, launch, steps, blocks)
-        codes = set(_alone(logs, self._loops))
-        for first, second in () if self.heard else _near(logs):
-            codes |= {
-                code
-                for code in BETWEEN_BLOCKS
-                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
-            }
+        chosen = _blocks(launch) if blocks is None else blocks
+        logs = [self._run(bound, launch, block, steps) for block in chosen]
+        codes = self._codes(logs)
+        if self._local:
+            codes |= self._codes([self._run(bound, launch, log.block, steps, leftover=True) for log in logs])
         stops = [str(log.stopped) for log in logs if log.stopped is not None]
         stops += [text for log in logs for text in log.left_out]
         if self.heard:
@@ -96,6 +108,26 @@ class Interpreted:
         made = {log.block: [a for a in log.accesses if _of_launch(origins[a.origin].name)] for log in logs}
         writers = tuple(block for block, accesses in made.items() if any(a.writes is not None for a in accesses))
         return Seen(frozenset(codes), stops[0] if stops else None, writers)
+
+    def _run(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, block: Block, steps: int, *, leftover: bool = False
+    ) -> BlockLog:
+        found = Memory(bound.image)
+        if leftover:
+            found = Leftover(bound.image)
+            found.number = block[0] + launch.grid[0] * (block[1] + launch.grid[1] * block[2])
+            found.width = min(self._local)
+        return run_block(bound.program, bound.arguments, found, launch.grid, block, Budget(steps), apart=True)
+
+    def _codes(self, logs: Sequence[BlockLog]) -> set[str]:
+        codes = set(_alone(logs, self._loops))
+        for first, second in () if self.heard else _near(logs):
+            codes |= {
+                code
+                for code in BETWEEN_BLOCKS
+                if code not in codes and any(races(code, first.accesses, second.accesses, lambda one, other: False))
+            }
+        return codes
 
     def undetermined(
         self, launch: ConcreteLaunch, steps: int = STEPS, blocks: Sequence[Block] | None = None
@@ -126,7 +158,9 @@ class Interpreted:
     def works(self, launch: ConcreteLaunch) -> bool:
         """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""
         writes = any(op.name.startswith(("store", "atomic")) for op in self._loops)
-        touched = [access for log in self._logs(self._bound(launch), launch, STEPS, None) for access in log.accesses]
+        bound = self._bound(launch)
+        logs = [self._run(bound, launch, block, STEPS) for block in _blocks(launch)]
+        touched = [access for log in logs for access in log.accesses]
         footprints = [access.writes if writes else access.reads for access in touched]
         return any(footprint is not None and len(footprint.runs[0]) > 0 for footprint in footprints)
 
@@ -140,17 +174,6 @@ class Interpreted:
             blocks=blocks,
         )  # fmt: skip
 
-    def _logs(
-        self, bound: BoundLaunch, launch: ConcreteLaunch, steps: int, blocks: Sequence[Block] | None
-    ) -> list[BlockLog]:
-        """Every block by itself, from the initial memory."""
-        return [
-            run_block(
-                bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(steps), apart=True
-            )
-            for block in (_blocks(launch) if blocks is None else blocks)
-        ]
-
     def _bound(self, launch: ConcreteLaunch) -> BoundLaunch:
         return bind_launch(self._module, self.entry, self._unit.parameters, launch)
 
@@ -158,6 +181,13 @@ class Interpreted:
 def _blocks(launch: ConcreteLaunch) -> Iterator[Block]:
     x, y, z = launch.grid
     return product(range(x), range(y), range(z))
+
+
+def _pointee(op: Op) -> int:
+    """The bytes of an element that the result points to."""
+    assert isinstance(op.result.type, TileType)
+    assert isinstance(op.result.type.element, PointerType)
+    return op.result.type.element.pointee.bytes
 
 
 def _of_launch(element: str) -> bool:

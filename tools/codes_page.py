@@ -49,15 +49,15 @@ def _entry(code: Code) -> Iterator[str]:
     pair = examples_of(code.code)
     if pair is not None:
         yield f"{pair.about}\n"
-        yield from _example(pair.wrong.judged.capitalize(), pair.wrong)
-        yield from _example(pair.right.judged.capitalize(), pair.right)
+        yield from _example(pair.wrong)
+        yield from _example(pair.right)
     elif labels := _labels(code.code):
         label = min(labels, key=lambda each: (each.file.suffix != ".py", each.file.stat().st_size, str(each.file)))
         yield f"Seen in `corpus/{label.file.relative_to(ROOT).as_posix()}`, launch `{label.launch}`: {label.reason}\n"
 
 
-def _example(word: str, example: Example) -> Iterator[str]:
-    yield f"{word}: {example.reason}\n"
+def _example(example: Example) -> Iterator[str]:
+    yield f"{example.judged[:1].upper()}{example.judged[1:]}: {example.reason}\n"
     yield f"```python\n{example.source.rstrip()}\n```\n"
     yield f"```toml\n{example.spec.rstrip()}\n```\n"
 

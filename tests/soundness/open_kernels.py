@@ -1,8 +1,8 @@
 """Random cuTile kernels in which what lies beyond an array may reach what is stored: for TV403.
 
 A kernel computes one tile of `out` from tiles of `x` (floats) and `y` (integers), loaded with and without padding, by
-arithmetic, choices, reductions, scans, products, moved lanes, branches, loops that end early, and computed indices.
-Its launch has the numbers of one launch, or names with bounds.
+arithmetic, choices, reductions, scans, products, moved lanes, branches, loops that end early, and indices.  Its
+launch has the numbers of one launch, or names with bounds.
 """
 
 from __future__ import annotations

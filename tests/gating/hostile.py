@@ -333,7 +333,7 @@ ALONE: Final = frozenset(
     (
         "escapes-in-source", "escapes-in-a-string", "escapes-printed", "bidi", "tag-characters", "byte-order-mark",
         "deep-nesting", "deep-operators", "deep-lambdas", "hexadecimal", "factory-of-a-field",
-        "text-of-a-field-that-hides", "text-of-a-field-of-hints",
+        "huge-literal", "text-of-a-field-that-hides", "text-of-a-field-of-hints",
     )
 )  # fmt: skip
 """Nothing but the screen refuses these."""

@@ -24,7 +24,7 @@ from .generated.keeping import keep
 from .generated.kernels import Generated, generate
 from .generated.recorded import judge_recorded
 from .generated.shrinking import shrunk
-from .sabotage import FIVE, SABOTAGES, exposed
+from .sabotage import FIVE, SABOTAGES, evidence, exposed
 
 SEED = 1
 COUNT = 300
@@ -199,11 +199,28 @@ def test_a_clause_that_tells_launches_apart_is_found() -> None:
 
 # --------------------------------------------------------------------------------------------- sabotage
 @pytest.mark.parametrize(
-    "name", [*FIVE, "one_side_taken", "every_order_hands_over", "program_order_orders", "reads_ignored"]
+    "name",
+    [
+        *FIVE,
+        "one_side_taken",
+        "every_order_hands_over",
+        "program_order_orders",
+        "reads_ignored",
+        "pieces_are_launch_wide",
+        "unwritten_memory_is_launch_wide",
+        "axes_pinned",
+    ],
 )
 def test_a_flawed_prover_is_exposed(name: str) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == name)
     assert exposed(chosen, SEED, SOON) is not None
+
+
+def test_a_key_that_leaves_something_out_is_exposed() -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == "key_without_launch")
+    assert chosen.expose is not None
+    assert chosen.expose() is None
+    assert evidence(chosen, SEED, 0) is not None
 
 
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,9 @@ def _wrong(folder: Path, chosen: Sequence[Made]) -> tuple[int, list[tuple[Made, 
     refuted, wrong = 0, []
     for unit in _units(folder, chosen):
         result = check_unit(unit)
-        assert result.verdict is not Verdict.ERROR, result.findings
+        if result.verdict is Verdict.ERROR:  # the facts shut the guard: nothing is left to do
+            assert {finding.code for finding in result.findings} == {"TV004"}
+            continue
         if result.verdict is Verdict.REFUTED:
             refuted += 1
             module = decode(unit.bytecode)

@@ -102,11 +102,11 @@ class Determined(NarrowProof):
         return Finding("TV403", text, sites, witness)
 
     def _clauses_against(self, opened: Open) -> Sequence[Clause]:
-        """Clauses that would keep it out, and leave the kernel its work."""
+        """Clauses that would keep it out, and let blocks get there: for people to judge."""
         if not any(self._quantities()):
             return ()
         self._finder = self._aside(self.session)
-        return self._found(opened, list(self._demands(opened.obligation)))
+        return self._found(opened, list(self._demands(opened.obligation)), idle=True)
 
 
 def _why_open(source: Site | None) -> str:

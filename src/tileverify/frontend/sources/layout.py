@@ -89,8 +89,12 @@ def meanings(launch: LaunchSpec) -> dict[str, Expression]:
 
 
 def check_meanings(launch: LaunchSpec) -> None:
-    """Raises `SpecError` where a name is described by itself, at once or around a corner: it would have no value."""
-    known = {name: free_names(expression) for name, expression in meanings(launch).items()}
+    """Raises `SpecError` where a name is described by itself, at once or around a corner: it would have no value.
+
+    A size or stride whose description is its own name and no more is free: so widened launches spell it.
+    """
+    free = {name for name, expression in members(launch.arrays()).items() if expression == Name(name)}
+    known = {name: free_names(expression) for name, expression in meanings(launch).items() if name not in free}
     done: set[str] = set()
 
     def follow(name: str, path: tuple[str, ...]) -> None:

@@ -161,7 +161,8 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
-    from .backend.replay import KERNEL_BUDGET, Replayer
+    from .backend.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
+    from .backend.replay import Replayer
     from .backend.split_loads import notes_on_split_loads
     from .cache import ResultCache
     from .frontend.bytecode import decode
@@ -189,7 +190,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         unit.launch,
         unit.parameters,
         options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
-        confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET),
+        confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
     result = replace(

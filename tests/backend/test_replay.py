@@ -48,7 +48,7 @@ def test_a_race_of_blocks_that_do_not_come_to_their_ends() -> None:
     concrete = launch((2, 1, 1), out=array("f32", 1 << 16))
     check = replayer("racy", "everyone_writes_all", total=1 << 22)
     assert check(concrete, claim("TV101")) is not None
-    check = replayer("racy", "everyone_writes_all", total=1 << 22)
+    check = replayer("racy", "everyone_writes_all", others=1 << 24)
     assert check.anywhere(concrete, claim("TV101")).confirmation is not None
 
 
@@ -264,7 +264,37 @@ def test_an_event_in_a_block_that_the_claim_does_not_name() -> None:
 
 
 def test_what_cannot_be_run_shows_nothing_and_may_be_at_stake() -> None:
-    check = replayer("racy", "own_tile", total=10)
-    shown = check.anywhere(launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64)), claim("TV101"))
+    check = replayer("racy", "own_tile", others=10)
+    concrete = launch((4, 1, 1), x=array("f32", 64), out=array("f32", 64))
+    shown = check.anywhere(concrete, claim("TV101"))
     assert (shown.confirmation, shown.at_stake) == (None, True)
-    assert check.left == 0
+    assert check.others.left == 0
+    assert check(concrete, claim("TV101")) is None
+    assert check.last_reason == "no TV101 shows", "it has steps of its own"
+
+
+def test_launches_of_one_claim_leave_steps_to_the_others() -> None:
+    concrete, steps = launch((9, 1, 1), x=array("f32", 64), out=array("f32", 64)), 1 << 24
+    check = replayer("racy", "own_tile", total=steps, others=steps)
+    while check.anywhere(concrete, claim("TV101")).otherwise:
+        pass
+    assert check.others.left is not None
+    assert 0 < check.others.left < steps, "one claim has a part of the steps"
+    assert check.anywhere(concrete, claim("TV301")).confirmation is not None
+    assert check.claims.left == steps
+    assert check(concrete, Claim("TV301", (4, 0, 0), None)) is not None
+
+
+def test_what_a_block_does_alone_takes_no_other_blocks() -> None:
+    def steps(blocks: int, code: str, elements: int) -> int:
+        check, concrete = replayer("racy", "neighbour"), launch((blocks, 1, 1), x=array("f32", elements))
+        found = check(concrete, Claim(code, A, B if code == "TV102" else None))
+        assert found is not None
+        second = None if found.second is None else found.second.offset
+        shown = check.anywhere(concrete, Claim(code, A, B if second else None, found.first.offset, second))
+        assert shown.confirmation is not None
+        assert shown.claim.block_a == A
+        return shown.confirmation.steps
+
+    assert steps(2, "TV301", 16) == steps(12, "TV301", 16), "the tile of the next block is outside, even for the first"
+    assert steps(2, "TV102", 64) < steps(12, "TV102", 64), "any other block may be the other half of a race"

@@ -198,3 +198,35 @@ def test_no_contents_clear_one_of_many_refuted_kernels(tmp_path: Path) -> None:
     refuted, wrong = _wrong(tmp_path, Random(99).sample(EVERY, 400))
     assert refuted > 20
     assert not wrong
+
+
+IN_PLACE: Final = """
+import cuda.tile as ct
+
+@ct.kernel
+def gradients(mask, logits, out, TILE: ct.Constant[int]):
+    row, column = ct.bid(0), ct.bid(1)
+    if ct.load(mask, (row, column), shape=()) != 0:
+        for k in range(ct.num_tiles(logits, axis=2, shape=(1, 1, TILE))):
+            tile = ct.load(logits, (row, column, k), (1, 1, TILE))
+            ct.store(out, (row, column, k), tile * 2.0)
+"""
+
+IN_PLACE_LAUNCH: Final = """
+[[launch]]
+kernel = "gradients"
+grid = [2, 16]
+requires = ["out is logits"]
+overlap = [["out", "logits"]]
+args = { mask = "i32[2, 16]", logits = "f32[2, 16, 8192]", out = "f32[2, 16, 8192]", TILE = 1024 }
+"""
+
+
+def test_a_launch_of_many_blocks_leaves_steps_for_all_contents(tmp_path: Path) -> None:
+    """In place, which the compiler was not told: each block whose mask is set is at fault, whichever these are."""
+    (tmp_path / "gradients.py").write_text(IN_PLACE)
+    (tmp_path / "gradients.tileverify.toml").write_text(IN_PLACE_LAUNCH)
+    (unit,) = discover([str(tmp_path / "gradients.py")])
+    assert isinstance(unit, KernelUnit)
+    result = check_unit(unit)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV201"})

@@ -43,19 +43,28 @@ def numbered(number: int, grid: Block) -> Block:
     return x, y, z
 
 
+def claimed(claim: Claim) -> frozenset[int]:
+    """The ops that the claim names."""
+    return frozenset(offset for offset in (claim.offset_a, claim.offset_b) if offset is not None)
+
+
 def at_fault(
-    logs: Sequence[BlockLog], claim: Claim, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
+    logs: Sequence[BlockLog],
+    claim: Claim,
+    ops: frozenset[int] | None,
+    loops: Mapping[Op, tuple[Op, ...]],
+    budget: Budget,
 ) -> Iterator[Claim]:
-    """The claim about every block, or pair of blocks, that shows such a fault; first those of the claimed ops."""
-    for ops in (_claimed(claim), None):
-        if claim.code in BETWEEN_BLOCKS:
-            for first, second in combinations(logs, 2):
-                if _race(first, second, claim.code, ops, budget):
-                    yield replace(claim, block_a=first.block, block_b=second.block)
-            continue
-        for log in logs:
-            if _faulty(log, claim.code, ops, loops, budget):
-                yield replace(claim, block_a=log.block, block_b=None)
+    """The claim about every block, or pair of blocks, that shows such a fault at these ops; at any where there are
+    none."""
+    if claim.code in BETWEEN_BLOCKS:
+        for first, second in combinations(logs, 2):
+            if _race(first, second, claim.code, ops, budget):
+                yield replace(claim, block_a=first.block, block_b=second.block)
+        return
+    for log in logs:
+        if _faulty(log, claim.code, ops, loops, budget):
+            yield replace(claim, block_a=log.block, block_b=None)
 
 
 def faulty(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]], budget: Budget) -> bool:
@@ -64,10 +73,6 @@ def faulty(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]], budget:
         return True
     pairs = any(_race(a, b, code, None, budget) for a, b in combinations(logs, 2) for code in BETWEEN_BLOCKS)
     return pairs or any(_faulty(log, code, None, loops, budget) for log in logs for code in INSIDE_BLOCK)
-
-
-def _claimed(claim: Claim) -> frozenset[int]:
-    return frozenset(offset for offset in (claim.offset_a, claim.offset_b) if offset is not None)
 
 
 def _race(first: BlockLog, second: BlockLog, code: str, ops: frozenset[int] | None, budget: Budget) -> bool:
@@ -105,7 +110,7 @@ def at_stake(logs: Sequence[BlockLog], claim: Claim) -> bool:
 
 def reach(logs: Sequence[BlockLog], claim: Claim) -> int:
     """Elements from the first to behind the last that one block touched at the claimed ops, in the block with most."""
-    ops = _claimed(claim)
+    ops = claimed(claim)
     spans = [0]
     for log in logs:
         for op in ops:

@@ -10,7 +10,6 @@ for others need them: last, small launches run whole (`whole_launch`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -19,7 +18,7 @@ from typing import Final
 from ..frontend.bytecode.model import Entry, Module
 from ..frontend.sources.launch import EntryParameter
 from ..verifier.claim import Block, Claim, ConcreteLaunch, Confirmation, Shown, Touch
-from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, faulty, reach
+from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, claimed, faulty, reach
 from .interpreter import (
     BlockLog,
     BoundLaunch,
@@ -43,6 +42,7 @@ from .interpreter.conflicts import (
 from .interpreter.machine import Turn
 from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
 from .outside import OutsideWatch
+from .purse import ANYWHERE_SHARE, Purse
 from .shared_elements import Named, box, name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
 from .whole_launch import whole_faults, whole_runs
@@ -52,9 +52,6 @@ DEFAULT_BUDGET: Final = 1 << 29
 
 WHOLE_BUDGET: Final = 1 << 27
 """Of these, for the runs of all blocks."""
-
-KERNEL_BUDGET: Final = 1 << 26
-"""Steps for all claims that a check makes about one kernel; what shows a fault takes a twentieth of it."""
 
 CLAIMED_SHARE: Final = 3
 """Of the steps, one part goes to each block of a claim that runs apart and one to the comparison of what they did: the
@@ -83,8 +80,9 @@ class Schedule:
 class Replayer:
     """Confirms claims about one entry, given itself or by its symbol (`verifier.claim.Confirm`).
 
-    ``budget``: steps for one claim; ``total``: for all of them together, without a limit where it is ``None``.
-    ``last_reason`` says why the last call returned ``None``.
+    ``budget``: steps for one run of a claim; ``total``: for all of them together, ``others``: for all launches in which
+    any block will do; without a limit where they are ``None``.  ``last_reason`` says why the last call returned
+    ``None``.
     """
 
     def __init__(
@@ -95,12 +93,14 @@ class Replayer:
         *,
         budget: int = DEFAULT_BUDGET,
         total: int | None = None,
+        others: int | None = None,
     ) -> None:
         self.module = module
         self.entry = entry if isinstance(entry, Entry) else _entry_named(module, entry)
         self.parameters = tuple(parameters)
         self.budget = budget
-        self.left = total
+        self.claims = Purse(total)
+        self.others = Purse(others, None if others is None else others // ANYWHERE_SHARE)
         self.last_reason: str | None = None
         self._loops = loops_around(self.entry.body)
 
@@ -124,7 +124,7 @@ class Replayer:
             return Shown(claim, None, True)
         try:
             bound = bind_launch(self.module, self.entry, self.parameters, launch)
-            with self._metered() as budget:
+            with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
                 return self._anywhere(bound, launch, claim, budget)
         except InterpreterStop as stop:
             self.last_reason = str(stop)
@@ -133,18 +133,30 @@ class Replayer:
     def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
         steps, blocks = budget.left, chosen_blocks(launch.grid, claim)
         named = {claim.block_a, claim.block_b}
-        logs = []
+        logs: list[BlockLog] = []
+
+        def first_seen(found: Iterable[Claim]) -> Shown | None:
+            for each in found:
+                try:
+                    confirmation = self._seen(bound, launch, each, budget)
+                except NotConfirmed as failure:
+                    self.last_reason = str(failure)
+                else:
+                    confirmation = replace(confirmation, steps=steps - budget.left)
+                    return Shown(each, confirmation, True, reach=reach(logs, claim))
+            return None
+
+        # What one block does alone is at fault or not whatever others do: the first that is will do.
+        alone = claim.code not in BETWEEN_BLOCKS
         for number, block in enumerate(blocks):
             part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
             logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
+            if alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
+                return shown
+        for ops in (None,) if alone else (claimed(claim), None):
+            if shown := first_seen(at_fault(logs, claim, ops, self._loops, budget)):
+                return shown
         wide = reach(logs, claim)
-        for found in at_fault(logs, claim, self._loops, budget):
-            try:
-                confirmation = self._seen(bound, launch, found, budget)
-            except NotConfirmed as failure:
-                self.last_reason = str(failure)
-            else:
-                return Shown(found, replace(confirmation, steps=steps - budget.left), True, reach=wide)
         if self._synchronises:
             whole = self._whole(launch, claim, budget)
             if whole is not None:
@@ -178,21 +190,10 @@ class Replayer:
         return any(op.offset == claim.offset_a and "ord" in op.attributes for op in self._loops)
 
     def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
-        with self._metered() as budget:
+        with self.claims.opened(self.budget) as budget:
             steps = budget.left
             confirmation = self._seen(bound, launch, claim, budget)
             return replace(confirmation, steps=steps - budget.left)
-
-    @contextmanager
-    def _metered(self) -> Iterator[Budget]:
-        """Steps for one claim; what it takes is off what all claims have."""
-        steps = self.budget if self.left is None else min(self.budget, self.left)
-        budget = Budget(steps)
-        try:
-            yield budget
-        finally:
-            if self.left is not None:
-                self.left = max(self.left - (steps - budget.left), 0)
 
     def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         try:
@@ -460,4 +461,4 @@ def _access_kind(name: str) -> str:
     return next((kind for kind in ("load", "store", "atomic") if name.startswith(kind)), name)
 
 
-__all__ = ["DEFAULT_BUDGET", "KERNEL_BUDGET", "Replayer", "replay"]
+__all__ = ["DEFAULT_BUDGET", "Replayer", "replay"]

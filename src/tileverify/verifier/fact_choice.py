@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,17 +11,21 @@ from .clause_search import fewest
 from .contract import Contract, DataTerm
 from .fact_trial import Key, key_of, with_terms
 from .fact_use import FactUse
-from .obligations import every_obligation
+from .obligations import Obligation, every_obligation
 from .prepare import launch_facts
 from .proving import Proving
-from .smt import Limits
+from .smt import Answer, Limits
 from .strongest import strongest
 
 CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one obligation under some facts."""
 
 EVERY_LIMITS: Final = Limits(linear=200_000, nonlinear=0, rounds=30, total=400_000, bits=0)
-"""For one obligation under all facts that are offered: what stays open under them is looked at no longer."""
+"""For one obligation under all facts that are offered."""
+
+MORE_LIMITS: Final = Limits(linear=600_000, nonlinear=0, rounds=60, total=2_000_000, bits=0)
+"""For one obligation under facts that the solver gave up on, where no others were found to suffice; what it then leaves
+open is looked at no longer."""
 
 LEAST_EFFORT: Final = 100_000
 MORE_EFFORT: Final = 3
@@ -42,12 +46,14 @@ class FactChoice(Proving):
     _terms: dict[DataFact, DataTerm] = field(init=False)
     _tried: int = 0
     _effort: int | None = None
+    _given_up: Key | None = None  # where the solver ran out of resources under the facts that were tried last
+    _spent: int = 0  # on the facts that were tried last
 
     def choose(self, groups: Sequence[Sequence[DataFact]], wanted: Collection[Key]) -> tuple[DataFact, ...]:
         """As few of the facts as close the ``wanted`` obligations, earlier ones by preference; empty if none do.
 
         First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
-        values apart.
+        values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
         """
         self._own = self.contract
         self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
@@ -61,27 +67,53 @@ class FactChoice(Proving):
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        for offered, limits in ((plain, self.options.limits), (natural, self.options.limits), (every, EVERY_LIMITS)):
-            self._decider.limits = limits
+        usual = self.options.limits
+        again: list[tuple[Sequence[DataFact], Key, int]] = []
+        for offered, limits in ((plain, usual), (natural, usual), (every, EVERY_LIMITS)):
+            self._limit(limits)
             if offered and closes(offered):
                 return tuple(fewest(offered, closes))
+            if self._given_up is not None:
+                again.append((offered, self._given_up, self._spent))
+        self._limit(MORE_LIMITS)
+        for facts, hard, before in again:
+            if self._close(facts, wanted, hard, before):
+                return tuple(fewest(facts, closes))
         return ()
 
-    def _close(self, facts: Sequence[DataFact], wanted: Collection[Key]) -> bool:
+    def _limit(self, limits: Limits) -> None:
+        """From now on; what the solver gave up within other limits is not known."""
+        if limits != self._decider.limits:
+            self._decider.limits = limits
+            self._cache = {key: known for key, known in self._cache.items() if known.answer is not Answer.UNKNOWN}
+
+    def _close(
+        self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
+    ) -> bool:
+        """Whether the facts close what is wanted; first ``hard``, where most likely they do not.
+
+        What they close was in part known by then, for what it took to ask before: ``spent``.
+        """
         self._tried += 1
+        self._given_up, self._spent = None, spent
         if self._tried > MOST_TRIED or self._out_of_time():
             return False
-        start = self._decider.spent
+        start = self._decider.spent - spent
         terms = strongest(self._terms[fact] for fact in facts)
         self.contract = replace(self._own, data=(*self._own.data, *terms))
         self._use = FactUse(self.contract, said=self._use.said)
         self._prepare_again({offset for _, places in wanted for offset in places})
-        for obligation in every_obligation(self._sites, self._promises, self.contract):
-            if key_of(obligation) in wanted:
-                too_much = self._effort is not None and self._decider.spent - start > self._effort
-                if too_much or self._decide_one(obligation) is not None:
-                    return False
+        asked: Iterable[Obligation] = every_obligation(self._sites, self._promises, self.contract)
+        asked = (obligation for obligation in asked if key_of(obligation) in wanted)
+        for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
+            too_much = self._effort is not None and self._decider.spent - start > self._effort
+            opened = None if too_much else self._decide_one(obligation)
+            self._spent = self._decider.spent - start
+            if opened is not None and opened.unknown and obligation.blocked is None:
+                self._given_up = key_of(obligation)
+            if too_much or opened is not None:
+                return False
         if self._effort is None:
-            self._effort = max(LEAST_EFFORT, MORE_EFFORT * (self._decider.spent - start))
-            self._decider.limits = replace(CHOICE_LIMITS, linear=self._effort, total=self._effort)
+            self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
+            self._limit(replace(CHOICE_LIMITS, linear=self._effort, total=self._effort))
         return True

@@ -1,0 +1,84 @@
+"""The facts of a recording under which a kernel is proved are found whatever the first looks may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tileverify.check import check_unit
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.results import KernelResult, Verdict
+from tileverify.verifier import fact_choice, verify
+from tileverify.verifier.smt import Limits
+
+KERNELS: Final = """
+import cuda.tile as ct
+
+@ct.kernel
+def pick(x, idx, y, TILE: ct.Constant[int]):
+    at = ct.load(idx, (ct.bid(0),), (TILE,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
+
+@ct.kernel
+def rows(x, idx, y, TILE: ct.Constant[int]):
+    row = ct.load(idx, (ct.bid(0),), shape=())
+    for k in range(ct.num_tiles(x, axis=1, shape=(1, TILE))):
+        tile = ct.load(x, (ct.bid(0), k), (1, TILE), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(y, (row, k), tile)
+
+@ct.kernel
+def packed(x, starts, lengths, y, TILE: ct.Constant[int]):
+    start = ct.load(starts, (ct.bid(0),), shape=())
+    length = ct.load(lengths, (ct.bid(0),), shape=())
+    for k in range(ct.cdiv(length, TILE)):
+        place = k * TILE + ct.arange(TILE, dtype=ct.int32)
+        at = ct.where(place < length, start + place, -1)
+        ct.scatter(y, (at,), ct.gather(x, (at,), padding_value=0.0))
+"""
+
+LAUNCHES: Final = """
+[[launch]]
+kernel = "pick"
+grid = [4]
+observed = ["range(idx, 0, 190)", "injective(idx)", "nondecreasing(idx)", "shares(idx, 6048)"]
+args = { x = "f32[200]", idx = "i32[64]", y = "f32[64]", TILE = 16 }
+
+[[launch]]
+kernel = "rows"
+grid = [8]
+observed = ["range(idx, 1, 63)", "injective(idx)", "shares(idx, 300)"]
+args = { x = "f32[8, 100]", idx = "i32[8]", y = "f32[64, 100]", TILE = 32 }
+
+[[launch]]
+kernel = "packed"
+grid = [5]
+observed = ["range(starts, 0, 400)", "injective(starts)", "nondecreasing(starts)", "range(lengths, 20, 90)",
+            "segments(starts, lengths, 0, 470)"]
+args = { x = "f32[500]", starts = "i32[5]", lengths = "i32[5]", y = "f32[500]", TILE = 32 }
+"""
+
+
+def _checked(folder: Path) -> list[KernelResult]:
+    (folder / "made.py").write_text(KERNELS)
+    (folder / "made.tileverify.toml").write_text(LAUNCHES)
+    units = list(discover([str(folder / "made.py")]))
+    assert len(units) == 3
+    assert all(isinstance(unit, KernelUnit) for unit in units), units
+    return [check_unit(unit) for unit in units if isinstance(unit, KernelUnit)]
+
+
+def test_facts_are_found_where_the_first_looks_are_too_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = _checked(tmp_path)
+    assert [result.verdict for result in usual] == [Verdict.PROVED] * 3
+    assert all(result.observed for result in usual)
+    for units in (100, 1_000, 10_000):
+        short = Limits(linear=units, nonlinear=0, rounds=1 if units < 1_000 else 5, total=units, bits=0)
+        monkeypatch.setattr(verify, "FIRST_LOOK", short)
+        monkeypatch.setattr(fact_choice, "EVERY_LIMITS", short)
+        found = _checked(tmp_path)
+        assert [result.verdict for result in found] == [Verdict.PROVED] * 3, units
+        for mine, other in zip(usual, found, strict=True):
+            assert len(other.observed) <= len(mine.observed) + 1, (mine.observed, other.observed)

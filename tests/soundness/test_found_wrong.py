@@ -139,8 +139,10 @@ def test_a_size_passed_as_an_unsigned_byte_reaches_255(tmp_path: Path) -> None:
 kernel = "mark_if_large"
 grid = [2]
 args = { x = "f32[N]", out = "i32[1]", n = "u8 = N" }"""
-    narrowed = checked(tmp_path, ABOVE_127, spec)
-    assert "N <= 127" in narrowed.requires
+    found = checked(tmp_path, ABOVE_127, spec)
+    assert found.verdict is Verdict.REFUTED
+    assert found.findings[0].witness is not None
+    assert found.findings[0].witness.sizes["N"] > 127
     large = spec.replace("grid", 'requires = ["N > 200"]\ngrid')
     assert checked(tmp_path, ABOVE_127, large).verdict is Verdict.REFUTED
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from tileverify.corpus import corpus_launches
 from tileverify.results import Verdict
 
+from .mutants.judgement import left_idle
 from .mutation import Campaign, Judged, corpus_units, describe, mutants
 
 SEED = 1
@@ -37,7 +38,9 @@ def test_every_clause_can_be_read() -> None:
 
 
 def test_no_mutant_breaks_the_tool() -> None:
-    broken = [describe(each) for each in judged() if each.result.verdict is Verdict.ERROR]
+    broken = [
+        describe(each) for each in judged() if each.result.verdict is Verdict.ERROR and not left_idle(each.result)
+    ]
     assert not broken, "\n".join(broken)
 
 

@@ -67,7 +67,8 @@ class Leftover(Memory):
     width = 8
 
     def allocate_local(self, name: str, size: int) -> int:
-        left = np.full(-(-size // self.width), self.number, f"<u{self.width}").view(np.uint8)[:size]
+        number = self.number % (1 << 8 * self.width)
+        left = np.full(-(-size // self.width), number, f"<u{self.width}").view(np.uint8)[:size]
         return self.image.add_allocation(name, size, data=left)
 
 

@@ -34,6 +34,11 @@ AROUND = 4
 """Launches on which a wider proof of a recorded one is tried."""
 
 
+def left_idle(result: KernelResult) -> bool:
+    """Whether nothing is wrong but that the contract leaves the changed kernel nothing to do (TV004)."""
+    return {finding.code for finding in result.findings} == {"TV004"}
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """``truth``: the interpreter's word; ``wrong``: why the verdict is wrong, in words that begin with the verdict.
@@ -92,7 +97,7 @@ class Judge:
             confirmed = wrong is None and truth.kind not in ("broken", "data")
         elif result.verdict is Verdict.UNDECIDED and truth.kind == "broken":
             rest = self._under_clauses(unit, result)
-        elif result.verdict is Verdict.ERROR:
+        elif result.verdict is Verdict.ERROR and (truth.kind == "broken" or not left_idle(result)):
             wrong = f"error: {result.findings[0].message}"
         judge_s = judged - started + time.perf_counter() - proved
         return Judged(result, truth, wrong, confirmed, proved - judged, judge_s, rest)

@@ -11,7 +11,7 @@ not hide it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ..bytecode.model import Entry, Op, TokenType, Value
@@ -25,19 +25,28 @@ _DECIDES: Final = {"if": ("c",), "for": ("lower", "upper", "step"), "assert": ("
 def read_axes(entry: Entry) -> frozenset[int]:
     """The axes (0, 1, 2 for x, y, z) whose block number ``entry`` reads."""
     ops = list(walk(entry.body))
-    axes: dict[Value, set[int]] = {}
+    axes: dict[Value, int] = {}  # a bit for each axis
     for op in ops:
         if op.name == "get_tile_block_id":
-            axes |= {result: {axis} for axis, result in enumerate(op.results)}
-    flows = [flow for op in ops for flow in _flows(op) if not isinstance(flow[0].type, TokenType)]
+            axes |= {result: 1 << axis for axis, result in enumerate(op.results)}
+    flows = [flow for op in ops for flow in _flows(op)] if axes else []
     changed = bool(axes)
     while changed:
         changed = False
-        for target, source in flows:
-            if (arriving := axes.get(source)) and not arriving <= axes.setdefault(target, set()):
-                axes[target] |= arriving
-                changed = True
-    return frozenset[int]().union(*(axes.get(value, ()) for op in ops for value in _decisive(op)))
+        for targets, sources in flows:
+            arriving = 0
+            for source in sources:
+                arriving |= axes.get(source, 0)
+            for target in targets if arriving else ():
+                known = axes.get(target, 0)
+                if arriving & ~known and not isinstance(target.type, TokenType):
+                    axes[target] = known | arriving
+                    changed = True
+    read = 0
+    for op in ops:
+        for value in _decisive(op):
+            read |= axes.get(value, 0)
+    return frozenset(axis for axis in range(3) if read >> axis & 1)
 
 
 def _decisive(op: Op) -> Iterable[Value]:
@@ -47,22 +56,28 @@ def _decisive(op: Op) -> Iterable[Value]:
     return _operands(op) if op.declaration.effect in ("read", "write", "read_write") else ()
 
 
-def _operands(op: Op) -> Iterator[Value]:
+def _operands(op: Op) -> list[Value]:
+    found: list[Value] = []
     for operand in op.operands.values():
-        yield from (value for value in (operand if isinstance(operand, tuple) else (operand,)) if value is not None)
+        if isinstance(operand, tuple):
+            found += operand
+        elif operand is not None:
+            found.append(operand)
+    return found
 
 
-def _flows(op: Op) -> Iterator[tuple[Value, Value]]:
-    """(target, source): what is in ``source`` may decide what is in ``target``."""
+def _flows(op: Op) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
+    """(targets, sources): what is in a source may decide what is in each of the targets."""
     if op.name in ("if", "for", "loop"):
-        yield from ((target, source) for target, source, _ in region_flows(op))
+        yield from (((target,), (source,)) for target, source, _ in region_flows(op))
         if op.name == "for":
             bounds = [op.value(name) for name in _DECIDES["for"]]
-            induction = (region.blocks[0].arguments[0] for region in op.regions)
-            yield from ((target, source) for target in induction for source in bounds)
+            yield from (((region.blocks[0].arguments[0],), bounds) for region in op.regions)
+        return
+    if not op.regions:
+        yield op.results, _operands(op)
         return
     inner = [block for region in op.regions for block in region.blocks]
     inside = [argument for block in inner for argument in block.arguments]
     combined = [value for block in inner for last in block.ops[-1:] for value in _operands(last)]
-    for source in (*_operands(op), *combined):
-        yield from ((target, source) for target in (*op.results, *inside))
+    yield (*op.results, *inside), (*_operands(op), *combined)

@@ -60,7 +60,7 @@ def values_of(op: Op) -> Iterator[Value]:
 
 def result_open(o: OpenValues, op: Op) -> Term:
     """The open lanes of every result of ``op``, which has no branch or loop inside and touches no memory."""
-    if all(o.of(value) is FALSE for value in values_of(op)) and not op.regions:
+    if not op.regions and not o.any_of(op):
         return FALSE
     return RULES.get(op.name, _elementwise)(o, op)
 

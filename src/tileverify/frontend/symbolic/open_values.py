@@ -111,7 +111,7 @@ class OpenValues:
     def __init__(self, m: Machine) -> None:
         self.m = m
         self.found: list[Found] = []
-        self._open: dict[Value, Term] = {}
+        self._open: dict[Value, Term] = {}  # of values that may be open alone
         self._frames: list[Frame] = []
         self._left: dict[Op, tuple[Term, ...]] = {}  # by a loop, in its results
         self._stored: list[Stored] = []
@@ -121,6 +121,22 @@ class OpenValues:
 
     def of(self, value: Value) -> Term:
         return self._open.get(value, FALSE)
+
+    def any_of(self, op: Op) -> bool:
+        """Whether some operand may be open; it is asked of every op, and mostly there is none."""
+        known = self._open
+        if not known:
+            return False
+        for operand in op.operands.values():
+            if any(value in known for value in operand) if isinstance(operand, tuple) else operand in known:
+                return True
+        return False
+
+    def _note(self, value: Value, found: Term) -> None:
+        if found is not FALSE:
+            self._open[value] = found
+        else:
+            self._open.pop(value, None)
 
     def some(self, op: Op, which: str, size: int) -> Term:
         """A fresh coordinate below ``size``."""
@@ -162,11 +178,10 @@ class OpenValues:
             results = self._joined(op)
         elif op.name in ("for", "loop"):
             results = self._left.pop(op, ())
-        elif not op.results:
-            return
         else:
             results = (result_open(self, op),) * len(op.results)
-        self._open.update(zip(op.results, results, strict=False))
+        for value, found in zip(op.results, results, strict=False):
+            self._note(value, found)
 
     def _joined(self, op: Op) -> tuple[Term, ...]:
         """The side that was taken; an open condition is a fault of its own."""
@@ -197,7 +212,7 @@ class OpenValues:
         if site.access is not Access.READ:
             self._written(op, site, live, local)
         if site.access is not Access.WRITE and op.results and isinstance(op.results[0].type, TileType):
-            self._open[op.results[0]] = or_(self._source(op, site), self._loaded(site, live) if local else FALSE)
+            self._note(op.results[0], or_(self._source(op, site), self._loaded(site, live) if local else FALSE))
 
     def _source(self, op: Op, site: Site) -> Term:
         """The lanes of what the access gives that are open whatever memory holds."""
@@ -278,7 +293,7 @@ class OpenValues:
         unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
         self._frames.append(Frame(op, unknowns, len(self.found)))
         for value, unknown in zip(carried, unknowns, strict=True):
-            self._open[value] = FALSE if unknown is None else unknown.here
+            self._note(value, FALSE if unknown is None else unknown.here)
 
     def _unknown(self, op: Op, number: int, value: Value) -> Unknown | None:
         if not isinstance(value.type, TileType):

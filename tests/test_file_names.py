@@ -29,6 +29,7 @@ def test_a_hostile_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
 @given(st.text())
 @example("CON")
 @example("NUL.CON")
+@example("0-")
 def test_any_name_is_plain(name: str) -> None:
     for stem in (plain_stem(name), distinct_stem(name)):
         assert re.fullmatch(r"[\w\[\]](?:[\w.=+\[\]-]*[\w\[\]])?", stem)

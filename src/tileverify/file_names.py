@@ -18,7 +18,7 @@ _LONGEST_DISTINCT: Final = 48
 """Three such names and what is between them are a file's name on any system."""
 _RESERVED: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE | re.DOTALL)
 """Devices, on one system or another, whatever their suffix."""
-_DISTINCT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+_DISTINCT: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?")
 _WITH_HASH: Final = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
 
 
@@ -36,7 +36,7 @@ def plain_stem(text: str) -> str:
 
 
 def distinct_stem(text: str) -> str:
-    """A name of letters, digits, ``_`` and ``-`` that no other text gets.
+    """A name of letters, digits, ``_`` and, inside, ``-`` that no other text gets.
 
     What is changed or cut for that gets a hash of the whole; so does what looks as if it had one.
     """

@@ -2,7 +2,8 @@
 
 A kernel walks over tiles of one or two dimensions, computes something on the way, and stores at a tile index.  It is
 honest where that index is a different one for every block, and racy where two blocks of each launch with more than one
-block share one.
+block share one.  An honest one that takes the short tile at the end to another place pads it: what it stores there
+would be open else, and such a kernel is refused.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _FLOATS: Final = (
     "ct.abs(a - b)",
 )
 _HONEST: Final = ("i", "n - 1 - i", "i + 0", "n - (i + 1)", "min(i, n - 1)", "ct.where(i < n, i, n)", "i ^ 0")
+_TURNED: Final = ("n - 1 - i", "n - (i + 1)")
+"""Those of the honest ones that store the last tile, which the array may not fill, where another one is full."""
 _RACY: Final = ("i // 2", "0", "i * 0", "min(i, 0)", "i - i % 2", "i & -2", "(i // 2) * 2", "n - 1 - i // 2")
 """Each gives block 1 the place of block 0 (or the last two blocks one place), in any launch with two blocks."""
 
@@ -50,6 +53,7 @@ def made_up(seed: int) -> MadeUp:
 def _line(choose: random.Random, index: str, compute: str, tile: int, name: str, dtype: str, racy: bool) -> MadeUp:
     helper = choose.random() < 0.4
     body = "combine(a, b)" if helper else compute
+    padding = ", padding_mode=ct.PaddingMode.ZERO" if index in _TURNED else ""
     source = f"""import cuda.tile as ct
 
 TILE = {tile}
@@ -67,8 +71,8 @@ def combine(a, b):
 def {name}(x, y, out):
     i = ct.bid(0)
     n = ct.num_blocks(0)
-    a = ct.load(x, index=(i,), shape=(TILE,))
-    b = ct.load(y, index=(i,), shape=(TILE,))
+    a = ct.load(x, index=(i,), shape=(TILE,){padding})
+    b = ct.load(y, index=(i,), shape=(TILE,){padding})
     ct.store(out, index=({index},), tile=ct.astype({body}, out.dtype))
 """
     spec = f"""[[launch]]

@@ -17,6 +17,7 @@ from tileverify.check import CheckOptions
 from tileverify.errors import UsageError
 from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
+from tileverify.launching.on_cpu import RunStopped
 from tileverify.launching.optouts import UnprovedLaunch, unproved, unproved_launches
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -129,8 +130,27 @@ def test_lists_of_arrays(launcher: Launcher, kernels: ModuleType, x: Array, y: A
     assert checked == ["sum_all"]
     with pytest.raises(LaunchRefused):
         launcher.launch(None, (8,), kernels.sum_all, ([x, y, x], out, 4, 128))
-    with pytest.raises(LaunchRefused):
-        launcher.launch(None, (8,), kernels.sum_all, ([x, y, x[:1000]], out, 3, 128))
+    with pytest.raises(LaunchRefused, match="TV301"):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, y, x[:512]], out, 3, 128))
+    assert np.array_equal(out, 2 * x + 1)
+
+
+def test_each_array_of_a_list_counts_with_its_own_sizes(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, checked: list[str]
+) -> None:
+    """As single arrays do: the tiles of 1000 elements are as many as those of 1024, the last one is open beyond."""
+    out = np.zeros_like(x)
+    arrays = [x, y, x[:1000]]
+    for _ in range(2):
+        launcher.launch(None, (8,), kernels.sum_all, (arrays, out[:1000], 3, 128))
+        assert np.array_equal(out[:1000], 2 * x[:1000] + 1)
+    assert checked == ["sum_all"]
+    out[:] = 0
+    with pytest.raises(RunStopped, match="the specification leaves open"):
+        launcher.launch(None, (8,), kernels.sum_all, (arrays, out, 3, 128))
+    with pytest.raises(RunStopped, match="the specification leaves open"):
+        launcher.launch(None, (8,), kernels.axpy, (1.0, x[:1000], out, 128))
+    assert not out.any()
 
 
 def test_facts_beside_lists_are_checked(launcher: Launcher, kernels: ModuleType, x: Array, y: Array) -> None:

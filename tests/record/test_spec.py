@@ -83,8 +83,12 @@ def test_tuples_lists_and_dataclasses() -> None:
         "a0": ["f16[4]", 3],
         "a1": {"x": "f16[4]", "n": 3},
         "a2": [1, 2],
-        "a3": {"list": "f16[a3_size_0, 8]", "length": "2"},
-        "a4": {"list": "f16[4, 8; strides=(a4_stride_0, 1)]", "length": "2"},
+        "a3": {"list": "f16[a3_size_0, 8]", "length": "2", "elements": ["f16[4, 8]", "f16[5, 8]"]},
+        "a4": {
+            "list": "f16[4, 8; strides=(a4_stride_0, 1)]",
+            "length": "2",
+            "elements": ["f16[4, 8; strides=(9, 1)]", "f16[4, 8; strides=(16, 1)]"],
+        },
     }
     bytecode = arguments(pair, fields, only_constants, constants=False)
     assert bytecode == {"a0": ["f16[4]"], "a1": {"x": "f16[4]"}}

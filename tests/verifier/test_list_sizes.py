@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from tileverify.certificates.launches import contract_lines, launch_from_json, launch_to_json
 from tileverify.check import check_paths
 from tileverify.corpus import ROOT
+from tileverify.errors import SpecError
+from tileverify.frontend.sources.arguments import read_argument
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.frontend.sources.launch import KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.record.spec import launch_table
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.claim import claim_from_json
@@ -103,6 +107,7 @@ def test_arrays_described_one_by_one_are_compared_one_by_one(
         ('["f32[64, 32]", "f32[m, 32]"]', "are numbers"),
         ('["f32[64, 32]", "f32[64, 32; strides=(40, 1)]"]', "contiguous"),
         ('["f32[64, 32]", 5]', "are texts"),
+        ('["f32[64, 32]", "f32[64, 33]"]', "size 1 is 32"),
     ],
 )
 def test_elements_that_do_not_fit_the_list_are_errors(tmp_path: Path, elements: str, said: str) -> None:
@@ -110,6 +115,39 @@ def test_elements_that_do_not_fit_the_list_are_errors(tmp_path: Path, elements: 
     result = pairs(tmp_path, xs, listed((64, 64)))
     assert result.verdict is Verdict.ERROR
     assert said in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("common", "element", "part"),
+    [
+        ("n, 32; strides=(ld, 1)", "64, 32; strides=(80, 2)", "stride 1 is 1"),
+        ("n, 32; strides=(40, 1)", "64, 32; strides=(48, 1)", "stride 0 is 40"),
+        ("4 * n, 32", "62, 32", "size 0 is 4 * n"),
+        ("n * 4, 32", "62, 32", "size 0 is n * 4"),
+        ("n, n", "64, 32", "size 1 is n"),
+        ("n, 32; strides=(40, 1)", "1, 32; strides=(48, 1)", None),
+        ("4 * n, 32", "64, 32", None),
+    ],
+)
+def test_elements_are_what_the_compiler_was_told(common: str, element: str, part: str | None) -> None:
+    """The compiler knows what the list says of all, the guard what each array is like: both hold."""
+    value = {"list": f"f32[{common}]", "length": 1, "elements": [f"f32[{element}]"]}
+    if part is None:
+        assert isinstance(read_argument("xs", value, None), ListArgument)
+        return
+    with pytest.raises(SpecError, match=re.escape(part)):
+        read_argument("xs", value, None)
+
+
+def test_certificates_say_what_each_array_is_like() -> None:
+    listed = read_argument("xs", {"list": "f32[n]", "length": 2, "elements": ["f32[32]", "f32[48]"]}, None)
+    launch = LaunchSpec("k", "0", (listed,), (Number(1), Number(1), Number(1)))
+    document = launch_to_json(launch)
+    assert launch_from_json(document).arguments == (listed,)
+    assert ("argument", "xs = a list of 2 arrays f32[n]: f32[32], f32[48]") in contract_lines(launch)
+    document["arguments"][0]["elements"].pop()
+    with pytest.raises(SpecError, match="describes 1 arrays, length is 2"):
+        launch_from_json(document)
 
 
 def test_a_recording_describes_arrays_that_differ(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import SpecError
+from ..frontend.sources.arguments import list_elements
 from ..frontend.sources.data_facts import parse_data_fact, print_data_fact
 from ..frontend.sources.descriptions import parse_description, print_array
 from ..frontend.sources.expressions import parse_condition, parse_size, print_expression
@@ -53,8 +54,9 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
 
 def _argument_text(argument: Argument) -> str:
     match argument:
-        case ListArgument(name=name, element=element, length=length):
-            return f"{name} = a list of {print_expression(length)} arrays {print_array(element)}"
+        case ListArgument(name=name, element=element, length=length, each=each):
+            more = f": {', '.join(map(print_array, each))}" if each else ""
+            return f"{name} = a list of {print_expression(length)} arrays {print_array(element)}{more}"
         case TupleArgument(name=name, items=items):
             return f"{name} = ({', '.join(map(_argument_text, items))})"
         case ConstantArgument(name=name, value=value):
@@ -132,10 +134,9 @@ def _argument_from_json(document: Mapping[str, Any]) -> Argument:
         element = parse_description(document["element"], document["list"])
         if not isinstance(element, ArrayArgument):
             raise SpecError(f"the list '{name}' has no arrays")
-        each = tuple(parse_description(name, text) for text in document.get("elements", ()))
-        if not all(isinstance(array, ArrayArgument) for array in each):
-            raise SpecError(f"the list '{name}' has elements that are no arrays")
-        return ListArgument(name, element, parse_size(document["length"]), each)  # type: ignore[arg-type]
+        length = parse_size(document["length"])
+        each = tuple(list_elements(name, document.get("elements", ()), element, length))
+        return ListArgument(name, element, length, each)
     if "items" in document:
         fields = document["fields"]
         items = tuple(_argument_from_json(item) for item in document["items"])

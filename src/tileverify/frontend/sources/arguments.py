@@ -15,11 +15,13 @@ from .descriptions import check_extent, parse_description, print_array, suggesti
 from .element_types import ELEMENT_TYPES
 from .expressions import constant_value, parse_size, print_expression
 from .launch import (
+    Apply,
     Argument,
     ArrayArgument,
     ConstantArgument,
     Expression,
     ListArgument,
+    Name,
     Number,
     ScalarArgument,
     TupleArgument,
@@ -115,11 +117,16 @@ def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None
     each = value.get("elements", [])
     if not isinstance(each, list) or not all(isinstance(text, str) for text in each):
         raise SpecError('the elements of a list are texts, as in elements = ["f32[64, 32]", "f32[128, 32]"]')
-    return ListArgument(name, described, extent, tuple(_elements(name, each, described, extent)))
+    return ListArgument(name, described, extent, tuple(list_elements(name, each, described, extent)))
 
 
-def _elements(name: str, texts: Sequence[str], common: ArrayArgument, length: Expression) -> Iterator[ArrayArgument]:
-    """What every array of the list is like: numbers, as many as there are arrays."""
+def list_elements(
+    name: str, texts: Sequence[str], common: ArrayArgument, length: Expression
+) -> Iterator[ArrayArgument]:
+    """What every array of the list is like: numbers, as many as there are arrays, each as ``common`` says of all.
+
+    The compiler is told what ``common`` says; raises `SpecError` for an array that is not so.
+    """
     if texts and constant_value(length) != len(texts):
         raise SpecError(f"elements describes {len(texts)} arrays, length is {print_expression(length)}")
     for text in texts:
@@ -134,7 +141,30 @@ def _elements(name: str, texts: Sequence[str], common: ArrayArgument, length: Ex
             raise SpecError(f"'{text}' has strides, the list says that its arrays are contiguous")
         if not may_overlap_itself(common) and may_overlap_itself(found):
             raise SpecError(f"'{text}': elements share an address, which the list does not say")
+        for part, said in _unlike(found, common):
+            raise SpecError(f"'{text}': the list says that the {part} is {said}")
         yield found
+
+
+def _unlike(found: ArrayArgument, common: ArrayArgument) -> Iterator[tuple[str, str]]:
+    """Sizes and strides in numbers that are not what the list says; where one index is all, no stride counts."""
+    sizes = [(f"size {d}", *both) for d, both in enumerate(zip(common.shape, found.shape, strict=True))]
+    layout = zip(strides_of(common), strides_of(found), found.shape, strict=True)
+    strides = [(f"stride {d}", said, have) for d, (said, have, size) in enumerate(layout) if constant_value(size) != 1]
+    names: dict[str, int] = {}
+    for part, said, have in (*sizes, *strides):
+        number = constant_value(have)
+        assert number is not None
+        match said:
+            case Name(name):
+                fits = names.setdefault(name, number) == number
+            case Apply("*", (Number(factor), Name(name)) | (Name(name), Number(factor))) if factor > 0:
+                fits = number % factor == 0 and names.setdefault(name, number // factor) == number // factor
+            case _:
+                known = constant_value(said)
+                fits = known is None or known == number
+        if not fits:
+            yield part, print_expression(said)
 
 
 def is_text_or_integer(value: object) -> bool:

@@ -27,7 +27,7 @@ from .generated.shrinking import shrunk
 from .sabotage import FIVE, SABOTAGES, evidence, exposed
 
 SEED = 1
-COUNT = 300
+COUNT = 200
 INTEGER_OPS = {
     "absi", "addi", "andi", "cmpi", "divi", "exti", "iota", "maxi", "mini", "mulhii", "muli", "negi", "ori", "remi",
     "select", "shli", "shri", "subi", "trunci", "xori",
@@ -112,7 +112,7 @@ def test_protocols_are_proved_and_refuted() -> None:
 
 
 @settings(
-    max_examples=200, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
+    max_examples=60, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data())
@@ -238,7 +238,7 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_proved_more_widely_than_recorded_is_right() -> None:
-    widened = [found for number in range(120) if (found := judge_recorded(kernel(SEED, number), number))]
+    widened = [found for number in range(200) if (found := judge_recorded(kernel(SEED, number), number))]
     assert not [found.wrong for found in widened if found.wrong]
     assert sum(found.result.holds_for == "any" for found in widened) >= 25
     assert sum(found.tried for found in widened) >= 1000

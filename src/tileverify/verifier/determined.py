@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import Site
+from ..frontend.symbolic.terms import Term
 from ..results import MOST_REFUTATIONS, Finding, SourceSite
 from . import messages
 from .claim import Confirm
@@ -22,7 +23,7 @@ from .contract import array_layout
 from .narrow_proof import NarrowProof
 from .prepare import Preparer, contract_values, launch_facts
 from .proving import Open, Outcome
-from .smt import Session
+from .smt import Answer, Session
 from .witness import Found, Search, describe
 
 
@@ -51,7 +52,7 @@ class Determined(NarrowProof):
         doubtful, unrelated = [], dict[str, None]()
         for opened in left:
             against = self._clauses_against(opened)
-            if self.launch.inferred and against and all(map(self._relates_arrays, against)):
+            if self.launch.inferred and against and self._holds_of_equal_sizes(against):
                 unrelated.update((clause.text, None) for clause in against)
                 continue
             found = None if len(findings) >= MOST_REFUTATIONS else self._seen(opened)
@@ -70,12 +71,19 @@ class Determined(NarrowProof):
             notes = (*notes, f"not shown to be determined: {_in_doubt(doubtful)}")
         return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
 
-    def _relates_arrays(self, clause: Clause) -> bool:
-        """Whether a clause compares sizes of several arrays."""
+    def _holds_of_equal_sizes(self, clauses: Sequence[Clause]) -> bool:
+        """Whether the clauses say no more than that arrays fit each other: they hold where all of one rank have equal
+        sizes."""
         values = contract_values(self.contract)
-        shapes = (array_layout(array)[0] for array in self.contract.arrays.values())
-        sizes = [{leaf for size in shape for leaf in t.substitute(size, values).free} for shape in shapes]
-        return sum(not clause.condition.free.isdisjoint(of_one) for of_one in sizes) > 1
+        by_rank: dict[int, tuple[Term, ...]] = {}
+        equal: list[Term] = []
+        for array in self.contract.arrays.values():
+            sizes = tuple(t.substitute(size, values) for size in array_layout(array)[0])
+            equal += map(t.eq, sizes, by_rank.setdefault(len(sizes), sizes))
+        if self._finder.decide(equal).answer is not Answer.SATISFIABLE:
+            return False
+        broken = t.not_(t.and_(*(clause.condition for clause in clauses)))
+        return self._finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
 
     def _seen(self, opened: Open) -> Found | None:
         if opened.unknown or self._out_of_time():

@@ -27,7 +27,11 @@ _ORDER = {Verdict.PROVED: 0, Verdict.UNDECIDED: 1, Verdict.REFUTED: 2, Verdict.E
 
 @dataclass
 class Line:
-    """One kernel over its checked specialisations; times in ms: medians of one launch."""
+    """One kernel over its checked specialisations; times in ms: medians of one launch.
+
+    ``undetermined``: the first warning of a proved launch (TV403); ``doubted``: without one, a proof does not say
+    ``deterministic``.
+    """
 
     kernel: str
     launches: int
@@ -40,6 +44,8 @@ class Line:
     decode_ms: float
     execute_ms: float
     prove_ms: float
+    undetermined: str
+    doubted: bool
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -77,20 +83,24 @@ def _check(name: str, files: list[Path], timeout: float) -> Line:
     for file in files:
         results += check_paths([str(file)], options=CheckOptions(timeout_s=timeout)).results
     worst = max(results, key=lambda r: _ORDER[r.verdict])
-    codes = collections.Counter(f"{f.code}/{f.obligation}" if f.obligation else f.code for f in worst.findings)
-    first = worst.findings[0].message if worst.findings else ""
+    faults = [finding for finding in worst.findings if finding.code != "TV403"]
+    codes = collections.Counter(f"{f.code}/{f.obligation}" if f.obligation else f.code for f in faults)
+    first = faults[0].message if faults else ""
+    left_open = [f.message for r in results if r.verdict is Verdict.PROVED for f in r.findings if f.code == "TV403"]
     return Line(
         kernel=name,
         launches=len(results),
         decoded=all(r.time_ms.decode > 0 for r in results),
         executed=all(r.time_ms.execute > 0 for r in results),
         verdict=worst.verdict.value,
-        holds_for=max((r.holds_for or "" for r in results), key=_WIDEST_FIRST.index) if not worst.findings else "",
+        holds_for=max((r.holds_for or "" for r in results), key=_WIDEST_FIRST.index) if not faults else "",
         reason=" ".join(f"{c}x{n}" for c, n in codes.items()) + (f" {first}" if first else ""),
         requires="; ".join(worst.requires),
         decode_ms=statistics.median(r.time_ms.decode for r in results),
         execute_ms=statistics.median(r.time_ms.execute for r in results),
         prove_ms=statistics.median(r.time_ms.prove for r in results),
+        undetermined=left_open[0] if left_open else "",
+        doubted=not left_open and any(r.verdict is Verdict.PROVED and r.deterministic is not True for r in results),
     )
 
 
@@ -112,6 +122,8 @@ def _summary(lines: list[Line]) -> None:
     for width in _WIDEST_FIRST[:3]:
         group = sum(line.holds_for == width for line in proved)
         print(f"  for {width:6} {group:3}  {100 * group / max(1, len(proved)):5.1f} % of those proved")
+    print(f"  undetermined (TV403) {sum(bool(line.undetermined) for line in proved)}")
+    print(f"  not said to be deterministic, without a warning {sum(line.doubted for line in proved)}")
     reasons = collections.Counter(_codes(line) for line in lines if line.verdict != "proved")
     for reason, count in reasons.most_common():
         print(f"  {count:4}  {reason}")

@@ -85,7 +85,7 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             alias=tuple(frozenset(group) for group in document["alias"]),
             overlap=tuple(frozenset(group) for group in document["overlap"]),
         )
-        check_meanings(launch)
+        check_meanings(launch, widened=True)
         return launch
     except (KeyError, TypeError, AttributeError) as error:
         raise SpecError(f"a part is missing or of the wrong type ({error})") from None

@@ -88,12 +88,13 @@ def meanings(launch: LaunchSpec) -> dict[str, Expression]:
     return found
 
 
-def check_meanings(launch: LaunchSpec) -> None:
+def check_meanings(launch: LaunchSpec, *, widened: bool = False) -> None:
     """Raises `SpecError` where a name is described by itself, at once or around a corner: it would have no value.
 
-    A size or stride whose description is its own name and no more is free: so widened launches spell it.
+    ``widened``: the launch is one that was set free: a size or stride whose description is its own name is any number.
     """
-    free = {name for name, expression in members(launch.arrays()).items() if expression == Name(name)}
+    own = members(launch.arrays()).items() if widened else ()
+    free = {name for name, expression in own if expression == Name(name)}
     known = {name: free_names(expression) for name, expression in meanings(launch).items() if name not in free}
     done: set[str] = set()
 

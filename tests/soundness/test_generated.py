@@ -27,7 +27,7 @@ from .generated.shrinking import shrunk
 from .sabotage import FIVE, SABOTAGES, evidence, exposed
 
 SEED = 1
-COUNT = 200
+COUNT = 300
 INTEGER_OPS = {
     "absi", "addi", "andi", "cmpi", "divi", "exti", "iota", "maxi", "mini", "mulhii", "muli", "negi", "ori", "remi",
     "select", "shli", "shri", "subi", "trunci", "xori",
@@ -112,7 +112,7 @@ def test_protocols_are_proved_and_refuted() -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
+    max_examples=200, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 @given(st.data())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -118,6 +118,16 @@ def test_questions_are_counted() -> None:
     best = found.lower([Goal(X), Goal(Y)])
     assert found.questions == 0
     assert 5003 <= values(best.model)[0] < 10_000
+
+
+def test_no_question_follows_once_the_resources_are_spent() -> None:
+    start = (5000, 5000, 12)
+    nothing = replace(minimiser(start, Replay()), resources=0)
+    assert values(nothing.lower([Goal(X), Goal(Y)]).model) == start
+    assert nothing.questions == MOST_QUESTIONS
+    little = replace(minimiser(start, Replay()), resources=1)
+    assert values(little.lower([Goal(X), Goal(Y)]).model)[0] == 0, "looked at between questions"
+    assert little.questions == MOST_QUESTIONS - 1
 
 
 def test_costly_replays_are_few() -> None:

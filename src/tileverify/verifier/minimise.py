@@ -19,6 +19,8 @@ LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_0
 """A smaller witness that is hard to find is not worth the wait."""
 
 MOST_QUESTIONS: Final = 60
+MOST_RESOURCES: Final = 1_500_000
+"""Of the solver, for all questions together."""
 MOST_STEPS: Final = 1 << 24
 """Interpreter steps for all replays together, reckoned by what the first one took: some tenths of a second."""
 MOST_REPLAYS: Final = 24
@@ -59,10 +61,13 @@ class Minimiser(Generic[Witnessed]):
     value: Callable[[Model, Term], int]
     confirm: Callable[[Model], Witnessed | None]
     questions: int = MOST_QUESTIONS
+    resources: int = MOST_RESOURCES
     replays: int = field(init=False)
+    _end: int = field(init=False)
     _held: list[Term] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._end = self.decider.spent + self.resources
         self.replays = min(MOST_REPLAYS, MOST_STEPS // max(self.best.steps, 1))
 
     def prefer(self, conditions: Sequence[Term]) -> Witnessed:
@@ -86,7 +91,7 @@ class Minimiser(Generic[Witnessed]):
         """
         least, most = goal.least, self.value(self.best.model, goal.term) - 1
         bounds, refused = [least, most], False
-        while least <= most and self.questions > 0 and self.replays > 0:
+        while least <= most and self._may_ask():
             low = (least + most + 1) // 2 if refused else least
             high = (low + most) // 2 if refused else bounds.pop(0) if bounds else (least + most) // 2
             if not low <= high <= most:
@@ -99,9 +104,12 @@ class Minimiser(Generic[Witnessed]):
             else:
                 least, refused = self.value(model, goal.term) + 1, True
 
+    def _may_ask(self) -> bool:
+        return self.questions > 0 and self.replays > 0 and self.decider.spent < self._end
+
     def _ask(self, conditions: Sequence[Term]) -> Model | None:
         """A model of ``conditions`` beside what is held."""
-        if self.questions <= 0 or self.replays <= 0:
+        if not self._may_ask():
             return None
         self.questions -= 1
         result = self.decider.decide([*self._held, *conditions], model=True)

@@ -166,7 +166,7 @@ def _layouts(described: Described) -> Iterator[Sequence[int]]:
 
 
 def _ordinary(described: Described) -> Iterator[Sequence[int]]:
-    """Counting up and down, far apart, alike, all but one alike, in two halves, drawn."""
+    """Counting up and down, far apart, farther and farther apart, alike, all but one alike, in two halves, drawn."""
     count, step = len(described.places), described.step
     low, high = (described.low, described.high) if described.bounded else (0, step * max(count, 1))
     low = -(-low // step) * step
@@ -188,22 +188,26 @@ def _ordinary(described: Described) -> Iterator[Sequence[int]]:
         yield from _uneven(count, low, top)
     if described.bounded:
         yield [low + far * i for i in range(count)]
+        yield [low + far * (i * (i + 1) // 2) for i in range(count)]
     else:
+        yield [far * (i * (i + 1) // 2) for i in range(count)]
+        yield [-step * (i + 1) for i in range(count)]
         yield [-step] * count
         yield [step * (count + i) for i in range(count)]
         yield [far * (i + 1) for i in range(count)]
         yield [far * (count - i) for i in range(count)]
     for mark in described.marks:
-        yield from _around(mark // step * step, count, low, step)
+        yield from _around(mark // step * step, count, low, step, far)
     yield from _drawn(described, low, high)
 
 
-def _around(mark: int, count: int, low: int, step: int) -> Iterator[Sequence[int]]:
-    """Values on both sides of one that the kernel compares with: one beyond it and the others not, or counting up."""
+def _around(mark: int, count: int, low: int, step: int, far: int) -> Iterator[Sequence[int]]:
+    """Values on both sides of one that the kernel compares with: one beyond it and the others not, or all beyond it."""
     for beyond in (mark, mark + step):
         yield from _uneven(count, low, beyond)
         yield [beyond - step * (count - 1 - i) for i in range(count)]
         yield [beyond + step * i for i in range(count)]
+        yield [-(-beyond // far) * far + far * i for i in range(count)]
 
 
 def _uneven(count: int, low: int, high: int) -> Iterator[Sequence[int]]:

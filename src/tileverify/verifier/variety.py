@@ -35,7 +35,7 @@ MOST_ALIKE: Final = 8
 FEWEST: Final = 3
 """Different contents that it takes to say that contents do not matter, where there are so many."""
 
-MOST_REACHES: Final = 3
+MOST_REACHES: Final = 4
 """How often contents are spread again because a block reached further than was known."""
 
 SPACIOUS: Final = 4
@@ -113,9 +113,11 @@ class Variety:
     def _tried(self, claim: Claim, confirm: Confirm) -> _Trial | None:
         """The contents in turn, up to one without the fault; ``None`` if they cannot be varied.
 
-        Contents that are far apart lie so far apart as one block of the launch was seen to reach.
+        Contents that are far apart lie so far apart as one block of the launch was seen to reach, and at last so far
+        that not two of them lead into one array.
         """
         trial, asked, spread = _Trial(), list[Contents](), self
+        largest = max((prod(array.shape) for array in self.launch.arrays.values()), default=0)
         for _ in range(MOST_REACHES):
             choices, far = spread._choices(), spread.far
             if choices is None:
@@ -128,6 +130,7 @@ class Variety:
                 far = max(far, spread._try(contents, claim, confirm, trial).reach)
                 if trial.escaped:
                     return trial
+            far = max(far, largest) if far <= spread.far else far
             if far <= spread.far:
                 break
             spread = replace(spread, far=far)
@@ -248,7 +251,7 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight:
     """Sizes that leave contents some choice: several elements, and room to place them.
 
     ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance
-    of ``reach``.
+    of ``reach`` from each other and from the lowest.
     """
     if not shape:
         return
@@ -258,6 +261,6 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight:
     for data in facts:
         if data.fact.kind in ("range", "segments") and data.low is not None and data.high is not None:
             values = t.sub(data.high, data.low)
-            yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), count), values)
+            yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), t.add(count, t.ONE)), values)
         if data.fact.kind == "shares" and data.amount is not None:
             yield t.le(t.scale(SPACIOUS, count), data.amount)

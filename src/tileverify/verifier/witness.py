@@ -18,13 +18,14 @@ from .contract import Contract, DataTerm, array_layout
 from .copies import OTHER, Copy
 from .data import loaded_values
 from .evaluate import Value, evaluate
+from .fact_contents import WIDE
 from .layout import IndexFootprint
 from .meeting import Prepared, overlap_distance
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .nesting import nested_layouts
 from .obligations import Obligation
 from .prepare import contract_values
-from .reach import marks
+from .reach import Reach, marks
 from .smt import Answer, Decider, Model
 from .variety import SPACIOUS, Variety, possible, room
 
@@ -92,7 +93,7 @@ class Search:
     decider: Decider
     varied: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
-    reach: Mapping[str, int] = field(default_factory=dict)
+    reach: Mapping[str, Reach] = field(default_factory=dict)
     candidate: bool = False
     _words: tuple[Term, ...] = field(init=False)
     _nested: tuple[Term, ...] = field(init=False)
@@ -208,7 +209,7 @@ class Search:
         """The contents of these arrays may vary."""
         values = contract_values(self.contract)
         for name in sorted(arrays):
-            wanted = room(*self._facts_of(name), self.reach.get(name, 1), tight=tight)
+            wanted = room(*self._facts_of(name), self._reach(name).values, tight=tight)
             yield from (t.substitute(term, values) for term in wanted)
 
     def _space(self, arrays: frozenset[str]) -> Iterator[Term]:
@@ -217,8 +218,11 @@ class Search:
         if site is None or not site.origin.shape:
             return
         for name in sorted(arrays):
-            wanted = t.scale(max(self.reach.get(name, 1), SPACIOUS), t.product(self._facts_of(name)[0]))
+            wanted = t.scale(max(self._reach(name).places, SPACIOUS), t.product(self._facts_of(name)[0]))
             yield t.substitute(t.le(wanted, t.product(site.origin.shape)), values)
+
+    def _reach(self, name: str) -> Reach:
+        return self.reach.get(name, Reach())
 
     def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
         """The sizes of an array, and what the contract says of its contents."""
@@ -251,7 +255,8 @@ class Search:
 
     def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> Variety:
         facts, race = numbered_facts(Numbers(model), self.contract), self.obligation.code in RACES
-        return Variety(launch, arrays, facts, bounded=not race, marks=marks(self.conditions))
+        far = max((self._reach(name).values for name in arrays), default=0)
+        return Variety(launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions))
 
     def _escapes(self, found: Found, confirm: Confirm) -> bool:
         """Whether other contents of ``doubted`` arrays get the same launch past the fault."""

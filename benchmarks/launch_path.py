@@ -23,7 +23,7 @@ import tileverify
 from tileverify.backend.gpu import kernel as gpu_kernel
 from tileverify.backend.gpu.kernel import Plan
 from tileverify.backend.gpu.packing import packed
-from tileverify.backend.inflight import Access, StreamId
+from tileverify.backend.ledger import Access, StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use

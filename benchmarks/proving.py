@@ -28,9 +28,9 @@ from itertools import islice
 from pathlib import Path
 
 from tileverify.check import check_unit, solver_version
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult
 
 from .tilegym.report import kernels

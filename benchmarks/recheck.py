@@ -18,15 +18,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileverify.certificates.model import STRUCTURAL, CertificateError
-from tileverify.certificates.recheck import Answer, Rechecked, recheck
-from tileverify.certificates.second_solver import LIMIT, SecondSolver
 from tileverify.check import CheckOptions, check_unit, solver_version
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
-from tileverify.verifier.rungs import THEORIES
+from tileverify.verifier.certificate.model import STRUCTURAL, CertificateError
+from tileverify.verifier.certificate.recheck import Answer, Rechecked, recheck
+from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
+from tileverify.verifier.rules.rungs import THEORIES
 
 RUNGS = (STRUCTURAL, *THEORIES)
 

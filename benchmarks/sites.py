@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tileverify.check import check_unit, solver_version
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult
 
 ARRAYS = tuple(f"a{number}" for number in range(8))

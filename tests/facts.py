@@ -1,4 +1,4 @@
-"""What each data fact means, element by element, as `frontend.sources.data_facts` says it."""
+"""What each data fact means, element by element, as `contract.data_facts` says it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.frontend.sources.launch import DataFact, Expression
+from tileverify.contract.launch import DataFact, Expression
 
 Array = NDArray[Any]
 

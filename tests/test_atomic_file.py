@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tileverify import atomic_file
-from tileverify.atomic_file import write_whole
+from tileverify.system import atomic_file
+from tileverify.system.atomic_file import write_whole
 
 
 def test_new_file_has_the_usual_mode(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tileverify.cache.verdicts.verdicts import ResultCache, _looked_at, default_folder
 
-from tileverify.cache import ResultCache, _looked_at, default_folder
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.launch import (
     ArrayArgument,
     ConstantArgument,
     DataFact,

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import pytest
 
 from tileverify.check import CheckOptions, check_paths, check_unit
+from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
 from tileverify.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
 from tileverify.results import KernelResult, Verdict
 
 KERNEL = """\

@@ -19,8 +19,8 @@ import pytest
 from tileverify import check as check_module
 from tileverify import cli
 from tileverify.codes import CODES
-from tileverify.reports.json_report import schema_text
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
+from tileverify.results.json_report import schema_text
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 SHA = "ab" * 32
@@ -482,8 +482,8 @@ def test_footprint_shows_both_accesses(tileverify: Callable[..., Ran], kernels: 
 def test_record_hands_options_on_and_tells_what_came(
     tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    from tileverify import record
-    from tileverify.shell import talk
+    from tileverify.commands.shell import talk
+    from tileverify.record import run as record
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tileverify.file_names import FreeNames, distinct_stem, plain_stem
+from tileverify.system.file_names import FreeNames, distinct_stem, plain_stem
 
 NAMES = ["../../x", "/etc/passwd", "..", ".", "", "a\0b", "CON", "nul.txt", "COM1", "a" * 5000, "\ud800", "a\\b", "C:x",
          " a ", "-rf", "~root", "a\nb", "\x1b[31m", "größe", ".hidden", "a.", "com1.a"]  # fmt: skip
@@ -57,16 +57,16 @@ def test_usual_names_stay_as_they_are() -> None:
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "tileverify"
 HARMLESS = {
-    "cache.py": "a digest",
-    "known_files.py": "a digest",
+    "cache/verdicts.py": "a digest",
+    "cache/known_files.py": "a digest",
     "launching/cubins.py": "a digest",
-    "record/hook/journal.py": "a digest",
+    "hook/journal.py": "a digest",
     "record/recording.py": "digests, which the recorder wrote; names of kernels go through plain_stem",
-    "certificates/scripts.py": "numbers of questions and lemmas",
-    "testing/children.py": "the number of a process",
+    "verifier/certificate/scripts.py": "numbers of questions and lemmas",
+    "record/pytest_plugin/children.py": "the number of a process",
     "frontend/sources/fixed_inputs.py": "only looked at, never written",
-    "gate_runs/candidates.py": "only looked at, beside a file that is there",
-    "gate_runs/parquet_table.py": "beside the file that the user named",
+    "gating/runs/candidates.py": "only looked at, beside a file that is there",
+    "gating/runs/parquet_table.py": "beside the file that the user named",
 }
 """Modules that put something into a file's name without asking `file_names`, and why nothing can come of it."""
 
@@ -91,5 +91,5 @@ def test_every_writer_asks_for_its_names() -> None:
     }
     found = {module for module, made in makers.items() if made}
     asking = {module for module in found if "file_names import" in (SOURCE / module).read_text(encoding="utf-8")}
-    assert found - asking <= set(HARMLESS), "make the name with tileverify.file_names, or say why it is harmless"
+    assert found - asking <= set(HARMLESS), "make the name with tileverify.system.file_names, or say why it is harmless"
     assert set(HARMLESS) <= found

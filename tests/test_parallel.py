@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tileverify.parallel import map_ordered, usable_processors
+from tileverify.system.parallel import map_ordered, usable_processors
 
 CRASH = "__import__('os')._exit(9)"
 

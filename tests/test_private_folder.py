@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import CommandLine
+from tileverify.cache.verdicts.verdicts import ResultCache
 
-from tileverify import private_folder
 from tileverify.backend.assembler import Assembler
-from tileverify.cache import ResultCache
 from tileverify.launching.cubins import CubinCache
-from tileverify.private_folder import problem_of, read_private, write_private
+from tileverify.system import private_folder
+from tileverify.system.private_folder import problem_of, read_private, write_private
 
 KERNEL = """import cuda.tile as ct
 

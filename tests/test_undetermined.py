@@ -12,11 +12,11 @@ from tests.command_line import CommandLine
 from tileverify.check import CheckOptions, check_paths
 from tileverify.reports.formats import FORMATS
 from tileverify.reports.github import github_report
-from tileverify.reports.json_report import json_report, report_from_json
 from tileverify.reports.junit import junit_report
 from tileverify.reports.sarif import sarif_report
 from tileverify.reports.text import text_report
 from tileverify.results import Report, Verdict, deny_undetermined
+from tileverify.results.json_report import json_report, report_from_json
 
 KERNEL = """import cuda.tile as ct
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tileverify.bundles.archive import NotAnArchive, read_archive, write_archive
+from tileverify.backend.numbers.files import read_arrays
 from tileverify.errors import UsageError
-from tileverify.execution.files import read_arrays
+from tileverify.launching.bundle.archive import NotAnArchive, read_archive, write_archive
 
 
 def overlapping(count: int, kernel: int, suffix: str = "") -> bytes:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.corpus.problems import STORAGE, Problem
 
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, KernelUnit, LaunchSpec, Role
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import (
     BF16,
@@ -34,8 +36,6 @@ from tileverify.frontend.bytecode.builder import (
     tile,
 )
 from tileverify.frontend.bytecode.model import FloatAttribute, IntegerAttribute, ScalarType, TileType, Value
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, LaunchSpec, Role
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 Array = NDArray[Any]
 Build = Callable[[BodyBuilder, Sequence[Value]], Value]

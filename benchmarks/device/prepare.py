@@ -28,13 +28,13 @@ from tileverify import __version__
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.formats import to_bits
+from tileverify.contract.concrete import ConcreteArray
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import PointerType
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 from tileverify.results import Verdict
-from tileverify.verifier.claim import ConcreteArray
 
 from .ops import op_problems
 from .roundings import rounding_problems

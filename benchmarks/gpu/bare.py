@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver
 
-from tileverify.frontend.sources.launch import Role
+from tileverify.contract.launch import Role
 
 if TYPE_CHECKING:
     import torch

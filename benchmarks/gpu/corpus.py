@@ -61,7 +61,7 @@ class DeviceMemory:
 
     def argument(self, argument: Any) -> Any:
         """What stands for an argument of the contract in a call."""
-        from tileverify.frontend.sources.launch import (
+        from tileverify.contract.launch import (
             ArrayArgument,
             ConstantArgument,
             ListArgument,

@@ -18,15 +18,15 @@ from tests.corpus.problems import decided as decided_elements
 from tests.corpus.references import NUMBERS
 
 from tileverify.backend.assembler import AssemblyError, find_assembler
-from tileverify.bundles.build import build_bundle
-from tileverify.bundles.manifest import bundle_bytes
-from tileverify.bundles.trust import sign
 from tileverify.check import CheckOptions, check_unit, solver_version
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.launching.bundle.build import build_bundle
+from tileverify.launching.bundle.manifest import bundle_bytes
+from tileverify.launching.bundle.trust import sign
 from tileverify.results import Verdict
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 from .build import ARCHITECTURE
 from .stored import Bytes, StoredArray, StoredLaunch

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import tileverify
-from tileverify.backend.inflight import InFlightConflict
+from tileverify.backend.ledger import InFlightConflict
 
 from .common import addition
 

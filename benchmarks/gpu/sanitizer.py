@@ -53,7 +53,7 @@ def child(cubin: Path) -> None:
     import numpy as np
     from cuda.bindings import driver
 
-    from tileverify.frontend.sources.launch import Role
+    from tileverify.contract.launch import Role
 
     from .bare import called, packed
 

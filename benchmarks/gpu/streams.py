@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 import tileverify
-from tileverify.backend.inflight import InFlightConflict
+from tileverify.backend.ledger import InFlightConflict
 from tileverify.launching.bundled import BundledKernel
 
 from .common import addition

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__ as __version__
+
 if TYPE_CHECKING:
     from .api import gate as gate
     from .api import graph as graph
@@ -13,17 +15,16 @@ if TYPE_CHECKING:
     from .api import load as load
     from .api import patch as patch
     from .api import tune as tune
-    from .backend.launch import LaunchRefused as LaunchRefused
+    from .backend.guard import LaunchRefused as LaunchRefused
     from .launching.optouts import UnprovedLaunch as UnprovedLaunch
     from .launching.optouts import unproved as unproved
     from .launching.optouts import unproved_launches as unproved_launches
 
-__version__ = "0.1.0"
 
 _PLACES = {
     **dict.fromkeys(("gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
-    "LaunchRefused": "tileverify.backend.launch",
+    "LaunchRefused": "tileverify.backend.guard",
 }
 
 

@@ -6,8 +6,8 @@ import inspect
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from .contract.decorator import written_at
 from .errors import UsageError
-from .frontend.sources.decorator import written_at
 
 if TYPE_CHECKING:
     from .gating import GateResult

@@ -20,19 +20,20 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from .failures import TRACEBACK, failure_sentence
-from .private_folder import is_private
+from .paths import display_path
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from .system.failures import TRACEBACK, failure_sentence
+from .system.private_folder import is_private
+from .version import __version__
 
 if TYPE_CHECKING:
+    from .cache.known_files import KnownFiles
     from .configuration import FileSettings
+    from .contract.launch import KernelUnit
     from .frontend.bytecode.model import Entry, Module
     from .frontend.sources.discover import Skip, SourceFailure
-    from .frontend.sources.launch import KernelUnit
     from .frontend.symbolic.summary import AccessSummary
-    from .known_files import KnownFiles
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -115,7 +116,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     beyond = options.playback or options.certificate or options.repair or options.details or options.complete
     if options.cache is None or beyond:
         return None
-    from .known_files import KnownFiles, target_of
+    from .cache.known_files import KnownFiles, target_of
 
     target = target_of(targets)
     if target is None:
@@ -161,10 +162,10 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
-    from .backend.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
-    from .backend.replay import Replayer
+    from .backend.replay.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
+    from .backend.replay.replay import Replayer
     from .backend.split_loads import notes_on_split_loads
-    from .cache import ResultCache
+    from .cache.verdicts import ResultCache
     from .frontend.bytecode import decode
     from .verifier.verify import VerifyOptions, verify
 
@@ -219,7 +220,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
     result = replace(result, findings=_displayed(result.findings, unit))
     if options.details:
-        from .details.collect import collect
+        from .reports.details.collect import collect
 
         try:
             details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
@@ -232,9 +233,9 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
     """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
     proved."""
-    from .certificates.document import certificate_text
-    from .certificates.model import CertificateError
-    from .certificates.write import certify
+    from .verifier.certificate.document import certificate_text
+    from .verifier.certificate.model import CertificateError
+    from .verifier.certificate.write import certify
 
     try:
         text = certificate_text(certify(unit, summary, result))
@@ -248,7 +249,7 @@ def _with_written(
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from .verifier.coverage import written_arrays
+    from .verifier.rules.coverage import written_arrays
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.requires
@@ -266,7 +267,7 @@ def _with_written(
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
-    from .playback.source import playback_files
+    from .reports.playback.source import playback_files
 
     return replace(result, playback=playback_files(unit, result))
 
@@ -308,7 +309,7 @@ def _check_all(
     if options.jobs == 1:
         yield from map(check, work)
         return
-    from .parallel import map_ordered, usable_processors
+    from .system.parallel import map_ordered, usable_processors
 
     # Starting a process costs as much as verifying a few kernels.
     yield from map(check, islice(work, 0 if options.jobs else _FEW))
@@ -381,14 +382,6 @@ def solver_version() -> str:
         from .verifier.smt import solver_version as loaded_version
 
         return loaded_version()
-
-
-def display_path(path: str | Path) -> str:
-    """Relative to the working folder where it lies below it, with forward slashes."""
-    path = Path(path)
-    with contextlib.suppress(ValueError, OSError):
-        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
-    return path.as_posix()
 
 
 def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:

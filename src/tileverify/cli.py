@@ -7,11 +7,11 @@ from typing import Final
 
 import click
 
-from . import __version__
 from .commands import bundles, check, doctor, explain, gate, looking, mcp, recheck, record, report, run
 from .commands.options import EXIT_CODES
-from .failures import TRACEBACK
-from .shell import Shell
+from .commands.shell import Shell
+from .system.failures import TRACEBACK
+from .version import __version__
 
 _COMMANDS: Final = (
     check.check,

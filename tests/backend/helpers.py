@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.control import execute
 from tileverify.backend.interpreter.machine import BlockRun, Program
 from tileverify.backend.interpreter.memory import Memory, MemoryImage
 from tileverify.backend.interpreter.values import Tile
-from tileverify.backend.replay import Replayer
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import BodyBuilder, ModuleBuilder
 from tileverify.frontend.bytecode.model import Entry, Module, Type, Value
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 KERNELS = Path(__file__).parent / "kernels"
 STEPS = 1 << 28

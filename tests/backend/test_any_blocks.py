@@ -6,9 +6,9 @@ import tracemalloc
 from itertools import product
 
 import pytest
+from tileverify.backend.replay.replay.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
 
-from tileverify.backend.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
-from tileverify.verifier.claim import Claim
+from tileverify.results.claim import Claim
 
 
 def claim(block_a: tuple[int, int, int], block_b: tuple[int, int, int] | None = None) -> Claim:

@@ -8,12 +8,11 @@ from itertools import islice, pairwise, product
 from pathlib import Path
 
 import pytest
+from tileverify.backend.replay.replay.replay import Replayer
 
 import tileverify.corpus
-from tileverify.backend.replay import Replayer
-from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import (
     Apply,
     Argument,
     ArrayArgument,
@@ -25,7 +24,9 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.verifier.claim import Claim, ConcreteArray, ConcreteLaunch
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.results.claim import Claim
 
 from .helpers import contiguous
 

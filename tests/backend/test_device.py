@@ -13,9 +13,9 @@ from benchmarks.device.roundings import rounding_problems
 from tests.corpus.problems import Problem, interpret, problem
 from tests.corpus.references import NUMBERS
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
 
 

@@ -11,11 +11,11 @@ import cuda.tile as ct
 import pytest
 
 from tileverify.backend.early_start import waits_first
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 
 
 def waits(x: Any, out: Any) -> None:

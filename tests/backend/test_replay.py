@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tileverify.backend.replay import replay
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown
+from tileverify.backend.replay.replay.replay import replay
+
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.results.claim import Claim, Confirmation, Shown
 
 from .helpers import array, compiled, decoded, launch, replayer
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tileverify.backend.replay.replay.counting import counting_floats
+from tileverify.backend.replay.replay.replay import Replayer
 
-from tileverify.backend.counting import counting_floats
 from tileverify.backend.interpreter.formats import from_bits
-from tileverify.backend.replay import Replayer
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.frontend.bytecode.model import ScalarType
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
 from tileverify.results import ABOUT, Elements, SeenValues, SideValue
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation
+from tileverify.results.claim import Claim, Confirmation
 
 from .helpers import array, launch, replayer
 

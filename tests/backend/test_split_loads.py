@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.assembler import Assembler, AssemblyError, refuse_split_loads
-from tileverify.bundles.build import build_bundle
-from tileverify.bundles.model import BundleRefused
-from tileverify.bundles.trust import trusted_cubin
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.launching.bundle.build import build_bundle
+from tileverify.launching.bundle.model import BundleRefused
+from tileverify.launching.bundle.trust import trusted_cubin
 from tileverify.results import Verdict
 
 WAITS_BY_LOADS = ROOT / "protocols" / "turns.py"

@@ -8,10 +8,10 @@ import numpy as np
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.uniform import uniform_ops
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode.builder import F32, I32, I64, TOKEN, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import DivBy, Entry
 from tileverify.frontend.bytecode.traverse import walk
-from tileverify.frontend.sources.launch import EntryParameter, Role
 
 from .helpers import array, hand_made, launch
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.interpreter import BlockLog, Budget, GridRun, Memory, bind_launch, run_block, run_grid
-from tileverify.backend.replay import Replayer
+from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import (
     GatherScatterViewType,
@@ -19,7 +20,7 @@ from tileverify.frontend.bytecode.model import (
     Type,
     Value,
 )
-from tileverify.verifier.claim import Claim, ConcreteLaunch
+from tileverify.results.claim import Claim
 
 from .helpers import array, hand_made, launch, pointers
 

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
-from tileverify.bundles.archive import write_archive
-from tileverify.bundles.build import build_bundle
-from tileverify.bundles.manifest import bundle_bytes, read_bundle
-from tileverify.bundles.model import Bundle, BundleRefused, Cubin
-from tileverify.bundles.trust import sign, signer, trusted_cubin, trusted_keys
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.launching.bundle.archive import write_archive
+from tileverify.launching.bundle.build import build_bundle
+from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
+from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
+from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
 
 
 @dataclass(frozen=True)

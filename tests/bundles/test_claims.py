@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.bundles.build import build_bundle
-from tileverify.bundles.manifest import bundle_bytes
-from tileverify.bundles.model import Bundle, BundleRefused, Signature
-from tileverify.bundles.trust import sign
-from tileverify.certificates.document import certificate_text
-from tileverify.certificates.model import Certificate
 from tileverify.check import CheckOptions, check_unit, solver_version
+from tileverify.contract.launch import KernelUnit
 from tileverify.errors import UsageError
 from tileverify.frontend.bytecode.identity import semantic_sha256
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.launching.bundle.build import build_bundle
+from tileverify.launching.bundle.manifest import bundle_bytes
+from tileverify.launching.bundle.model import Bundle, BundleRefused, Signature
+from tileverify.launching.bundle.trust import sign
 from tileverify.launching.bundled import load
+from tileverify.verifier.certificate.document import certificate_text
+from tileverify.verifier.certificate.model import Certificate
 
 KERNELS = """import cuda.tile as ct
 
@@ -158,7 +158,7 @@ def test_an_honest_bundle_is_proved_again_once(folder: Path, tileverify: Command
     shown = tileverify("show", file, "--prove", "--format", "json")
     assert json.loads(shown.out)["verified"] is True
     assert json.loads(tileverify("show", file, "--format", "json").out)["verified"] is False
-    monkeypatch.setattr("tileverify.certificates.again.prove_again", None)
+    monkeypatch.setattr("tileverify.verifier.certificate.again.prove_again", None)
     load(file)
 
 
@@ -174,8 +174,8 @@ def test_a_machine_without_a_solver_needs_a_signature_or_the_word(folder: Path, 
 
     for name in [name for name in sys.modules if name == "z3" or name.startswith("tileverify.verifier.smt")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "tileverify.certificates.again", raising=False)
-    monkeypatch.delitem(sys.modules, "tileverify.verifier.derivation", raising=False)
+    monkeypatch.delitem(sys.modules, "tileverify.verifier.certificate.again", raising=False)
+    monkeypatch.delitem(sys.modules, "tileverify.verifier.rules.derivation", raising=False)
     monkeypatch.setitem(sys.modules, "z3", None)
     with pytest.raises(UsageError, match=r"is not signed by a trusted key, .* trust_proof=True"):
         load(file)

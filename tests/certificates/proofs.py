@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from tileverify.certificates.document import digest_of
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.certificate.document import digest_of
 
 Json = dict[str, Any]
 

@@ -8,13 +8,13 @@ import pytest
 from tests.soundness.test_found_wrong import checked
 
 import tileverify.verifier.verify as prover
-from tileverify.certificates.model import CertificateError
-from tileverify.certificates.recheck import recheck
-from tileverify.certificates.second_solver import SecondSolver
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
+from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.recheck import recheck
+from tileverify.verifier.certificate.second_solver import SecondSolver
 
 pytest.importorskip("cvc5")
 

@@ -6,16 +6,16 @@ from collections import Counter
 
 import pytest
 
-from tileverify.certificates.document import certificate_text, read_certificate
-from tileverify.certificates.launches import essence, launch_from_json, launch_to_json
-from tileverify.certificates.model import STRUCTURAL
-from tileverify.certificates.recheck import Answer, recheck
-from tileverify.certificates.second_solver import SecondSolver
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.rungs import BIT_VECTORS, THEORIES
+from tileverify.verifier.certificate.document import certificate_text, read_certificate
+from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
+from tileverify.verifier.certificate.model import STRUCTURAL
+from tileverify.verifier.certificate.recheck import Answer, recheck
+from tileverify.verifier.certificate.second_solver import SecondSolver
+from tileverify.verifier.rules.rungs import BIT_VECTORS, THEORIES
 
 from .proofs import certificates_of
 

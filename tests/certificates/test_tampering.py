@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tileverify.certificates.document import read_certificate
-from tileverify.certificates.model import CertificateError
-from tileverify.certificates.recheck import Answer, check_bytecode, recheck
-from tileverify.certificates.second_solver import SecondSolver
 from tileverify.frontend.bytecode.container import Section, read_container
+from tileverify.verifier.certificate.document import read_certificate
+from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.recheck import Answer, check_bytecode, recheck
+from tileverify.verifier.certificate.second_solver import SecondSolver
 
 from .proofs import Json, certificates_of, forged
 

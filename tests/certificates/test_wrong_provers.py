@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from tileverify.certificates.recheck import Answer, recheck
-from tileverify.certificates.second_solver import SecondSolver
+from tileverify import terms as t
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import Apply, KernelUnit, Number
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import Apply, KernelUnit, Number
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Term
 from tileverify.results import Verdict
-from tileverify.verifier import derivation, proving
-from tileverify.verifier.arithmetic import expand
-from tileverify.verifier.rungs import BIT_VECTORS, LINEAR
+from tileverify.terms import Term
+from tileverify.verifier import proving
+from tileverify.verifier.certificate.recheck import Answer, recheck
+from tileverify.verifier.certificate.second_solver import SecondSolver
+from tileverify.verifier.rules import derivation
+from tileverify.verifier.rules.arithmetic import expand
+from tileverify.verifier.rules.rungs import BIT_VECTORS, LINEAR
 from tileverify.verifier.smt import Answer as SolverAnswer
 from tileverify.verifier.smt import Decider, Proof, Result, rung
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.execution.data import generated
-from tileverify.execution.fact_checks import Value, amount, violation
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import DataFact, Expression, LaunchSpec
+from tileverify.backend.numbers.data import generated
+from tileverify.backend.numbers.fact_checks import Value, amount, violation
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import DataFact, Expression, LaunchSpec
 
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tileverify.backend.numbers.data import generated
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number
 from tileverify.errors import UsageError
-from tileverify.execution.data import generated
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import DataFact, Expression, LaunchSpec, Number
 
 TRIES = 4
 """Further facts that are tried until one agrees with those of the contract."""

@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tileverify.backend.replay.replay.explore import Exploration, explore
 
-from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.formats import round_to, to_bits
 from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
-from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import ScalarType
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.expressions import Undefined, constant_value, evaluate, free_names
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.expressions import Undefined, constant_value, evaluate, free_names
+from tileverify.contract.launch import (
     Apply,
     ArrayArgument,
     Expression,
@@ -33,7 +32,8 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import ScalarType
 
 from .fact_contents import has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import (
     ArrayArgument,
     DataFact,
     Expression,
@@ -29,7 +29,7 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
+from tileverify.frontend.bytecode import decode
 
 from .fact_contents import has_rich_facts, rich_contents, starts_last
 

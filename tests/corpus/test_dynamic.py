@@ -21,14 +21,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import pytest
+from tileverify.backend.replay.replay.explore import Exploration
 
-from tileverify.backend.explore import Exploration
 from tileverify.backend.interpreter.schedule import Schedule, standard_schedules
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
-from tileverify.verifier.claim import ConcreteLaunch
 
 from .launches import SCHEDULES, drawn_launches, observe
 

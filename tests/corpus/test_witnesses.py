@@ -9,18 +9,19 @@ from itertools import product
 from math import prod
 
 import pytest
+from tileverify.backend.replay.replay.replay import Replayer
 
-from tileverify.backend.replay import Replayer
+from tileverify.backend.numbers.conditions import Contract
 from tileverify.check import check_unit
+from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.expressions import GRID_NAMES
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
-from tileverify.execution.conditions import Contract
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.expressions import GRID_NAMES
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.reports.json_report import result_to_json
 from tileverify.results import Finding, KernelResult, Verdict, Witness
-from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch, claim_from_json
+from tileverify.results.claim import claim_from_json
+from tileverify.results.json_report import result_to_json
 
 from .launches import launch_of, observe
 

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from tileverify.backend.interpreter import Budget, Memory, bind_launch, run_block
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
 from tileverify.backend.interpreter.conduct import KEEP_GOING
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import ConcreteLaunch
 
 STEPS = 1 << 40
 

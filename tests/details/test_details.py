@@ -8,9 +8,9 @@ import pytest
 from tileverify.backend.interpreter.memory import Origin
 from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
-from tileverify.details.boxes import MOST_BOXES, boxes_of
-from tileverify.details.model import Drawing, KernelDetails, State
+from tileverify.reports.details.boxes import MOST_BOXES, boxes_of
 from tileverify.results import KernelResult, Verdict
+from tileverify.results.details import Drawing, KernelDetails, State
 
 
 def checked(target: str) -> tuple[KernelResult, KernelDetails]:
@@ -158,7 +158,7 @@ def test_a_failure_of_details_leaves_the_verdict(monkeypatch: pytest.MonkeyPatch
     def fails(*arguments: object) -> None:
         raise MemoryError("too much")
 
-    monkeypatch.setattr("tileverify.details.collect.fault_drawings", fails)
+    monkeypatch.setattr("tileverify.reports.details.collect.fault_drawings", fails)
     (result,) = check_paths([str(ROOT / "racy" / "overlapping_store.py")], options=CheckOptions(details=True)).results
     assert (result.verdict, result.details) == (Verdict.REFUTED, None)
     assert "no details: tileverify failed (MemoryError: too much)" in result.notes[-1]

@@ -8,13 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tileverify.backend.numbers.data import generated
+from tileverify.backend.numbers.elements import Array
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import Expression
 from tileverify.errors import UsageError
-from tileverify.execution.data import generated
-from tileverify.execution.elements import Array
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import Expression
 
 from ..facts import keeps
 

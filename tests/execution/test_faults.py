@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine, command_line
 
-from tileverify.execution import run as run_module
+from tileverify.launching.run import run as run_module
 from tileverify.results import Verdict
 
 KERNELS = """\

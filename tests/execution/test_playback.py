@@ -15,14 +15,15 @@ import pytest
 from tests.command_line import CommandLine, command_line
 
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.playback import FaultNotSeen, bytecode, replay, replay_report
-from tileverify.playback.device import no_device
-from tileverify.reports.json_report import result_from_json, result_to_json, schema_text
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch, claim_from_json, claim_to_json
+from tileverify.reports.playback import FaultNotSeen, bytecode, replay, replay_report
+from tileverify.reports.playback.device import no_device
+from tileverify.results.claim import claim_from_json, claim_to_json
+from tileverify.results.json_report import result_from_json, result_to_json, schema_text
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 KERNEL = """\

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine, command_line
 
-from tileverify.execution import RunOptions, RunResult, run_target
+from tileverify.launching.run import RunOptions, RunResult, run_target
 
 KERNELS = """\
 import cuda.tile as ct

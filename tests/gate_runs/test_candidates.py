@@ -11,11 +11,11 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from tileverify.gate_runs.candidates import Candidate, OnStdin, answered_name, candidates, tasks
-from tileverify.gate_runs.judging import ThisProcess, judged
-from tileverify.gate_runs.run import Plan, open_table, stream, tabulate
-from tileverify.gate_runs.spreading import Workers
 from tileverify.gating import GatedKernel, GateOptions, GateResult
+from tileverify.gating.runs.candidates import Candidate, OnStdin, answered_name, candidates, tasks
+from tileverify.gating.runs.judging import ThisProcess, judged
+from tileverify.gating.runs.run import Plan, open_table, stream, tabulate
+from tileverify.gating.runs.spreading import Workers
 from tileverify.results import KernelResult, Verdict
 
 OPTIONS = GateOptions(hints=False)

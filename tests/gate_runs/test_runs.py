@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.gate_runs.candidates import Candidate, OnStdin, Task, candidates
-from tileverify.gate_runs.local_workers import LocalWorkers
-from tileverify.gate_runs.run import Plan, longest_s, open_table, stream, tabulate
-from tileverify.gate_runs.spreading import Failed, Ready, Workers, stopped
+from tileverify.commands.shell import INTERRUPTED
 from tileverify.gating import GateOptions, GateResult, Submission
-from tileverify.shell import INTERRUPTED
+from tileverify.gating.runs.candidates import Candidate, OnStdin, Task, candidates
+from tileverify.gating.runs.local_workers import LocalWorkers
+from tileverify.gating.runs.run import Plan, longest_s, open_table, stream, tabulate
+from tileverify.gating.runs.spreading import Failed, Ready, Workers, stopped
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")
@@ -188,7 +188,7 @@ def _candidates(folder: Path) -> tuple[Candidate, ...]:
 
 
 def _inline(most: int) -> Workers:
-    from tileverify.gate_runs.judging import ThisProcess
+    from tileverify.gating.runs.judging import ThisProcess
 
     return ThisProcess()
 
@@ -272,7 +272,7 @@ def test_ray_gives_the_same_table(folder: Path, tmp_path: Path) -> None:
 
 def test_without_ray_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tileverify.errors import UsageError
-    from tileverify.gate_runs.ray_workers import RayWorkers
+    from tileverify.gating.runs.ray_workers import RayWorkers
 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"tileverify\[ray\]"):

@@ -8,8 +8,9 @@ from collections import Counter
 import pytest
 
 from tileverify.errors import UsageError
-from tileverify.gate_runs.candidates import Task
-from tileverify.gate_runs.spreading import (
+from tileverify.gating import GateOptions, GateResult, IsolationUnavailable, SandboxFailure, Submission
+from tileverify.gating.runs.candidates import Task
+from tileverify.gating.runs.spreading import (
     ATTEMPTS,
     MOST_FAILED_STARTS,
     Answer,
@@ -19,7 +20,6 @@ from tileverify.gate_runs.spreading import (
     spread,
     stopped,
 )
-from tileverify.gating import GateOptions, GateResult, IsolationUnavailable, SandboxFailure, Submission
 
 
 def task(number: int) -> Task:
@@ -134,7 +134,7 @@ def test_one_that_came_up_goes_on_without_those_that_do_not() -> None:
 
 
 def test_workers_that_say_nothing_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tileverify.gate_runs.spreading.LONGEST_START_S", -1.0)
+    monkeypatch.setattr("tileverify.gating.runs.spreading.LONGEST_START_S", -1.0)
     assert run(OneComesUp(fail=False), 20) == dict.fromkeys(range(20), "answer")
 
     class Silent(Played):

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tileverify.errors import UsageError
-from tileverify.gate_runs.answer_rows import Counts, Row, Table
-from tileverify.gate_runs.run import open_table
 from tileverify.gating import GateOptions
+from tileverify.gating.runs.answer_rows import Counts, Row, Table
+from tileverify.gating.runs.run import open_table
 
 OPTIONS = GateOptions()
 SUFFIXES = ("sqlite", "parquet")

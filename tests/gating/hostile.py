@@ -292,7 +292,7 @@ FORGERIES: Final = {
     "g.__tileverify_launches__ = ('not', 'launches')",
     "forged-parameters": "import cuda.tile as ct\n@ct.kernel\ndef g(x): pass\ng._annotated_function.pysig = None",
     "replaces-the-prover": "import tileverify.check as c\nc.check_unit = lambda *a: None\n"
-    "import tileverify.gating.prove_job as p\np.prove_submission = lambda *a: None\nimport os\nos._exit(0)",
+    "import tileverify.gating.jobs.prove_job as p\np.prove_submission = lambda *a: None\nimport os\nos._exit(0)",
 }
 
 TERMINAL: Final = {

@@ -45,7 +45,7 @@ def children(sandbox: Sandbox) -> list[str]:
         if int(fields[1]) == sandbox.process_id and fields[0] != "Z":
             found.append((folder / "cmdline").read_text().replace("\0", " "))
     # bubblewrap itself is the child of bubblewrap, and the worker that one's.
-    return [each for each in found if "tileverify.gating.worker" not in each]
+    return [each for each in found if "tileverify.gating.sandbox.worker" not in each]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

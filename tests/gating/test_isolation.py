@@ -9,9 +9,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from tileverify.gating.sandbox.sandbox.isolation import Confinement, broken_wall, confine
 
-from tileverify.gating import GateOptions, IsolationUnavailable, Sandbox, Submission, isolation, judge, syscalls
-from tileverify.gating.isolation import Confinement, broken_wall, confine
+from tileverify.gating import GateOptions, IsolationUnavailable, Sandbox, Submission, judge
+from tileverify.gating.sandbox.sandbox import isolation, syscalls
 
 from .hostile import HONEST
 
@@ -43,7 +44,7 @@ def test_without_any_isolation_nothing_is_run(kind: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("module", "name", "value"), [("sys", "platform", "darwin"), ("seccomp", "TABLES", {})])
 def test_other_systems_are_refused(module: str, name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.gating import seccomp
+    from tileverify.gating.sandbox.sandbox import seccomp
 
     monkeypatch.setattr(isolation.sys if module == "sys" else seccomp, name, value)
     with pytest.raises(IsolationUnavailable, match="Linux"):
@@ -51,7 +52,7 @@ def test_other_systems_are_refused(module: str, name: str, value: object, monkey
 
 
 def test_a_worker_with_a_hole_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tileverify.gating.sandbox.command", lambda kind, arguments: ["/bin/true"])
+    monkeypatch.setattr("tileverify.gating.sandbox.sandbox.command", lambda kind, arguments: ["/bin/true"])
     with pytest.raises(IsolationUnavailable, match="did not start"):
         Sandbox("landlock")
 

@@ -159,7 +159,7 @@ def test_results_are_data(sandbox: Sandbox, tmp_path: Path) -> None:
     (bundle,) = result.write_bundles(tmp_path)
     assert bundle == tmp_path / "where.k.0.tvk"
     assert result.write_bundles(tmp_path, PurePath("in/side")) == (tmp_path / "in" / "side" / "where.k.0.tvk",)
-    from tileverify.bundles.manifest import read_bundle
+    from tileverify.launching.bundle.manifest import read_bundle
 
     read = read_bundle(bundle.read_bytes(), str(bundle))
     assert read.certificate.kernel == "k"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.inflight import StreamId
+from tileverify.backend.ledger import StreamId
 from tileverify.launching import tensors
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.inflight import Access, InFlightConflict
+from tileverify.backend.ledger import Access, InFlightConflict
 from tileverify.launching import remembered
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use

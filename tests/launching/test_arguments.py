@@ -7,11 +7,11 @@ import random
 
 import pytest
 
-from tileverify.backend.launch import ArrayValue
+from tileverify.backend.guard import ArrayValue
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.launching.arguments import Touched, rows, span, use_of
 from tileverify.launching.proofs import touched_by
 

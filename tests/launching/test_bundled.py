@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.backend.launch import LaunchRefused
-from tileverify.bundles.model import BundleRefused
+from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
+from tileverify.launching.bundle.model import BundleRefused
 from tileverify.launching.bundled import BundledKernel, load
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
-from tileverify.backend.inflight import Access, InFlightConflict
+from tileverify.backend.ledger import Access, InFlightConflict
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.backend.inflight import Access, InFlightConflict
-from tileverify.backend.launch import ArrayValue, LaunchRefused
+from tileverify.backend.guard import ArrayValue, LaunchRefused
+from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.launch import DataFact, Number
 from tileverify.errors import UsageError
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.launch import DataFact, Number
 from tileverify.launching import contents, device_facts, fact_kernels
 from tileverify.launching.contents import Contents, host_bytes
 from tileverify.launching.device_facts import DeviceFacts

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tileverify.backend.inflight import Access, InFlightConflict, StreamId
-from tileverify.backend.launch import LaunchRefused
+from tileverify.backend.guard import LaunchRefused
+from tileverify.backend.ledger import Access, InFlightConflict, StreamId
 from tileverify.errors import UsageError
 from tileverify.launching.graphs import BRANCHES, Graph, Node
 from tileverify.launching.in_flight import InFlight

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.gpu import driver
-from tileverify.backend.inflight import Access
+from tileverify.backend.ledger import Access
 from tileverify.errors import UsageError
 from tileverify.launching.interpreted import Interpreter
 from tileverify.launching.launcher import Launcher

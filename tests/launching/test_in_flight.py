@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Stream
 
-from tileverify.backend.inflight import Access, InFlightConflict
+from tileverify.backend.ledger import Access, InFlightConflict
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
 

@@ -15,7 +15,7 @@ import pytest
 from tests.backend.inflight.model import Model
 from tests.launching.imitation import Tensor, imitate
 
-from tileverify.backend.inflight import LEGACY, Access, InFlightConflict, StreamId
+from tileverify.backend.ledger import LEGACY, Access, InFlightConflict, StreamId
 from tileverify.launching import journal
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight

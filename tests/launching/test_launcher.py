@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tileverify
-from tileverify.backend.launch import LaunchRefused
+from tileverify.backend.guard import LaunchRefused
 from tileverify.check import CheckOptions
 from tileverify.errors import UsageError
 from tileverify.launching import proofs

@@ -13,8 +13,8 @@ import pytest
 
 import tileverify
 from tileverify.backend.gpu import driver
-from tileverify.backend.inflight import InFlightConflict
-from tileverify.backend.launch import LaunchRefused
+from tileverify.backend.guard import LaunchRefused
+from tileverify.backend.ledger import InFlightConflict
 from tileverify.errors import UsageError
 from tileverify.launching import in_flight
 from tileverify.launching.launcher import Launcher

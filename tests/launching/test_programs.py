@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tileverify
-from tileverify.backend.launch import LaunchRefused
+from tileverify.backend.guard import LaunchRefused
 from tileverify.errors import UsageError
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.programs import Patch

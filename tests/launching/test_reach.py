@@ -13,20 +13,20 @@ import pytest
 from tests.corpus.launches import drawn_launches, some_blocks
 from tests.frontend.symbolic.programs import ProgramMaker
 
+from tileverify.backend.guard import ArrayValue
+from tileverify.backend.guard.arguments import Value
 from tileverify.backend.interpreter import Budget, InterpreterStop, Memory, bind_launch, run_block
-from tileverify.backend.launch import ArrayValue
-from tileverify.backend.launch.arguments import Value
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.launching.arguments import Touched, use_of
 from tileverify.launching.proofs import touched_by
 from tileverify.launching.reach import Reach
 from tileverify.results import Verdict
-from tileverify.verifier.claim import ConcreteLaunch
 
 LAUNCHES = 3
 STEPS = 1 << 24

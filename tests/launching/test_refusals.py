@@ -20,12 +20,12 @@ from tests.launching.imitation import Device, Stream, Tensor, imitate
 
 import tileverify as tv
 from tileverify.backend.assembler import find_assembler
-from tileverify.backend.inflight import Access, InFlightConflict
-from tileverify.backend.launch import LaunchRefused
-from tileverify.bundles.manifest import bundle_bytes, read_bundle
-from tileverify.bundles.model import BundleRefused, Cubin
-from tileverify.bundles.trust import trusted_cubin
+from tileverify.backend.guard import LaunchRefused
+from tileverify.backend.ledger import Access, InFlightConflict
 from tileverify.corpus import ROOT
+from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
+from tileverify.launching.bundle.model import BundleRefused, Cubin
+from tileverify.launching.bundle.trust import trusted_cubin
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
@@ -80,8 +80,8 @@ def test_a_swapped_cubin(axpy: BundledKernel) -> None:
 
 
 def _other_bytecode() -> bytes:
+    from tileverify.contract.launch import KernelUnit
     from tileverify.frontend.sources.discover import discover
-    from tileverify.frontend.sources.launch import KernelUnit
 
     unit = next(iter(discover([str(ROOT / "race_free" / "scatter_permutation.py")])))
     assert isinstance(unit, KernelUnit)

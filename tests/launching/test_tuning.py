@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tileverify.backend.inflight import Access
-from tileverify.backend.launch import LaunchRefused
+from tileverify.backend.guard import LaunchRefused
+from tileverify.backend.ledger import Access
 from tileverify.errors import UsageError
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.model_tools.desk import LONGEST
+from tileverify.gating.mcp.desk import LONGEST
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 RACY = """\
@@ -124,8 +124,8 @@ def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
 
 def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     from tileverify.errors import UsageError
-    from tileverify.model_tools.desk import Desk
-    from tileverify.model_tools.server import server
+    from tileverify.gating.mcp.desk import Desk
+    from tileverify.gating.mcp.server import server
 
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with pytest.raises(UsageError, match=r"tileverify\[mcp\]"):

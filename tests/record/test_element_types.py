@@ -10,12 +10,12 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
-from tileverify.execution.elements import numbers, presented, rounded, storage_type
-from tileverify.frontend.sources.descriptions import parse_description
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.record.hook import arguments as recorded_arguments
-from tileverify.record.hook.arguments import spec_dtype
-from tileverify.record.spec import NotExpressible, array_text, launch_table
+from tileverify.backend.numbers.elements import numbers, presented, rounded, storage_type
+from tileverify.contract.as_table import NotExpressible, array_text, launch_table
+from tileverify.contract.descriptions import parse_description
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.hook import arguments as recorded_arguments
+from tileverify.hook.arguments import spec_dtype
 
 WRITTEN = sorted(
     {*recorded_arguments._DTYPES.values(), *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))}

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tileverify.frontend.sources.data_facts import arrays_of, parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.record.observations import Array, observed_facts
+from tileverify.contract.data_facts import arrays_of, parse_data_fact
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts.observed import Array, observed_facts
 
 from ..facts import keeps
 from .conftest import Run

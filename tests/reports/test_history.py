@@ -10,9 +10,9 @@ import pytest
 from tests.command_line import command_line
 
 from tileverify.reports.history import Kind, compare
-from tileverify.reports.html_report.report import html_report
-from tileverify.reports.json_report import json_report
+from tileverify.reports.html.report import html_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
+from tileverify.results.json_report import json_report
 
 
 def result(kernel: str, verdict: Verdict = Verdict.PROVED, *codes: str, **more: object) -> KernelResult:

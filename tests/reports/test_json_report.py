@@ -10,14 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tileverify.reports.json_report import (
-    json_report,
-    report_from_json,
-    result_from_json,
-    result_to_json,
-    schema_text,
-)
 from tileverify.results import Report
+from tileverify.results.json_report import json_report, report_from_json, result_from_json, result_to_json, schema_text
 
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(schema_text()))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.reports.plain import printable
+from tileverify.system.printable import printable
 
 
 @given(st.text(st.characters(codec=None)))

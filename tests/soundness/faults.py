@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from numpy.typing import NDArray
+from tileverify.backend.replay.replay.explore import Exploration, explore
 
-from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
     BoundLaunch,
@@ -39,10 +39,10 @@ from tileverify.backend.interpreter.conflicts import (
 from tileverify.backend.interpreter.faults import BudgetSpent
 from tileverify.backend.interpreter.schedule import Schedule
 from tileverify.check import entry_of
+from tileverify.contract.concrete import Block, ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import Block, ConcreteLaunch
 
 from ..corpus.launches import SCHEDULES, some_blocks
 from .sharing import share_bytes

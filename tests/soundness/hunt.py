@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.contract.launch import Expression, KernelUnit, SameArray
 from tileverify.errors import SpecError
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
-from tileverify.frontend.sources.launch import Expression, KernelUnit, SameArray
-from tileverify.verifier.claim import ConcreteLaunch
 
 from ..corpus.launches import SIZES, Drawn, drawn_variants, variants_of
 from .faults import STEPS, Fault, faults

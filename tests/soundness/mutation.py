@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.check import CheckOptions, check_unit, entry_of
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
 
 from .faults import Fault

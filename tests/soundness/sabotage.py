@@ -20,17 +20,20 @@ from typing import Any
 
 import pytest
 
-from tileverify import cache
+from tileverify import terms as t
+from tileverify.cache.verdicts import verdicts as cache
 from tileverify.codes import CODES
-from tileverify.frontend.sources.launch import Role
-from tileverify.frontend.symbolic import bits, control, lanes, loops, machine, periodic, tokens, values, views
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import BID, Access
-from tileverify.frontend.symbolic.terms import Scope, Sort, Term
+from tileverify.contract.as_terms import Contract
+from tileverify.contract.launch import Role
+from tileverify.contract.variables import BID
+from tileverify.frontend.symbolic import control, lanes, loops, machine, periodic, tokens, values, views
+from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
-from tileverify.verifier import data, meeting, obligations, prepare, verify
-from tileverify.verifier.contract import Contract
-from tileverify.verifier.protocols import arrays
+from tileverify.terms import Scope, Sort, Term, bits
+from tileverify.verifier import verify
+from tileverify.verifier.rules import fact_instances as data
+from tileverify.verifier.rules import meeting, obligations, prepare
+from tileverify.verifier.rules.protocols import arrays
 from tileverify.verifier.smt import Answer, Decider
 
 from .generated.campaign import Record, records

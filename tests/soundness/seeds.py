@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tileverify.backend.replay import Replayer
+from tileverify.backend.replay.replay.replay import Replayer
+
 from tileverify.check import entry_of, summary_of
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
 from tileverify.verifier.smt import Limits
 from tileverify.verifier.verify import VerifyOptions, verify

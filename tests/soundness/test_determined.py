@@ -19,15 +19,15 @@ from tests.corpus.problems import problem
 from tests.corpus.references import Numbers
 
 from tileverify.check import check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.frontend.symbolic import open_rules
 from tileverify.frontend.symbolic.open_equations import OpenEquations
 from tileverify.frontend.symbolic.open_values import OpenValues
-from tileverify.frontend.symbolic.terms import FALSE, Term
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.claim import claim_from_json
+from tileverify.results.claim import claim_from_json
+from tileverify.terms import FALSE, Term
 
 from .generated.truth import PATIENT_STEPS, Interpreted
 from .open_kernels import OpenKernel, make

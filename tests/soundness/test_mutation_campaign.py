@@ -9,14 +9,14 @@ from functools import cache
 import numpy as np
 import pytest
 
+from tileverify.backend.numbers.fact_checks import violation
 from tileverify.check import check_unit
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.claim import ConcreteLaunch
 
 from .mutants import judgement
 from .mutants.campaign import Task, mutants_of, run

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
+from tileverify.backend.replay.replay.explore import explore
 
-from tileverify.backend.explore import explore
 from tileverify.backend.interpreter.schedule import standard_schedules
 from tileverify.check import CheckOptions, check_unit, entry_of
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.builder import constant
 from tileverify.frontend.bytecode.model import Module, TileType
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.launches import drawn_launches

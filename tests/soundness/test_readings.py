@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import tileverify.backend.launch.guard as guard
-import tileverify.verifier.contract as contract
-from tileverify.backend.launch.guard import Check
-from tileverify.frontend.sources.launch import ArrayArgument
-from tileverify.frontend.symbolic import terms as t
+import tileverify.backend.guard.guard as guard
+import tileverify.contract.as_terms as contract
+from tileverify import terms as t
+from tileverify.backend.guard.guard import Check
+from tileverify.contract.launch import ArrayArgument
 
 from .readings import campaign, readings
 

@@ -10,9 +10,9 @@ import pytest
 from tests.suppressions.conftest import SOURCE, race, report, result
 
 from tileverify.errors import ConfigError, UsageError
+from tileverify.reports.suppress.baseline import read_baseline
+from tileverify.reports.suppress.run import checked_baseline, suppressed
 from tileverify.results import Finding, KernelResult, SourceSite, Verdict
-from tileverify.suppressions.baseline import read_baseline
-from tileverify.suppressions.run import checked_baseline, suppressed
 
 FILE = Path("baseline.json")
 A, B, C = (race(8, fingerprint=letter * 32) for letter in "abc")

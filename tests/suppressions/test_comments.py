@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.suppressions.conftest import SOURCE, race, report, result
 
+from tileverify.reports.suppress.apply import with_reasons, with_suppressions
 from tileverify.results import Finding, KernelResult, SourceSite, SuppressionKind, Verdict
-from tileverify.suppressions.apply import with_reasons, with_suppressions
 
 TODAY = date(2026, 11, 22)
 REASON = "blocks write equal values"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, Name, Number
-from tileverify.frontend.symbolic import terms as t
+from tileverify import terms as t
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, Number
+from tileverify.contract.variables import BID
 from tileverify.frontend.symbolic.summary import (
-    BID,
     Access,
     AccessSummary,
     Lane,
@@ -18,8 +19,8 @@ from tileverify.frontend.symbolic.summary import (
     ViewFootprint,
     Wait,
 )
-from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown, Touch
+from tileverify.results.claim import Claim, Confirmation, Shown, Touch
+from tileverify.terms import Scope, Term
 
 INT32 = 2**31 - 1
 

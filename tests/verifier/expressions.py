@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Scope, Term
+from tileverify import terms as t
+from tileverify.terms import Scope, Term
 
 VARIABLES = {
     "a": t.var("a", Scope.LAUNCH, 0, 40),

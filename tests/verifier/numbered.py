@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import Expression
-from tileverify.verifier.kept_facts import NumberedFact
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts.kept import NumberedFact
+from tileverify.contract.launch import Expression
 
 
 def number(part: Expression | None) -> int | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tileverify.backend.replay.replay.replay import Replayer
 
-from tileverify.backend.replay import Replayer
 from tileverify.check import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier import narrowing
-from tileverify.verifier.claim import Shown
+from tileverify.results.claim import Shown
+from tileverify.verifier.search import narrowing
 
 KERNEL = """
 @ct.kernel

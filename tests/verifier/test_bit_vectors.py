@@ -10,15 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tileverify.certificates.second_solver import Opinion, SecondSolver
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Function, Scope, Term
-from tileverify.verifier.bit_vectors import MOST_BITS, bit_question
-from tileverify.verifier.evaluate import evaluate
-from tileverify.verifier.rungs import BIT_VECTORS
+from tileverify import terms as t
+from tileverify.terms import Function, Scope, Term
+from tileverify.terms.evaluate import evaluate
+from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question
+from tileverify.verifier.rules.rungs import BIT_VECTORS
+from tileverify.verifier.rules.smtlib import Vocabulary
 from tileverify.verifier.smt import Answer, Decider, Limits
 from tileverify.verifier.smt.words import Words
-from tileverify.verifier.smtlib import Vocabulary
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}
 VARIABLES = {name: t.var(name, Scope.BLOCK, low, high) for name, (low, high) in RANGES.items()}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import GRID
-from tileverify.verifier.clause_search import search
+from tileverify import terms as t
+from tileverify.contract.variables import GRID
+from tileverify.verifier.search.clause_search import search
 
 CLAUSES = [t.eq(axis, t.ONE) for axis in GRID]
 

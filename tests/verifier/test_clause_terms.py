@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from tileverify import terms as t
 from tileverify.check import check_unit, summary_of
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.variables import GRID
 from tileverify.corpus import ROOT
 from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import GRID, AccessSummary
-from tileverify.verifier.clause_terms import clause_terms
+from tileverify.frontend.symbolic.summary import AccessSummary
+from tileverify.verifier.rules.clause_terms import clause_terms
 
 
 def unit_of(target: str) -> tuple[KernelUnit, AccessSummary]:

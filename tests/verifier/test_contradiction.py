@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from tests.soundness.test_found_wrong import checked
 
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import LaunchSpec
-from tileverify.frontend.sources.layout import apart
-from tileverify.frontend.sources.spec import build_launch
-from tileverify.frontend.sources.spec_files import RawLaunch
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import LaunchSpec
+from tileverify.contract.layout import apart
+from tileverify.contract.spec import build_launch
+from tileverify.contract.spec_files import RawLaunch
 from tileverify.results import Verdict
 from tileverify.verifier.contradiction import contradictory, lines_of, no_launch, only, smallest
 from tileverify.verifier.smt import Session

@@ -11,10 +11,10 @@ from tests.corpus.launches import drawn_launches
 from tests.corpus.written import written_elements
 
 from tileverify.check import CheckOptions, check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.reports.json_report import result_from_json, result_to_json
 from tileverify.results import KernelResult, Verdict, WrittenArrays
+from tileverify.results.json_report import result_from_json, result_to_json
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.differences import Differences
-from tileverify.verifier.equations import known_ranges, split
-from tileverify.verifier.evaluate import evaluate
-from tileverify.verifier.simplify import simplify
+from tileverify import terms as t
+from tileverify.terms import Scope, Term
+from tileverify.terms.evaluate import evaluate
+from tileverify.verifier.rules.differences import Differences
+from tileverify.verifier.rules.equations import known_ranges, split
+from tileverify.verifier.rules.simplify import simplify
 
 A, B = (t.var(name, Scope.BLOCK, 0, 5) for name in "ab")
 L, M = (t.var(name, Scope.LANE, 0, 3) for name in "lm")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from hypothesis import assume, given, settings
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Function, Scope
-from tileverify.verifier.examples import Examples
+from tileverify import terms as t
+from tileverify.terms import Function, Scope
 from tileverify.verifier.smt import Answer, Decider, Limits
+from tileverify.verifier.smt.examples import Examples
 
 from .expressions import Tree, term, trees
 

@@ -8,10 +8,11 @@ from typing import Final
 import pytest
 
 from tileverify.check import check_unit
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier import fact_choice, verify
+from tileverify.verifier import verify
+from tileverify.verifier.search import fact_choice
 from tileverify.verifier.smt import Limits
 
 KERNELS: Final = """

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.verifier.claim import ConcreteArray
-from tileverify.verifier.fact_contents import FEW_CONTENTS, Described, exhausts, several, several_segments
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.concrete import ConcreteArray
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts.contents import FEW_CONTENTS, Described, exhausts, several, several_segments
 
 from .numbered import fact
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tileverify.check import CheckOptions, check_paths
-from tileverify.frontend.sources.data_facts import parse_data_fact
+from tileverify.contract.data_facts import parse_data_fact
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.observed import follows
+from tileverify.verifier.search.observed import follows
 
 pytest.importorskip("cuda.tile", reason="kernels are compiled")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.verifier.claim import ConcreteArray
-from tileverify.verifier.held_facts import held_facts
-from tileverify.verifier.kept_facts import NumberedFact, bounded, joined, keeps, keeps_apart, measures
+from tileverify.contract.concrete import ConcreteArray
+from tileverify.contract.facts.held import held_facts
+from tileverify.contract.facts.kept import NumberedFact, bounded, joined, keeps, keeps_apart, measures
 
 from .numbered import fact
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import BID
-from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.layout import decompose
+from tileverify import terms as t
+from tileverify.contract.variables import BID
+from tileverify.terms import Scope, Term
+from tileverify.verifier.rules.layout import decompose
 
 from .builders import lanes, origin
 

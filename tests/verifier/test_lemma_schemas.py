@@ -7,13 +7,14 @@ from itertools import product
 
 import pytest
 
-from tileverify.certificates.second_solver import Opinion, SecondSolver
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.bits import OPERATIONS
-from tileverify.frontend.symbolic.terms import Kind, Scope, Term
-from tileverify.verifier.arithmetic import is_opaque_quotient, split_product
-from tileverify.verifier.bit_vectors import bit_question
-from tileverify.verifier.lemma_schemas import CONGRUENT, EXACT, SCHEMAS
+from tileverify import terms as t
+from tileverify.terms import Kind, Scope, Term
+from tileverify.terms.bits import OPERATIONS
+from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.rules.arithmetic import is_opaque_quotient, split_product
+from tileverify.verifier.rules.bit_vectors import bit_question
+from tileverify.verifier.rules.lemma_schemas import CONGRUENT, EXACT, SCHEMAS
+from tileverify.verifier.rules.smtlib import Declaration, Vocabulary, number, script
 from tileverify.verifier.smt import Lemma, bound_lemmas, core_of_last
 from tileverify.verifier.smt.lemmas import (
     bit_lemmas,
@@ -25,7 +26,6 @@ from tileverify.verifier.smt.lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
-from tileverify.verifier.smtlib import Declaration, Vocabulary, number, script
 
 LIMIT = 20_000_000
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.certificates.launches import contract_lines, launch_from_json, launch_to_json
 from tileverify.check import check_paths
+from tileverify.contract.arguments import read_argument
+from tileverify.contract.as_table import launch_table
+from tileverify.contract.launch import KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.corpus import ROOT
 from tileverify.errors import SpecError
-from tileverify.frontend.sources.arguments import read_argument
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit, LaunchSpec, ListArgument, Number
-from tileverify.record.spec import launch_table
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.claim import claim_from_json
+from tileverify.results.claim import claim_from_json
+from tileverify.verifier.certificate.launches import contract_lines, launch_from_json, launch_to_json
 
 
 @pytest.fixture(scope="module")

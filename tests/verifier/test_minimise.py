@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.concrete import Numbers
-from tileverify.verifier.minimise import MOST_QUESTIONS, MOST_REPLAYS, MOST_STEPS, Goal, Minimiser, distance_from_zero
+from tileverify import terms as t
+from tileverify.terms import Scope, Term
+from tileverify.verifier.refute.concrete import Numbers
+from tileverify.verifier.refute.minimise import (
+    MOST_QUESTIONS,
+    MOST_REPLAYS,
+    MOST_STEPS,
+    Goal,
+    Minimiser,
+    distance_from_zero,
+)
 from tileverify.verifier.smt import Decider, Model
 
 X = t.var("x", Scope.LAUNCH, 0, 10_000)

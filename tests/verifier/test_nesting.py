@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tileverify import terms as t
 from tileverify.check import check_paths
-from tileverify.frontend.symbolic import terms as t
 from tileverify.results import Verdict
-from tileverify.verifier.claim import claim_from_json
-from tileverify.verifier.nesting import nested
+from tileverify.results.claim import claim_from_json
+from tileverify.verifier.rules.nesting import nested
 
 KERNEL = """
 import cuda.tile as ct

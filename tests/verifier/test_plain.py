@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.frontend.sources.expressions import evaluate as expression_value
-from tileverify.frontend.sources.expressions import parse_condition
-from tileverify.frontend.sources.launch import SameArray
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import BID, GRID
-from tileverify.frontend.symbolic.terms import Scope, Term
-from tileverify.verifier.clause_terms import clause_terms_of
-from tileverify.verifier.evaluate import evaluate
-from tileverify.verifier.plain import plain
-from tileverify.verifier.projection import projections
-from tileverify.verifier.wording import can_be_said, clause_text
+from tileverify import terms as t
+from tileverify.contract.expressions import evaluate as expression_value
+from tileverify.contract.expressions import parse_condition
+from tileverify.contract.launch import SameArray
+from tileverify.contract.variables import BID, GRID
+from tileverify.contract.wording import can_be_said, clause_text
+from tileverify.terms import Scope, Term
+from tileverify.terms.evaluate import evaluate
+from tileverify.verifier.rules.clause_terms import clause_terms_of
+from tileverify.verifier.rules.projection import projections
+from tileverify.verifier.search.plain import plain
 
 from .expressions import VARIABLES, assignments, conditions, term, trees, truth
 

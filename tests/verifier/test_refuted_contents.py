@@ -16,14 +16,15 @@ from random import Random
 from typing import Final
 
 import pytest
+from tileverify.backend.replay.replay.replay import Replayer
 
-from tileverify.backend.replay import Replayer
 from tileverify.check import check_unit, entry_of
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch, claim_from_json
+from tileverify.results.claim import claim_from_json
 
 ADDRESSES: Final = (
     "v", "v * TILE", "v // 2", "v % 7", "max(v, 500)", "min(v, 5)", "w", "0", "b", "b * TILE + v", "v * 3", "v - w",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import BID, Access, Site
-from tileverify.frontend.symbolic.terms import Function, Scope, Term
-from tileverify.verifier.rewritten import rewritten_arrays
+from tileverify import terms as t
+from tileverify.contract.variables import BID
+from tileverify.frontend.symbolic.summary import Access, Site
+from tileverify.terms import Function, Scope, Term
+from tileverify.verifier.rules.rewritten import rewritten_arrays
 
 from .builders import lanes, origin, tile_site
 

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from hypothesis import assume, given, settings
 
-from tileverify.certificates.second_solver import Opinion, SecondSolver
-from tileverify.certificates.wellformed import sort_of
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Sort
-from tileverify.verifier.smtlib import Vocabulary, needed_names, script
+from tileverify import terms as t
+from tileverify.terms import Function, Kind, Scope, Sort
+from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.certificate.wellformed import sort_of
+from tileverify.verifier.rules.smtlib import Vocabulary, needed_names, script
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees
 

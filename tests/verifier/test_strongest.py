@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.frontend.sources.launch import DataFact
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.terms import Scope
-from tileverify.verifier.contract import DataTerm
-from tileverify.verifier.strongest import strongest
+from tileverify import terms as t
+from tileverify.contract.as_terms import DataTerm
+from tileverify.contract.facts.strongest import strongest
+from tileverify.contract.launch import DataFact
+from tileverify.terms import Scope
 
 
 def in_range(low: int, high: int, array: str = "at", unless: tuple[int, ...] = ()) -> DataTerm:

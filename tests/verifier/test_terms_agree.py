@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hypothesis import assume, example, given, settings
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.verifier.evaluate import evaluate
+from tileverify import terms as t
+from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.smt import Answer, Decider, Limits
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees

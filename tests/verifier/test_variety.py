@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
-from tileverify.verifier.claim import Claim, ConcreteArray, ConcreteLaunch, Confirmation, Shown, Touch
-from tileverify.verifier.variety import FEWEST, Variety
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.results.claim import Claim, Confirmation, Shown, Touch
+from tileverify.verifier.refute.variety import FEWEST, Variety
 
 from .numbered import fact
 

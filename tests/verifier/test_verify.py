@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tileverify.frontend.sources.launch import Apply, DataFact, LaunchSpec, Name, Number
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import BID, GRID, Access, Loop, Promise, Wait, earlier
-from tileverify.frontend.symbolic.terms import Function, Scope, Term
+from tileverify import terms as t
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import Apply, DataFact, LaunchSpec, Name, Number
+from tileverify.contract.variables import BID, GRID
+from tileverify.frontend.symbolic.summary import Access, Loop, Promise, Wait, earlier
 from tileverify.results import Verdict
-from tileverify.verifier.claim import Claim, ConcreteLaunch, Confirmation, Shown, Touch
+from tileverify.results.claim import Claim, Confirmation, Shown, Touch
+from tileverify.terms import Function, Scope, Term
 from tileverify.verifier.smt import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
 

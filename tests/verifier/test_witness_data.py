@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from tileverify.verifier.claim import ConcreteArray
-from tileverify.verifier.fact_contents import MOST_ELEMENTS
-from tileverify.verifier.kept_facts import keeps, keeps_apart
-from tileverify.verifier.witness_data import NoContents, completed, segments_keep
+from tileverify.contract.concrete import ConcreteArray
+from tileverify.contract.facts.contents import MOST_ELEMENTS
+from tileverify.contract.facts.kept import keeps, keeps_apart
+from tileverify.verifier.refute.witness_data import NoContents, completed, segments_keep
 
 from .numbered import fact
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify.commands.watch.affected import affected
+from tileverify.commands.watch.screen import screen
+from tileverify.commands.watch.watch import Watch
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict
-from tileverify.watching.affected import affected
-from tileverify.watching.screen import screen
-from tileverify.watching.watch import Watch
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 KERNEL = """\

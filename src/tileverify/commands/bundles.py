@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ..errors import TileVerifyError, UsageError
-from ..shell import Working, emit, talk
+from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..backend.assembler import Assembler
-    from ..bundles.model import Bundle
     from ..check import CheckOptions
-    from ..frontend.sources.launch import KernelUnit
+    from ..contract.launch import KernelUnit
+    from ..launching.bundle.model import Bundle
     from ..results import KernelResult
 
 _BUILD_EXIT_CODES = """\b
@@ -129,8 +129,8 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
-    from ..bundles.model import SUFFIX
-    from ..file_names import FreeNames, plain_stem
+    from ..launching.bundle.model import SUFFIX
+    from ..system.file_names import FreeNames, plain_stem
 
     if output is not None and (output.is_dir() or (len(units) > 1 and output.suffix != SUFFIX)):
         try:
@@ -165,16 +165,16 @@ def _signed(
     architectures: Sequence[str],
     key: Path | None,
 ) -> Bundle:
-    from ..bundles.build import build_bundle
-    from ..bundles.trust import sign
+    from ..launching.bundle.build import build_bundle
+    from ..launching.bundle.trust import sign
 
     bundle = build_bundle(unit, result, solver, assembler, architectures)
     return bundle if key is None else sign(bundle, key)
 
 
 def _write(bundle: Bundle, file: Path) -> None:
-    from ..atomic_file import write_whole
-    from ..bundles.manifest import bundle_bytes
+    from ..launching.bundle.manifest import bundle_bytes
+    from ..system.atomic_file import write_whole
 
     try:
         write_whole(file, bundle_bytes(bundle))
@@ -200,8 +200,8 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, prove: bool, extrac
     """
     import json
 
-    from ..bundles.text import Belief, bundle_json, bundle_text
-    from ..bundles.trust import can_verify, check_proof, signer, trusted_cubin, trusted_keys
+    from ..launching.bundle.text import Belief, bundle_json, bundle_text
+    from ..launching.bundle.trust import can_verify, check_proof, signer, trusted_cubin, trusted_keys
 
     bundle = read_file(file)
     trusted = trusted_keys(keys)
@@ -225,7 +225,7 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, prove: bool, extrac
 
 def read_file(file: Path) -> Bundle:
     """The bundle in ``file``; raises `UsageError` where it cannot be read, `BundleRefused` where it is none."""
-    from ..bundles.manifest import read_bundle
+    from ..launching.bundle.manifest import read_bundle
 
     try:
         if file.stat().st_size > _MOST_BYTES:
@@ -237,10 +237,10 @@ def read_file(file: Path) -> Bundle:
 
 
 def _extract(bundle: Bundle, folder: Path) -> None:
-    from ..atomic_file import write_whole
-    from ..certificates.files import BYTECODE_SUFFIX
-    from ..certificates.files import SUFFIX as CERTIFICATE_SUFFIX
-    from ..file_names import plain_stem
+    from ..system.atomic_file import write_whole
+    from ..system.file_names import plain_stem
+    from ..verifier.certificate.files import BYTECODE_SUFFIX
+    from ..verifier.certificate.files import SUFFIX as CERTIFICATE_SUFFIX
 
     stem = plain_stem(bundle.certificate.kernel)
     try:

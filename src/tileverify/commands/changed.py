@@ -10,7 +10,7 @@ import click
 
 from ..configuration import Configuration
 from ..errors import SourceError, UsageError
-from ..shell import talk
+from .shell import talk
 
 _SETTINGS: Final = "pyproject.toml"
 
@@ -42,7 +42,7 @@ def nothing_to_check(context: click.Context, *, changed: bool) -> NoReturn:
 
 def _sources(path: Path) -> Iterator[Path]:
     """The file itself, or what a launch spec stands beside."""
-    from ..frontend.sources.spec_files import SPEC_SUFFIX
+    from ..contract.spec_files import SPEC_SUFFIX
 
     if not path.name.endswith(SPEC_SUFFIX):
         yield path

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .. import __version__
 from ..configuration import configuration
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
-from ..shell import Working, talk
+from ..version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .options import EXIT_CODES
 from .outputs import earlier_report, outputs_of, pages, write_reports
 from .settings import Settings
+from .shell import Working, talk
 
 if TYPE_CHECKING:
     from ..results import KernelResult
@@ -139,10 +139,10 @@ def check(
     checked_folders(playback, certificate, outputs[0])
     whole = not any("::" in path for path in paths)
     baseline = baseline or chosen.baseline
-    from ..suppressions.run import checked_baseline, suppressed
+    from ..reports.suppress.run import checked_baseline, suppressed
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
-    from ..cache import default_folder
+    from ..cache.verdicts import default_folder
     from ..check import CheckOptions, check_paths, solver_version
     from ..reports.text import Detail
     from ..results import Report
@@ -182,7 +182,7 @@ def check(
     if playback is not None:
         write_playback(report, playback)
     if certificate is not None:
-        from ..certificates.files import write_certificates
+        from ..verifier.certificate.files import write_certificates
 
         talk(write_certificates(report.results, certificate))
     context.exit(settings.exit_code(report, strict))

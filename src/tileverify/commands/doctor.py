@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..shell import Working, emit, use_color
+from .shell import Working, emit, use_color
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -22,7 +22,7 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
 
     It proves one kernel and refutes another; no GPU is needed.
     """
-    from ..doctor import State, examine
+    from .health import State, examine
 
     with Working(live=False):
         found = list(examine())
@@ -32,9 +32,9 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
         rows = [
             {"name": each.name, "state": each.state.value, "found": each.found, "advice": each.advice} for each in found
         ]
-        emit(json.dumps({"schema": "tileverify/doctor/1", "diagnoses": rows}, indent=2) + "\n")
+        emit(json.dumps({"schema": "tileverify/commands/health/1", "diagnoses": rows}, indent=2) + "\n")
     else:
-        from ..reports.plain import printable
+        from ..system.printable import printable
 
         colors = {State.OK: "green", State.ABSENT: "yellow", State.BROKEN: "red"}
         colored = use_color(color)

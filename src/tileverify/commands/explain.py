@@ -10,8 +10,8 @@ import click
 
 from ..corpus.examples import examples_of
 from ..errors import UsageError
-from ..shell import emit
-from ..suppressions.model import wrong_codes
+from ..reports.suppress.model import wrong_codes
+from .shell import emit
 
 if TYPE_CHECKING:
     from ..codes import Code
@@ -83,6 +83,6 @@ def _filled(text: str) -> str:
 @click.command()
 def schema() -> None:
     """Print the JSON Schema of `check --format json`."""
-    from ..reports.json_report import schema_text
+    from ..results.json_report import schema_text
 
     emit(schema_text())

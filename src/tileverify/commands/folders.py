@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..file_names import FreeNames
 from ..reports.formats import TEXT
-from ..shell import emit, talk
+from ..system.file_names import FreeNames
+from .shell import emit, talk
 
 if TYPE_CHECKING:
     from ..results import Report

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import NoKernelFound, UsageError
-from ..shell import emit, talk
+from .shell import emit, talk
 
 if TYPE_CHECKING:
-    from ..gate_runs.candidates import Candidate, OnStdin
-    from ..gate_runs.spreading import Workers
     from ..gating import GateResult
+    from ..gating.runs.candidates import Candidate, OnStdin
+    from ..gating.runs.spreading import Workers
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -105,10 +105,10 @@ def gate(
         raise UsageError("--spec and --trust-specs exclude each other")
     if ray_address is not None and engine != "ray":
         raise UsageError("--ray-address needs --engine ray")
-    from ..frontend.sources.spec_files import launches_of_text
-    from ..gate_runs.candidates import read_text
-    from ..gate_runs.run import Plan, open_table, stream, tabulate
+    from ..contract.spec_files import launches_of_text
     from ..gating import GateOptions
+    from ..gating.runs.candidates import read_text
+    from ..gating.runs.run import Plan, open_table, stream, tabulate
 
     for option, path in (("--bundle", bundle), ("--results", results)):
         _refuse_inside(option, path, target)
@@ -149,8 +149,8 @@ def gate(
 
 def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
-    from ..check import display_path
-    from ..gate_runs.candidates import OnStdin, candidates
+    from ..gating.runs.candidates import OnStdin, candidates
+    from ..paths import display_path
 
     if target == "-":
         if sys.stdin.isatty():
@@ -171,15 +171,15 @@ def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
 def _workers(engine: str, jobs: int | None, ray_address: str | None, isolation: str, most: int) -> Workers:
     """Those of the engine, no more than ``most``."""
     if engine == "ray":
-        from ..gate_runs.ray_workers import RayWorkers
+        from ..gating.runs.ray_workers import RayWorkers
 
         return RayWorkers(min(jobs or most, most), isolation, ray_address)
     if most == 1:
-        from ..gate_runs.judging import ThisProcess
+        from ..gating.runs.judging import ThisProcess
 
         return ThisProcess(isolation)
-    from ..gate_runs.local_workers import LocalWorkers
-    from ..parallel import usable_processors
+    from ..gating.runs.local_workers import LocalWorkers
+    from ..system.parallel import usable_processors
 
     return LocalWorkers(min(jobs or usable_processors(), most), isolation)
 

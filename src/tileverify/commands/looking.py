@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from ..shell import Working, emit, talk
 from .options import writable
+from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..frontend.sources.launch import KernelUnit
+    from ..contract.launch import KernelUnit
 
 
 @click.command()
@@ -76,8 +76,8 @@ def _read(path: Path) -> bytes:
 @click.pass_context
 def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Path | None) -> None:
     """List kernels and their launches without compiling or verifying them."""
-    from ..check import display_path
     from ..frontend.sources.discover import SourceFailure, candidates
+    from ..paths import display_path
 
     rows: list[dict[str, Any]] = []
     failed = False
@@ -100,7 +100,7 @@ def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Pa
 
 
 def _listed(row: dict[str, Any]) -> str:
-    from ..reports.plain import printable
+    from ..system.printable import printable
 
     launch = "no spec: inferred" if row["launch"] is None else row["launch"]
     return printable(f"{row['file']}::{row['kernel']} [{launch}]")
@@ -118,7 +118,7 @@ def _units(target: str, spec: Path | None) -> Iterator[KernelUnit]:
 
 
 def _heading(unit: KernelUnit) -> str:
-    from ..check import display_path
-    from ..reports.plain import printable
+    from ..paths import display_path
+    from ..system.printable import printable
 
     return printable(f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]")

@@ -27,10 +27,10 @@ def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undet
     Its tools are check_kernel, get_finding and explain.  Sources go to the sandbox as with `gate`, and nowhere else; a
     client can name references that you gave here, and bring none.
     """
-    from ..gate_runs.candidates import read_text
     from ..gating import GateOptions
-    from ..model_tools.desk import Desk
-    from ..model_tools.server import serve
+    from ..gating.mcp.desk import Desk
+    from ..gating.mcp.server import serve
+    from ..gating.runs.candidates import read_text
 
     options = GateOptions(
         None if spec is None else read_text(spec, "--spec"),
@@ -42,7 +42,7 @@ def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undet
 
 
 def _named(text: str) -> tuple[str, str]:
-    from ..gating.references import own_reference
+    from ..gating.jobs.references import own_reference
 
     name, separator, reference = text.partition("=")
     if not separator or not name:

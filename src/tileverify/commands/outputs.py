@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
-from ..shell import emit, talk, use_color
 from .options import writable
+from .shell import emit, talk, use_color
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def pages(outputs: Sequence[Output]) -> bool:
     """Whether a page is among them; raises `UsageError` where pages cannot be made, before minutes of work."""
     wanted = any(output.format == PAGE for output in outputs)
     if wanted:
-        from ..reports.html_report.report import available
+        from ..reports.html.report import available
 
         available()
     return wanted
@@ -100,7 +100,7 @@ def write_reports(
 
     for output in outputs:
         if output.format == PAGE and earlier is not None:
-            from ..reports.html_report.report import html_report
+            from ..reports.html.report import html_report
 
             emit(html_report(report, earlier), output.file)
         elif output.format != TEXT:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from .. import __version__
 from ..errors import UsageError
-from ..shell import Working, emit
+from ..version import __version__
+from .shell import Working, emit
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -51,9 +51,9 @@ def recheck(
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")
-    from ..certificates.batch import recheck_files
-    from ..certificates.report import exit_code, recheck_json, recheck_text
-    from ..certificates.second_solver import LIMIT, SecondSolver
+    from ..verifier.certificate.batch import recheck_files
+    from ..verifier.certificate.report import exit_code, recheck_json, recheck_text
+    from ..verifier.certificate.second_solver import LIMIT, SecondSolver
 
     solver = SecondSolver(limit or LIMIT)
     with Working(live=True) as working:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..shell import Working, talk
+from .shell import Working, talk
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -49,8 +49,8 @@ def record(
     arguments: tuple[str, ...],
 ) -> None:
     """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
-    from ..record import RecordOptions
-    from ..record import record as run
+    from ..record.run import RecordOptions
+    from ..record.run import record as run
 
     options = RecordOptions(specialisations=specialisations, generalise=generalise)
     with Working(live=False):

@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from ..shell import emit, talk
+from .shell import emit, talk
 
 _LIST_EXIT_CODES: Final = """\b
 Exit codes:
@@ -63,7 +63,7 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 
         emit(json.dumps([asdict(each) for each in found], indent=2) + "\n")
     else:
-        from ..reports.plain import printable
+        from ..system.printable import printable
 
         lines = (f"{each.file}:{each.line} in {each.function}: {each.reason}" for each in found)
         emit("".join(f"{printable(line)}\n" for line in lines))

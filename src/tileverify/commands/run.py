@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ..errors import UsageError
-from ..shell import Working, emit, talk
 from .options import writable
+from .shell import Working, emit, talk
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -82,11 +82,11 @@ def run(
         writable(save, "--save")
     elif save is not None and save.exists() and not save.is_dir():
         raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
-    from ..cache import default_folder
+    from ..backend.numbers.files import read_array, read_arrays, write_arrays
+    from ..cache.verdicts import default_folder
     from ..check import CheckOptions
-    from ..execution import KernelFault, RunOptions, run_target
-    from ..execution.files import read_array, read_arrays, write_arrays
-    from ..execution.text import run_text, saved_text, told_text
+    from ..launching.run import KernelFault, RunOptions, run_target
+    from ..launching.run.text import run_text, saved_text, told_text
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
     arrays |= {name: read_array(Path(path)) for name, path in _pairs("--input", inputs)}
@@ -102,7 +102,7 @@ def run(
         check=CheckOptions(timeout_s=timeout, cache=None if no_cache else default_folder()),
     )
     if explore is not None:
-        from ..execution.explored import explore_target, explored_text
+        from ..launching.run.explored import explore_target, explored_text
 
         with Working(live=False):
             explored = explore_target(target, options, explore)

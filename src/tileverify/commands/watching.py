@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 import click
 
 from ..errors import UsageError
-from ..shell import emit, use_color
+from .shell import emit, use_color
 
 _EXCLUDED: Final = ("format_", "output", "playback", "certificate", "update_baseline")
 """Options of `check` that make something of one run."""
@@ -21,8 +21,8 @@ _OWN: Final = ("paths", "watch", "quiet", "verbose", "color", *_EXCLUDED)
 
 def watch_forever(context: click.Context, paths: Sequence[str], everywhere: Sequence[Path], color: str) -> NoReturn:
     """Show a screen for every round until Ctrl-C.  Raises `UsageError` for options that make no sense here."""
-    from ..watching.screen import screen
-    from ..watching.watch import Watch
+    from .watch.screen import screen
+    from .watch.watch import Watch
 
     source = click.core.ParameterSource.COMMANDLINE
     for option in context.command.params:

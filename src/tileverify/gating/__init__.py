@@ -20,8 +20,8 @@ the bundle, which holds that very bytecode and checks the contract at each launc
 
 from .gate import Submission, judge
 from .model import GatedKernel, GateOptions, GateResult, IsolationUnavailable, Limits, Reason, SandboxFailure
-from .sandbox import Sandbox
-from .screen import screen
+from .sandbox.sandbox import Sandbox
+from .screen.screen import screen
 
 __all__ = [
     "GateOptions",

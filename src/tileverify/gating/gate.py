@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..errors import UsageError
-from ..reports.json_report import result_from_json
-from ..reports.plain import printable
 from ..results import WARNINGS, Finding, KernelResult, Verdict
+from ..results.json_report import result_from_json
+from ..system.printable import printable
 from .hints import with_hints
+from .jobs.references import ReferenceProcess, own_reference
+from .jobs.tried import incomplete, read_trial, summary
 from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
-from .references import ReferenceProcess, own_reference
-from .sandbox import Outcome, Sandbox
-from .tried import incomplete, read_trial, summary
-from .worker import EXIT_MEMORY
+from .sandbox.sandbox import Outcome, Sandbox
+from .sandbox.worker import EXIT_MEMORY
 
 _MIB: Final = 1 << 20
 MOST_SPEC: Final = 1 << 18

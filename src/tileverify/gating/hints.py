@@ -14,11 +14,11 @@ from ..repair.catalogue import KINDS
 from ..repair.edits import edited, well_placed
 from ..repair.proposals import Proposal
 from ..repair.repairing import Prove, Trials, can_be_mended, repaired
-from ..reports.json_report import result_from_json, result_to_json
 from ..results import Edit, Hint, KernelResult, Verdict
+from ..results.json_report import result_from_json, result_to_json
 from .model import GatedKernel, GateResult, Limits
-from .plain_values import harmless
-from .sandbox import Outcome, Sandbox
+from .sandbox.sandbox import Outcome, Sandbox
+from .screen.plain_values import harmless
 
 _MIB: Final = 1 << 20
 _PROPOSE_CPU_S: Final = 5

@@ -8,9 +8,9 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ..errors import TileVerifyError
-from ..file_names import distinct_stem
-from ..reports.json_report import result_to_json
 from ..results import KernelResult
+from ..results.json_report import result_to_json
+from ..system.file_names import distinct_stem
 
 REJECTED: Final = "rejected"
 """The verdict on a submission that the screen or the sandbox stopped, or that broke a limit."""
@@ -146,7 +146,7 @@ class GateResult:
         ``below``: the folder of the submission, where it lies below the one that was judged.  The same submission gets
         the same names, and no other one gets them.
         """
-        from ..atomic_file import write_whole
+        from ..system.atomic_file import write_whole
 
         place = folder.joinpath(*_folder_names(below))
         written = []

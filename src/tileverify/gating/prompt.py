@@ -7,8 +7,8 @@ from itertools import chain, islice
 from typing import Final
 
 from ..repair import edits
-from ..reports.plain import printable
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
+from ..system.printable import printable
 from .model import GatedKernel, GateResult
 
 LONGEST: Final = 1500

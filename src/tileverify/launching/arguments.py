@@ -7,13 +7,13 @@ from math import gcd
 from typing import Any, NamedTuple
 
 from ..backend.gpu import driver
-from ..backend.inflight import Access
-from ..backend.launch import ArrayValue, LaunchRefused
-from ..backend.launch.arguments import Grid, Value
-from ..backend.launch.views import array_value
+from ..backend.guard import ArrayValue, LaunchRefused
+from ..backend.guard.arguments import Grid, Value
+from ..backend.guard.views import array_value
+from ..backend.ledger import Access
+from ..contract.element_types import ELEMENT_TYPES
+from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from ..errors import UsageError
-from ..frontend.sources.element_types import ELEMENT_TYPES
-from ..frontend.sources.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from .journal import Use
 from .reach import Reach, Reached, within
 

@@ -11,20 +11,20 @@ from typing import Any, Final
 from ..backend.early_start import waits_first
 from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel, Plan
-from ..backend.launch import Guard, LaunchRefused, compile_guard
-from ..backend.launch.arguments import ArrayValue, Grid, Value
-from ..backend.launch.lists import lengths_of, spelled_out
-from ..bundles.manifest import read_bundle
-from ..bundles.model import Bundle
-from ..bundles.trust import check_proof, trusted_cubin, trusted_keys
-from ..cache import default_folder
+from ..backend.guard import Guard, LaunchRefused, compile_guard
+from ..backend.guard.arguments import ArrayValue, Grid, Value
+from ..backend.guard.lists import lengths_of, spelled_out
+from ..cache.verdicts import default_folder
 from ..check import entry_of
+from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
 from ..frontend.bytecode import decode
-from ..frontend.sources.launch import KernelUnit, LaunchSpec
-from ..record.hook.launches import numpy_as_cuda
+from ..hook.launches import numpy_as_cuda
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
+from .bundle.manifest import read_bundle
+from .bundle.model import Bundle
+from .bundle.trust import check_proof, trusted_cubin, trusted_keys
 from .calls import grid_of
 from .contents import contents_of
 from .on_cpu import HOST, HostPlan

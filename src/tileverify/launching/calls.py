@@ -12,21 +12,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ..backend.launch import ArrayValue, LaunchRefused
-from ..backend.launch.arguments import Grid, Value
+from ..backend.guard import ArrayValue, LaunchRefused
+from ..backend.guard.arguments import Grid, Value
+from ..contract.as_table import NotExpressible, launch_table
+from ..contract.decorator import decorated_launches
+from ..contract.element_types import ELEMENT_TYPES
+from ..contract.facts.observed import observed_facts
+from ..contract.launch import KernelUnit, LaunchSpec
+from ..contract.overlap import overlaps
+from ..contract.spec import MAX_GRID_AXIS, build_launch
+from ..contract.spec_files import raw_launch
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
-from ..frontend.sources.decorator import decorated_launches
-from ..frontend.sources.element_types import ELEMENT_TYPES
-from ..frontend.sources.launch import KernelUnit, LaunchSpec
-from ..frontend.sources.spec import MAX_GRID_AXIS, build_launch
-from ..frontend.sources.spec_files import raw_launch
-from ..record.hook.arguments import describe
-from ..record.hook.driver import NoDriver, stand_in
-from ..record.observations import observed_facts
-from ..record.overlap import overlaps
-from ..record.spec import NotExpressible, launch_table
+from ..hook.arguments import describe
+from ..hook.driver import NoDriver, stand_in
 
 Json = dict[str, Any]
 IMITATED: Final = (10, 0)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..backend.gpu import driver
-from ..backend.launch import ArrayValue
-from ..backend.launch.arguments import Value
-from ..frontend.sources.launch import DataFact, Expression
+from ..backend.guard import ArrayValue
+from ..backend.guard.arguments import Value
+from ..contract.launch import DataFact, Expression
 
 _TYPES = {f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}") for kind in "iu" for bits in (8, 16, 32, 64)}
 

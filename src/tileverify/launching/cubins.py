@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from ..backend.assembler import Assembler
-from ..private_folder import is_private, read_private, write_private
+from ..system.private_folder import is_private, read_private, write_private
 
 MOST_BYTES: Final = 512 << 20
 _HASH: Final = 32

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol
 
-from ..backend.inflight import InFlightConflict
-from ..backend.launch import ArrayValue
+from ..backend.guard import ArrayValue
+from ..backend.ledger import InFlightConflict
+from ..backend.numbers.fact_checks import Value, bounds
+from ..contract.launch import DataFact
 from ..errors import TileVerifyError
-from ..execution.fact_checks import Value, bounds
-from ..frontend.sources.launch import DataFact
 from .journal import Use
 from .remembered import Planned
 

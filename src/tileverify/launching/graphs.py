@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Protocol
 
-from ..backend.inflight import Access, InFlightConflict, unordered_conflicts
-from ..backend.inflight import Node as Footprint
-from ..backend.launch import LaunchRefused
+from ..backend.guard import LaunchRefused
+from ..backend.ledger import Access, InFlightConflict, unordered_conflicts
+from ..backend.ledger import Node as Footprint
 from ..errors import UsageError
 from .in_flight import InFlight, in_flight
 from .journal import Use, leaves

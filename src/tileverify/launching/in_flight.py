@@ -20,7 +20,7 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from ..backend.gpu import driver
-from ..backend.inflight import EventMark, Ledger, Order, StreamId, Work
+from ..backend.ledger import EventMark, Ledger, Order, StreamId, Work
 from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
 from .journal import Journal, Noted, Repeated, Use, complain
 

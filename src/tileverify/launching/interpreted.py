@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..backend.launch import ArrayValue
-from ..backend.launch.arguments import Value
+from ..backend.guard import ArrayValue
+from ..backend.guard.arguments import Value
+from ..contract.launch import KernelUnit
 from ..errors import UsageError
-from ..frontend.sources.launch import KernelUnit
-from ..record.hook.launches import host_as_cuda
+from ..hook.launches import host_as_cuda
 from . import calls, on_cpu
 from .arguments import span
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from ..backend.inflight import Access, InFlightConflict, StreamId, merged
+from ..backend.ledger import Access, InFlightConflict, StreamId, merged
 
 POLLED_EVERY: Final = 512
 """Launches of a batch: between two looks at what has finished."""

@@ -12,16 +12,16 @@ from typing import Any
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel, Plan
-from ..backend.launch import LaunchRefused
-from ..backend.launch.arguments import Grid
-from ..bundles.manifest import parameter_types
-from ..cache import default_folder
+from ..backend.guard import LaunchRefused
+from ..backend.guard.arguments import Grid
+from ..cache.verdicts import default_folder
 from ..check import CheckOptions
+from ..contract.launch import LaunchSpec
 from ..errors import UsageError
-from ..frontend.sources.launch import LaunchSpec
-from ..record.hook.launches import numpy_as_cuda
+from ..hook.launches import numpy_as_cuda
 from . import calls, on_cpu
 from .arguments import device_of, use_of
+from .bundle.manifest import parameter_types
 from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import contents_of

@@ -11,23 +11,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend.inflight import Access
+from ..backend.guard import ArrayValue
+from ..backend.guard.arguments import Grid, Value
 from ..backend.interpreter.conduct import RUN
-from ..backend.launch import ArrayValue
-from ..backend.launch.arguments import Grid, Value
+from ..backend.ledger import Access
+from ..backend.numbers.blocks import execute_launch
+from ..contract.concrete import ConcreteArray, ConcreteLaunch
+from ..contract.element_types import ELEMENT_TYPES
+from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
 from ..errors import TileVerifyError, UsageError
-from ..execution.blocks import execute_launch
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module
-from ..frontend.sources.element_types import ELEMENT_TYPES
-from ..frontend.sources.launch import (
-    Argument,
-    ArrayArgument,
-    KernelUnit,
-    ScalarArgument,
-    flat,
-)
-from ..verifier.claim import ConcreteArray, ConcreteLaunch
 from .arguments import span
 from .turns import turns
 

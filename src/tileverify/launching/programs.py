@@ -10,7 +10,7 @@ from functools import cache, partial
 from types import CellType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from ..backend.launch import LaunchRefused
+from ..backend.guard import LaunchRefused
 from ..errors import UsageError
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ from functools import cached_property
 from typing import Any, Final
 
 from ..backend.early_start import waits_first
-from ..backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
-from ..backend.launch.arguments import Grid, Value
+from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
+from ..backend.guard.arguments import Grid, Value
+from ..backend.numbers.fact_checks import violation
 from ..check import CheckOptions, check_unit, entry_of, summary_of
+from ..contract.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
+from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..errors import SpecError, UnsupportedOperation, UsageError
-from ..execution.fact_checks import violation
 from ..frontend.bytecode import decode
-from ..frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
-from ..frontend.sources.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..frontend.symbolic.summary import OriginKind
 from ..results import KernelResult, Verdict
-from ..verifier.layout import IndexFootprint, place
+from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
 from .reach import Reach

@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from ..backend.launch import ArrayValue
-from ..backend.launch.arguments import Grid, Value
-from ..frontend.symbolic import terms as t
+from .. import terms as t
+from ..backend.guard import ArrayValue
+from ..backend.guard.arguments import Grid, Value
+from ..contract.variables import BID, GRID
 from ..frontend.symbolic.bounds import Bounds
-from ..frontend.symbolic.summary import BID, GRID, AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ..frontend.symbolic.terms import Kind, Scope, Sort, Term
+from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
+from ..terms import Kind, Scope, Sort, Term
 
 MOST_SITES: Final = 64
 """Of a kernel; one with more is taken to reach all of its arrays."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from ..backend.launch import LaunchRefused
+from ..backend.guard import LaunchRefused
 from ..errors import TileVerifyError, UsageError
 from .on_cpu import HostPlan
 from .remembered import Planned

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..backend.inflight import Access
-from ..backend.inflight.accesses import conflicts
+from ..backend.ledger import Access
+from ..backend.ledger.accesses import conflicts
 
 
 @dataclass(eq=False, slots=True)

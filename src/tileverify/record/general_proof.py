@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..backend.launch.arguments import Grid
+from ..backend.guard.arguments import Grid
 from ..check import CheckOptions, check_unit
+from ..contract.as_table import NotExpressible, launch_table
+from ..contract.launch import KernelUnit
+from ..contract.spec import build_launch
+from ..contract.spec_files import raw_launch
 from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from ..frontend.sources.launch import KernelUnit
-from ..frontend.sources.spec import build_launch
-from ..frontend.sources.spec_files import raw_launch
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
 from ..results import Verdict
 from .generalise import GeneralLaunch, general_launches, items_of
-from .spec import NotExpressible, launch_table
 
 MOST_PROOFS: Final = 4
 """Of general launches of one kernel, over all its specialisations."""

@@ -17,8 +17,8 @@ from itertools import combinations
 from math import gcd, lcm, prod
 from typing import Any, Final, TypeAlias
 
+from ..contract.as_table import is_contiguous
 from .fitting import Column, fitted
-from .spec import is_contiguous
 
 Launch: TypeAlias = Mapping[str, Any]
 Sized: TypeAlias = int | str

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ..contract.as_table import NotExpressible, launch_table
+from ..contract.facts.observed import Array, observed_facts
+from ..contract.overlap import overlaps
+from ..contract.spec_files import SPEC_SUFFIX
 from ..errors import UsageError
-from ..file_names import plain_stem
-from ..frontend.sources.spec_files import SPEC_SUFFIX
-from .observations import Array, observed_facts
-from .overlap import overlaps
-from .spec import NotExpressible, launch_table
+from ..system.file_names import plain_stem
 
 SCHEMA = "tileverify/recording/1"
 INDEX = "index.json"

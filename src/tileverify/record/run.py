@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import NoKernelFound, UsageError
 from .recording import INDEX, Recording, read_index
 
-_HOOK = Path(__file__).parent / "hook"
+_HOOK = Path(__file__).parents[1] / "hook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def record(
 
 
 def _generalise(recording: Recording) -> None:
-    from ..cache import default_folder
+    from ..cache.verdicts import default_folder
     from ..check import CheckOptions
     from .general_proof import generalise
 
@@ -142,7 +142,7 @@ def recording_environment(journals: Path, startup: Path, gpu: str, options: Reco
         "PYTHONPATH": f"{startup}{os.pathsep}{path}" if path else str(startup),
         "TILEVERIFY_RECORD_OUT": str(journals.resolve()),
         "TILEVERIFY_RECORD_HOOK": str(_HOOK.resolve()),
-        "TILEVERIFY_RECORD_PACKAGE": str(_HOOK.parent.parent.resolve()),
+        "TILEVERIFY_RECORD_PACKAGE": str(_HOOK.parent.resolve()),
         "TILEVERIFY_RECORD_GPU": gpu,
         "TILEVERIFY_RECORD_CAPABILITY": ".".join(map(str, options.capability)),
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from ..contract.launch import KernelUnit
 from ..errors import TileVerifyError
 from ..frontend.sources.edited import edited_unit
-from ..frontend.sources.launch import KernelUnit
 from ..results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from .catalogue import KINDS
 from .edits import edited

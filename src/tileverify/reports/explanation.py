@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..codes import CODES
 from ..results import Finding, KernelResult, SourceSite, Witness
+from ..system.printable import printable
 from .findings import values_text
-from .plain import printable
 from .reasons import position, suppressed_because
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..codes import CODES, Family
 from ..results import Finding, SideValue, SourceSite, Witness
-from .plain import printable
+from ..system.printable import printable
 from .reasons import suppressed_because
 from .snippets import Snippet, Snippets
 

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 TEXT: Final = "text"
 
 _RENDERERS: Final = {
-    "json": ("json_report", "json_report"),
-    "github": ("github", "github_report"),
-    "sarif": ("sarif", "sarif_report"),
-    "junit": ("junit", "junit_report"),
-    "html": ("html_report.report", "html_report"),
+    "json": ("..results.json_report", "json_report"),
+    "github": (".github", "github_report"),
+    "sarif": (".sarif", "sarif_report"),
+    "junit": (".junit", "junit_report"),
+    "html": (".html.report", "html_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
 
@@ -30,5 +30,5 @@ PAGE: Final = "html"
 def renderer(name: str) -> Callable[[Report], str]:
     """The function that writes a report in a format other than text."""
     module, function = _RENDERERS[name]
-    found: Callable[[Report], str] = getattr(import_module(f".{module}", __package__), function)
+    found: Callable[[Report], str] = getattr(import_module(module, __package__), function)
     return found

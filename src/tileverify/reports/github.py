@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..results import Finding, KernelResult, Report, SourceSite
+from ..system.printable import printable
 from .explanation import explanation, from_repository, title
-from .plain import printable
 from .reasons import position
 from .snippets import Snippets
 from .text import summary_line

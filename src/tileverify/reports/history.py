@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ..errors import UsageError
 from ..results import KernelResult, Verdict
-from .json_report import SCHEMA, result_from_json
-from .plain import printable
+from ..results.json_report import SCHEMA, result_from_json
+from ..system.printable import printable
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"
 
@@ -91,7 +91,7 @@ def read_report(path: Path) -> tuple[KernelResult, ...]:
 
 
 def _embedded(text: str) -> str:
-    from .html_report.packing import unpacked
+    from .html.packing import unpacked
 
     found = _EMBEDDED.search(text)
     if found is None:

@@ -11,9 +11,9 @@ from typing import Final
 from xml.etree import ElementTree
 
 from ..results import Finding, KernelResult, Report, Verdict
+from ..system.printable import printable
 from .explanation import title
 from .findings import finding_lines
-from .plain import printable
 from .reasons import position, suppressed_because
 from .snippets import Snippets
 

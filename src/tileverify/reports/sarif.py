@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from ..results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict, Witness
+from ..system.printable import printable
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
-from .plain import printable
 from .sarif_rules import RULES, rules
 from .snippets import Snippets
 

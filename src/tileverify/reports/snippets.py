@@ -12,7 +12,7 @@ from typing import Final
 from rich.cells import cell_len
 
 from ..results import SourceSite
-from .plain import printable
+from ..system.printable import printable
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..system.printable import printable
 from .findings import finding_lines
-from .plain import printable
 from .reasons import undetermined
 from .snippets import Snippets
 

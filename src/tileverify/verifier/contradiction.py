@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
+from .. import terms as t
+from ..contract.as_terms import Contract, array_layout, build_contract
+from ..contract.data_facts import print_data_fact
+from ..contract.descriptions import print_description
+from ..contract.expressions import print_expression
+from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
 from ..errors import SpecError
-from ..frontend.sources.data_facts import print_data_fact
-from ..frontend.sources.descriptions import print_description
-from ..frontend.sources.expressions import print_expression
-from ..frontend.sources.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
-from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import AccessSummary, Origin
-from ..frontend.symbolic.terms import Term
-from .consistency import elements, promises
-from .contract import Contract, array_layout, build_contract
-from .fact_use import FactUse
-from .layout import IndexFootprint
-from .meeting import Prepared
-from .prepare import Preparer, launch_facts
+from ..terms import Term
+from .rules.consistency import elements, promises
+from .rules.layout import IndexFootprint
+from .rules.meeting import Prepared
+from .rules.prepare import Preparer, launch_facts
+from .search.fact_use import FactUse
 from .smt import Answer, Decider, Limits, Session
 
 WORK_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)

@@ -12,19 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.symbolic import terms as t
+from .. import terms as t
+from ..contract.as_terms import array_layout
 from ..frontend.symbolic.summary import Site
-from ..frontend.symbolic.terms import Term
 from ..results import MOST_REFUTATIONS, Finding, SourceSite
+from ..results.claim import Confirm
+from ..terms import Term
 from . import messages
-from .claim import Confirm
-from .clauses import Clause
-from .contract import array_layout
-from .narrow_proof import NarrowProof
-from .prepare import Preparer, contract_values, launch_facts
 from .proving import Open, Outcome
+from .refute.witness import Found, Search, describe
+from .rules.prepare import Preparer, contract_values, launch_facts
+from .search.clauses import Clause
+from .search.narrow_proof import NarrowProof
 from .smt import Answer, Session
-from .witness import Found, Search, describe
 
 
 @dataclass

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from .. import terms as t
+from ..contract.launch import DataFact
 from ..frontend.bytecode.model import Location
-from ..frontend.sources.launch import DataFact
-from ..frontend.symbolic import terms as t
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
-from ..frontend.symbolic.terms import Term
 from ..results import Finding, Hint, SourceSite
-from .data import loaded_values
-from .obligations import MISALIGNED, Obligation, one_width
+from ..terms import Term
+from .rules.fact_instances import loaded_values
+from .rules.obligations import MISALIGNED, Obligation, one_width
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 

@@ -7,25 +7,25 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.expressions import constant_value
-from ..frontend.sources.launch import LaunchSpec
-from ..frontend.symbolic import terms as t
+from .. import terms as t
+from ..contract.as_terms import Contract
+from ..contract.expressions import constant_value
+from ..contract.launch import LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
-from ..frontend.symbolic.terms import Term
 from ..results import Finding, ObligationCount, Verdict
-from .clause_search import Closes
-from .clauses import Clause, fixed, spoken
-from .contract import Contract
-from .determinism import deterministic
-from .fact_use import FactUse, Groups
-from .implied import without_implied
-from .obligations import Obligation, every_obligation
-from .plain import plain
-from .prepare import Preparer, launch_facts
-from .protocols import Protocols
-from .simplify import simplify
+from ..terms import Term
+from .rules.determinism import deterministic
+from .rules.obligations import Obligation, every_obligation
+from .rules.prepare import Preparer, launch_facts
+from .rules.protocols import Protocols
+from .rules.simplify import simplify
+from .search.clause_search import Closes
+from .search.clauses import Clause, fixed, spoken
+from .search.fact_use import FactUse, Groups
+from .search.implied import without_implied
+from .search.plain import plain
+from .search.widening import free_text
 from .smt import Answer, Decider, Limited, Limits, Result, Session
-from .widening import free_text
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For the search of clauses: what does not help soon is not the natural one."""

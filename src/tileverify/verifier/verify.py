@@ -11,37 +11,37 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..frontend.sources.launch import DataFact, EntryParameter, LaunchSpec
-from ..frontend.symbolic import terms as t
+from .. import terms as t
+from ..contract.as_terms import build_contract
+from ..contract.facts.kept import bounded, joined, measures
+from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
-from ..frontend.symbolic.terms import Term
 from ..results import MOST_REFUTATIONS, Finding, Verdict
+from ..results.claim import Confirm
+from ..terms import Term
 from . import messages
-from .claim import Confirm
-from .clauses import Clause
-from .consistency import elements, promises
-from .contract import build_contract
 from .contradiction import emptied, idle, no_launch, no_work
-from .data import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .determined import Determined
-from .fact_candidates import candidates
-from .fact_choice import FactChoice
-from .fact_trial import FactTrial, Key, key_of, with_terms
-from .kept_facts import bounded, joined, measures
-from .loop_exits import left_behind
-from .meeting import Prepared, place_terms
-from .narrow_proof import NarrowProof
-from .obligations import Obligation, reached, within_index_spaces
-from .observed import follow_from_observed
-from .prepare import launch_facts
-from .protocols import watched
 from .proving import Open, Outcome, VerifyOptions
-from .reach import reaches
-from .rewritten import rewritten_arrays
+from .refute.reach import reaches
+from .refute.witness import RACES, Found, Search, describe
+from .rules.consistency import elements, promises
+from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .rules.loop_exits import left_behind
+from .rules.meeting import Prepared, place_terms
+from .rules.obligations import Obligation, reached, within_index_spaces
+from .rules.prepare import launch_facts
+from .rules.protocols import watched
+from .rules.rewritten import rewritten_arrays
+from .search.clauses import Clause
+from .search.fact_candidates import candidates
+from .search.fact_choice import FactChoice
+from .search.fact_trial import FactTrial, Key, key_of, with_terms
+from .search.narrow_proof import NarrowProof
+from .search.observed import follow_from_observed
+from .search.wide_proof import WIDE_LIMITS, WideProof
+from .search.widening import levels
 from .smt import Answer, Limits, Session
-from .wide_proof import WIDE_LIMITS, WideProof
-from .widening import levels
-from .witness import RACES, Found, Search, describe
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 

@@ -15,7 +15,7 @@ from tileverify.backend.gpu import kernel as gpu_kernel
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.gpu.kernel import Plan, _Config
 from tileverify.backend.gpu.packing import packed
-from tileverify.frontend.sources.launch import EntryParameter, Role
+from tileverify.contract.launch import EntryParameter, Role
 
 FUNCTION = 0x7F00_0000_1000
 _ENTRY_POINT = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)

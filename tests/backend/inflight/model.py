@@ -1,13 +1,13 @@
 """What CUDA orders, without clocks: an edge for everything that orders, and paths.
 
-Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.inflight.order`.
+Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.ledger.order`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tileverify.backend.inflight import LEGACY, Access, StreamId
+from tileverify.backend.ledger import LEGACY, Access, StreamId
 
 
 @dataclass

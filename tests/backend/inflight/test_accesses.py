@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tileverify.backend.inflight import Access
-from tileverify.backend.inflight.accesses import conflicts, merged
+from tileverify.backend.ledger import Access
+from tileverify.backend.ledger.accesses import conflicts, merged
 
 
 def touched(access: Access) -> set[int]:

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.backend.inflight.model import Model
 
-from tileverify.backend.inflight import LEGACY, Access, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
+from tileverify.backend.ledger import LEGACY, Access, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
 
 STREAMS = (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))
 INTERLEAVINGS = 10_000

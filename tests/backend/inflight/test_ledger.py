@@ -7,8 +7,8 @@ import weakref
 
 import pytest
 
-from tileverify.backend.inflight import LEGACY, Access, InFlightConflict, Ledger, Node, Order, StreamId
-from tileverify.backend.inflight import unordered_conflicts as unordered
+from tileverify.backend.ledger import LEGACY, Access, InFlightConflict, Ledger, Node, Order, StreamId
+from tileverify.backend.ledger import unordered_conflicts as unordered
 
 A, B = StreamId(0, 7), StreamId(0, 8)
 DEFAULT = StreamId(0, LEGACY)

@@ -10,16 +10,16 @@ import pytest
 from tests.corpus.launches import drawn_launches
 from tests.corpus.test_witnesses import units
 
-from tileverify.backend.launch import ArrayValue, Guard, LaunchRefused, compile_guard
-from tileverify.backend.launch.arguments import Value
+from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
+from tileverify.backend.guard.arguments import Value
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.launch import ArrayArgument, ListArgument, ScalarArgument
+from tileverify.contract.spec import build_launch
+from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import corpus_launches
 from tileverify.errors import UsageError
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.launch import ArrayArgument, ListArgument, ScalarArgument
-from tileverify.frontend.sources.spec import build_launch
-from tileverify.frontend.sources.spec_files import RawLaunch
 from tileverify.results import Verdict
-from tileverify.verifier.claim import ConcreteLaunch
 
 
 def guard_of(args: str, *, rest: str = "", clauses: tuple[str, ...] = (), written: tuple[str, ...] = ("out",)) -> Guard:

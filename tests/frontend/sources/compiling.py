@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Block, DivBy, Entry, Op
 from tileverify.frontend.sources.discover import SourceFailure, discover
-from tileverify.frontend.sources.launch import KernelUnit
 
 KERNELS = Path(__file__).parent / "kernels"
 

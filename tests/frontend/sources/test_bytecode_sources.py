@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.contract.descriptions import print_description
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.errors import DecodeError, SourceError, SpecError
 from tileverify.frontend.sources import tile_cpp
 from tileverify.frontend.sources.bytecode_file import is_bytecode, plain_name
-from tileverify.frontend.sources.descriptions import print_description
 from tileverify.frontend.sources.importing import import_file
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
 from .compiling import KERNELS, failed, results, unit
 

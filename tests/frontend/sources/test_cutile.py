@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.errors import SourceError, SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
-from tileverify.frontend.sources.launch import EntryParameter, KernelUnit, Role
 
 from .compiling import KERNELS, assumed_divisors, entry, failed, operations, results, unit, write
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from tileverify.errors import SpecError
-from tileverify.frontend.sources.data_facts import (
+from tileverify.contract.data_facts import (
     FORMS,
     arrays_of,
     expressions_of,
@@ -11,7 +10,8 @@ from tileverify.frontend.sources.data_facts import (
     print_data_fact,
     with_expressions,
 )
-from tileverify.frontend.sources.launch import Apply, DataFact, Name, Number
+from tileverify.contract.launch import Apply, DataFact, Name, Number
+from tileverify.errors import SpecError
 
 
 def test_reads_the_simple_facts() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tileverify.contract.descriptions import parse_description, print_array, print_constant, print_description
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.launch import Apply, ArrayArgument, Name, Number, ScalarArgument
 from tileverify.errors import SpecError
-from tileverify.frontend.sources.descriptions import parse_description, print_array, print_constant, print_description
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.launch import Apply, ArrayArgument, Name, Number, ScalarArgument
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.errors import NoKernelFound, SourceError, SpecError, UsageError
 from tileverify.frontend.sources.discover import Candidate, SourceFailure, candidates, discover
-from tileverify.frontend.sources.launch import KernelUnit
 
 from .compiling import results, unit, write
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.errors import SpecError
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import (
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import (
     Undefined,
     constant_value,
     evaluate,
@@ -18,7 +17,8 @@ from tileverify.frontend.sources.expressions import (
     print_expression,
     substitute,
 )
-from tileverify.frontend.sources.launch import Apply, Expression, Name, Number, SameArray
+from tileverify.contract.launch import Apply, Expression, Name, Number, SameArray
+from tileverify.errors import SpecError
 
 
 def sizes(depth: int = 4) -> st.SearchStrategy[Expression]:

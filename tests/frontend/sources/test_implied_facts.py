@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tileverify.contract.descriptions import parse_description
+from tileverify.contract.divisibility import alignments, divisor_of, known_divisors
+from tileverify.contract.expressions import Undefined, evaluate, parse_condition, parse_size
+from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
+from tileverify.contract.layout import contiguous_strides, may_overlap_itself
 from tileverify.errors import SpecError
 from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
-from tileverify.frontend.sources.descriptions import parse_description
-from tileverify.frontend.sources.divisibility import alignments, divisor_of, known_divisors
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, parse_size
-from tileverify.frontend.sources.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
-from tileverify.frontend.sources.layout import contiguous_strides, may_overlap_itself
 
 
 def array(text: str) -> ArrayArgument:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.contract.descriptions import print_description
+from tileverify.contract.launch import KernelUnit
 from tileverify.errors import SourceError
-from tileverify.frontend.sources.descriptions import print_description
-from tileverify.frontend.sources.launch import KernelUnit
 
 from .compiling import failed, unit, write
 

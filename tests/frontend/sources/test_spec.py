@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.errors import SpecError, UsageError
-from tileverify.frontend.sources.expressions import parse_condition, parse_size
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.expressions import parse_condition, parse_size
+from tileverify.contract.launch import (
     Apply,
     ArrayArgument,
     ConstantArgument,
@@ -21,9 +20,10 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.frontend.sources.parameters import KernelParameter
-from tileverify.frontend.sources.spec import build_launch
-from tileverify.frontend.sources.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
+from tileverify.contract.parameters import KernelParameter
+from tileverify.contract.spec import build_launch
+from tileverify.contract.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
+from tileverify.errors import SpecError, UsageError
 
 MATMUL = ("a", "b", "c", "n", "tm")
 PARAMETERS = {name: KernelParameter(name, constant=name == "tm") for name in MATMUL}

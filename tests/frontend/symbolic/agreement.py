@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch, run_block
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.variables import BID, GRID
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
-from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import (
-    BID,
-    GRID,
     AccessSummary,
     Origin,
     OriginKind,
@@ -31,8 +31,7 @@ from tileverify.frontend.symbolic.summary import (
     ViewFootprint,
     earlier,
 )
-from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Term, postorder
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
+from tileverify.terms import Function, Kind, Scope, Term, postorder
 
 DTYPES = {"i1": "bool", "f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2"}
 MOST_ITERATIONS = 48

@@ -20,19 +20,19 @@ from tileverify.backend.interpreter.control import execute
 from tileverify.backend.interpreter.faults import InterpreterStop
 from tileverify.backend.interpreter.machine import BlockRun
 from tileverify.backend.interpreter.values import UNSPECIFIED, Tile
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import EntryParameter
+from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
-from tileverify.frontend.sources.launch import EntryParameter
-from tileverify.frontend.symbolic.launch_wide import Opaque, is_launch_wide
 from tileverify.frontend.symbolic.machine import Machine
 from tileverify.frontend.symbolic.numbering import number
 from tileverify.frontend.symbolic.parameters import bind
 from tileverify.frontend.symbolic.rules import RULES
-from tileverify.frontend.symbolic.summary import BID
-from tileverify.frontend.symbolic.terms import Kind, Scope, Term
 from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written
-from tileverify.verifier.claim import ConcreteLaunch
+from tileverify.terms import Kind, Scope, Term
+from tileverify.terms.launch_wide import Opaque, is_launch_wide
 
 Iterations = tuple[int, ...]
 Point = tuple[int, int, int]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import (
     I1,
@@ -21,8 +23,6 @@ from tileverify.frontend.bytecode.builder import (
     tile,
 )
 from tileverify.frontend.bytecode.model import Module, ScalarType, TileType, Value
-from tileverify.frontend.sources.launch import EntryParameter, Role
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 SCALARS = (I8, I16, I32, I64)
 SHAPES = ((), (4,), (2, 2))

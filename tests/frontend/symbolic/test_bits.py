@@ -7,10 +7,10 @@ import operator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.bits import number_of
-from tileverify.frontend.symbolic.terms import Kind, Scope
-from tileverify.verifier.evaluate import evaluate
+from tileverify import terms as t
+from tileverify.terms import Kind, Scope
+from tileverify.terms.bits import number_of
+from tileverify.terms.evaluate import evaluate
 
 WORDS = {bits: st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
 PYTHON = {

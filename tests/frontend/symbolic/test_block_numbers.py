@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tileverify.check import summary_of
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.variables import BID
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.frontend.symbolic.summary import BID, AccessSummary, Footprint, PointerFootprint
-from tileverify.frontend.symbolic.terms import Term
+from tileverify.frontend.symbolic.summary import AccessSummary, Footprint, PointerFootprint
+from tileverify.terms import Term
 
 
 def mentioned(summary: AccessSummary) -> Iterator[Term]:

@@ -5,21 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tileverify.frontend.symbolic.bounds import Bounds
-from tileverify.frontend.symbolic.terms import (
-    Scope,
-    Term,
-    add,
-    and_,
-    const,
-    eq,
-    floordiv,
-    le,
-    lt,
-    mul,
-    scale,
-    sub,
-    var,
-)
+from tileverify.terms import Scope, Term, add, and_, const, eq, floordiv, le, lt, mul, scale, sub, var
 
 K = var("k", Scope.ITERATION, 0)
 N = var("n", Scope.LAUNCH, 0, 100)

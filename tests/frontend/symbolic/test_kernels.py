@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tileverify.contract.variables import BID, GRID
 from tileverify.frontend.bytecode.model import Location
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.locations import user_frame
-from tileverify.frontend.symbolic.summary import (
-    BID,
-    GRID,
-    Access,
-    OriginKind,
-    PointerFootprint,
-    Site,
-    ViewFootprint,
-    earlier,
-)
-from tileverify.frontend.symbolic.terms import (
+from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier
+from tileverify.terms import (
     FALSE,
     ONE,
     TRUE,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.frontend.symbolic.lanes import CoordinateMap, lane, lanes_of, permuted, reshaped
-from tileverify.frontend.symbolic.terms import Kind, Term, add, postorder, scale, substitute
-from tileverify.verifier.evaluate import evaluate
+from tileverify.terms import Kind, Term, add, postorder, scale, substitute
+from tileverify.terms.evaluate import evaluate
 
 
 def numbered(shape: Sequence[int]) -> Term:

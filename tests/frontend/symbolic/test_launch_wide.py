@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import tileverify.frontend.symbolic as package
-from tileverify.frontend.symbolic import contents, control, launch_wide, loops, machine, pointers, tiles, values
-from tileverify.frontend.symbolic.launch_wide import Opaque, opaque
-from tileverify.frontend.symbolic.terms import Function, Scope
+from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, tiles, values
+from tileverify.terms import Function, Scope, launch_wide
+from tileverify.terms.launch_wide import Opaque, opaque
 
 from .agreement import Outcome, OutOfReach, compare
 from .launch_wide import Compared, Disagreement, compare_blocks

@@ -7,30 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module, Value
-from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import OriginKind, PointerFootprint, Site, earlier
-from tileverify.frontend.symbolic.terms import (
-    TRUE,
-    ZERO,
-    Kind,
-    Scope,
-    Term,
-    add,
-    ceildiv,
-    const,
-    eq,
-    lt,
-    maximum,
-    scale,
-    sub,
-    var,
-    wrap,
-)
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
+from tileverify.terms import TRUE, ZERO, Kind, Scope, Term, add, ceildiv, const, eq, lt, maximum, scale, sub, var, wrap
 
 from .agreement import Outcome, compare
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tileverify.check import check_unit
+from tileverify.contract.expressions import Name
+from tileverify.contract.launch import ArrayArgument, LaunchSpec
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from tileverify.frontend.sources.expressions import Name
-from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec
 from tileverify.results import KernelResult, Verdict
 
 LANES = 8

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
-from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.locations import user_frame
 from tileverify.frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, earlier
-from tileverify.frontend.symbolic.terms import Kind, Scope, const, eq, floormod, lt, postorder, scale, sub, var
 from tileverify.frontend.symbolic.text import footprint_text
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
+from tileverify.terms import Kind, Scope, const, eq, floormod, lt, postorder, scale, sub, var
 
 from .agreement import compare
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileverify.frontend.symbolic.recurrences import Recurrence, Recurrences, placeholder
-from tileverify.frontend.symbolic.terms import (
+from tileverify.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -33,7 +33,7 @@ from tileverify.frontend.symbolic.terms import (
     var,
     wrap,
 )
-from tileverify.verifier.evaluate import evaluate
+from tileverify.terms.evaluate import evaluate
 
 K = var("k", Scope.ITERATION, 0, 6)
 N = var("n", Scope.LAUNCH, -(2**31), 2**31 - 1)

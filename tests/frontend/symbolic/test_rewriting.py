@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from hypothesis import assume, given, settings
 
-from tileverify.frontend.symbolic import terms as t
+from tileverify import terms as t
 from tileverify.frontend.symbolic.bounds import Bounds
 from tileverify.frontend.symbolic.invariants import content
-from tileverify.frontend.symbolic.terms import Scope, Term
 from tileverify.frontend.symbolic.tokens import entails, weaken
-from tileverify.verifier.evaluate import evaluate
+from tileverify.terms import Scope, Term
+from tileverify.terms.evaluate import evaluate
 
 from ...verifier.expressions import VARIABLES, Tree, assignments, conditions, term, trees
 

@@ -6,11 +6,11 @@ import dataclasses
 
 import pytest
 
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.errors import SpecError, UnsupportedOperation
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Block, Entry, Location, Module
 from tileverify.frontend.bytecode.optable import BY_NAME, OPERATIONS
-from tileverify.frontend.sources.launch import EntryParameter, Role
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.numbering import ACCESS_OPS
 from tileverify.frontend.symbolic.rules import RULES

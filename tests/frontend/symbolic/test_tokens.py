@@ -9,7 +9,18 @@ import pytest
 
 from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
 from tileverify.frontend.symbolic.summary import earlier
-from tileverify.frontend.symbolic.terms import (
+from tileverify.frontend.symbolic.tokens import (
+    EMPTY,
+    Carried,
+    Key,
+    Token,
+    either_way,
+    entails,
+    join,
+    own,
+    weaken,
+)
+from tileverify.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -29,18 +40,7 @@ from tileverify.frontend.symbolic.terms import (
     sub,
     var,
 )
-from tileverify.frontend.symbolic.tokens import (
-    EMPTY,
-    Carried,
-    Key,
-    Token,
-    either_way,
-    entails,
-    join,
-    own,
-    weaken,
-)
-from tileverify.verifier.evaluate import evaluate
+from tileverify.terms.evaluate import evaluate
 
 K = var("k", Scope.ITERATION, 0)
 E = earlier(K)

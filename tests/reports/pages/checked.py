@@ -11,7 +11,7 @@ from typing import Any
 
 from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
-from tileverify.reports.html_report.report import html_report
+from tileverify.reports.html.report import html_report
 from tileverify.results import Report
 
 KERNELS = (

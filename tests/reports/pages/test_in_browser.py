@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.reports.html_report.report import html_report
+from tileverify.reports.html.report import html_report
 
 from .checked import page, report
 from .conftest import Open

@@ -15,19 +15,7 @@ import pytest
 from tests.command_line import command_line
 
 from tileverify.corpus import ROOT
-from tileverify.details.model import (
-    AccessDetail,
-    Drawing,
-    IrLine,
-    KernelDetails,
-    ObligationDetail,
-    SideDrawing,
-    State,
-    Step,
-    Track,
-)
-from tileverify.reports.html_report.report import html_report
-from tileverify.reports.json_report import json_report
+from tileverify.reports.html.report import html_report
 from tileverify.results import (
     Edit,
     Finding,
@@ -41,6 +29,18 @@ from tileverify.results import (
     Verdict,
     Witness,
 )
+from tileverify.results.details import (
+    AccessDetail,
+    Drawing,
+    IrLine,
+    KernelDetails,
+    ObligationDetail,
+    SideDrawing,
+    State,
+    Step,
+    Track,
+)
+from tileverify.results.json_report import json_report
 
 from .checked import blocks, page, report
 

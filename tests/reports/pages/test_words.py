@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.reports.html_report.words import in_words
+from tileverify.reports.html.words import in_words
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tileverify.contract.expressions import constant_value
+from tileverify.contract.launch import ArrayArgument
 from tileverify.frontend.bytecode.builder import F32, I8, I16, I32, I64, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import (
     GatherScatterViewType,
@@ -15,8 +17,6 @@ from tileverify.frontend.bytecode.model import (
     TileType,
     Value,
 )
-from tileverify.frontend.sources.expressions import constant_value
-from tileverify.frontend.sources.launch import ArrayArgument
 
 from .arithmetic import Arithmetic
 from .draws import Draws

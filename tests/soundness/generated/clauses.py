@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
+from tileverify.contract.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.contract.launch import Expression, SameArray
 from tileverify.errors import SpecError
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition, print_expression
-from tileverify.frontend.sources.launch import Expression, SameArray
 
 Names = Mapping[str, int]
 

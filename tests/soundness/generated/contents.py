@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from tileverify.frontend.sources.data_facts import expressions_of
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import DataFact, Expression
+from tileverify.contract.data_facts import expressions_of
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import DataFact, Expression
 
 from ...facts import keeps
 

@@ -15,17 +15,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.frontend.sources.expressions import Undefined, evaluate, parse_condition
-from tileverify.frontend.sources.launch import (
-    ArrayArgument,
-    Expression,
-    LaunchSpec,
-    ListArgument,
-    Name,
-    Number,
-    ScalarArgument,
-)
-from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.expressions import Undefined, evaluate, parse_condition
+from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
 
 from ...facts import keeps
 from .contents import Contents, IndexArray, contents, looked_through

@@ -6,17 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tileverify.frontend.sources.data_facts import parse_data_fact
-from tileverify.frontend.sources.expressions import parse_condition, parse_size
-from tileverify.frontend.sources.launch import (
-    ArrayArgument,
-    Expression,
-    LaunchSpec,
-    ListArgument,
-    Name,
-    Number,
-    ScalarArgument,
-)
+from tileverify.contract.data_facts import parse_data_fact
+from tileverify.contract.expressions import parse_condition, parse_size
+from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
 
 from .contracts import ANY_GRID, FiniteContract
 from .draws import Draws

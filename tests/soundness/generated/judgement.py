@@ -23,9 +23,10 @@ from math import prod
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
 from tileverify.codes import CODES
-from tileverify.frontend.sources.data_facts import arrays_of
+from tileverify.contract.concrete import Block, ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of
 from tileverify.results import Finding, KernelResult, Verdict
-from tileverify.verifier.claim import Block, Claim, ConcreteLaunch, claim_from_json
+from tileverify.results.claim import Claim, claim_from_json
 
 from .clauses import holds, read_clauses, separating
 from .kernels import Generated

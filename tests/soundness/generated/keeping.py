@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tileverify.frontend.sources.expressions import print_expression
-from tileverify.frontend.sources.launch import ArrayArgument, LaunchSpec, ListArgument, ScalarArgument
+from tileverify.contract.expressions import print_expression
+from tileverify.contract.launch import ArrayArgument, LaunchSpec, ListArgument, ScalarArgument
 
 from .kernels import Generated
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tileverify.contract.launch import ListArgument
 from tileverify.frontend.bytecode.builder import I32, I64, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import PartitionViewType, TensorViewType, TileType, Value
-from tileverify.frontend.sources.launch import ListArgument
 
 from .accesses import Accesses
 from .arithmetic import Arithmetic

@@ -14,12 +14,12 @@ from random import Random
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.check import check_unit
-from tileverify.frontend.sources.data_facts import expressions_of
-from tileverify.frontend.sources.expressions import evaluate, free_names
-from tileverify.frontend.sources.launch import Argument, ArrayArgument, LaunchSpec, ListArgument, Number, ScalarArgument
-from tileverify.frontend.sources.layout import may_overlap_itself
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.data_facts import expressions_of
+from tileverify.contract.expressions import evaluate, free_names
+from tileverify.contract.launch import Argument, ArrayArgument, LaunchSpec, ListArgument, Number, ScalarArgument
+from tileverify.contract.layout import may_overlap_itself
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.claim import ConcreteLaunch
 
 from .accesses import INDEX_ARRAYS
 from .clauses import holds, read_clauses

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
+from tileverify.backend.replay.replay.explore import Exploration, explore
 
-from tileverify.backend.explore import Exploration, explore
 from tileverify.backend.interpreter import (
     BlockLog,
     BoundLaunch,
@@ -27,11 +27,11 @@ from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
 from tileverify.backend.interpreter.values import UNSPECIFIED
+from tileverify.contract.concrete import Block, ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, PointerType, TileType, TokenType
 from tileverify.frontend.bytecode.traverse import walk
-from tileverify.frontend.sources.launch import KernelUnit
-from tileverify.verifier.claim import Block, ConcreteLaunch
 
 BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
 STEPS = 1 << 22

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.expressions import Undefined, evaluate, print_expression
-from tileverify.frontend.sources.launch import (
+from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.expressions import Undefined, evaluate, print_expression
+from tileverify.contract.launch import (
     Argument,
     Expression,
     LaunchSpec,
@@ -22,9 +23,8 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.frontend.sources.layout import strides_of
+from tileverify.contract.layout import strides_of
 from tileverify.results import Witness
-from tileverify.verifier.claim import ConcreteArray, ConcreteLaunch
 
 MOST_ELEMENTS = 1 << 16
 """Elements of an index array about which a fact is checked one by one."""

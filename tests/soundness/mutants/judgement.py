@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.interpreter.schedule import Schedule
 from tileverify.check import CheckOptions, check_unit
-from tileverify.frontend.sources.launch import KernelUnit
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.results import Finding, KernelResult, Verdict
-from tileverify.verifier.claim import ConcreteLaunch, claim_from_json
+from tileverify.results.claim import claim_from_json
 
 from ...corpus.launches import SCHEDULES
 from ..faults import Watched

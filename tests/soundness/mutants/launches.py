@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.backend.numbers.fact_checks import violation
 from tileverify.check import entry_of
-from tileverify.execution.fact_checks import violation
-from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import ScalarType
-from tileverify.frontend.bytecode.traverse import walk
-from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.expressions import evaluate
-from tileverify.frontend.sources.launch import (
+from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import (
     Argument,
     ArrayArgument,
     Expression,
@@ -33,8 +31,10 @@ from tileverify.frontend.sources.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.frontend.sources.layout import may_overlap_itself, strides_of
-from tileverify.verifier.claim import ConcreteLaunch
+from tileverify.contract.layout import may_overlap_itself, strides_of
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.frontend.bytecode.traverse import walk
 
 from ...corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 from ..hunt import clause_holds, read_clause

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.launch import KernelUnit
 from tileverify.results import Verdict
 
 

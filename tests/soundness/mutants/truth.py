@@ -24,9 +24,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tileverify.frontend.sources.data_facts import arrays_of, parse_data_fact
-from tileverify.frontend.sources.launch import DataFact, KernelUnit, Number
-from tileverify.verifier.claim import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of, parse_data_fact
+from tileverify.contract.launch import DataFact, KernelUnit, Number
 
 from ...corpus.launches import VARIANTS, Drawn
 from ..faults import STEPS, Fault, Reached, Watched

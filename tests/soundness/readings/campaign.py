@@ -23,11 +23,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from tileverify.contract.data_facts import print_data_fact
+from tileverify.contract.descriptions import print_description
+from tileverify.contract.expressions import print_expression
+from tileverify.contract.launch import Apply, ArrayArgument, LaunchSpec, ListArgument
 from tileverify.errors import SpecError, UsageError
-from tileverify.frontend.sources.data_facts import print_data_fact
-from tileverify.frontend.sources.descriptions import print_description
-from tileverify.frontend.sources.expressions import print_expression
-from tileverify.frontend.sources.launch import Apply, ArrayArgument, LaunchSpec, ListArgument
 
 from .contracts import contract
 from .launches import Given, draw, order

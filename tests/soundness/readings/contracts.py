@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from tileverify.contract.launch import LaunchSpec
+from tileverify.contract.spec import build_launch
+from tileverify.contract.spec_files import RawLaunch
 from tileverify.errors import SpecError
-from tileverify.frontend.sources.launch import LaunchSpec
-from tileverify.frontend.sources.spec import build_launch
-from tileverify.frontend.sources.spec_files import RawLaunch
 
 NAMES = ("M", "N", "K", "ld")
 DTYPES = ("f32", "f16", "bool", "i8", "i32", "i64", "u8", "u16", "f64")

@@ -8,10 +8,10 @@ from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any
 
-from tileverify.backend.launch.arguments import ArrayValue
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.expressions import print_expression
-from tileverify.frontend.sources.launch import (
+from tileverify.backend.guard.arguments import ArrayValue
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.expressions import print_expression
+from tileverify.contract.launch import (
     ArrayArgument,
     DataFact,
     Expression,
@@ -20,7 +20,7 @@ from tileverify.frontend.sources.launch import (
     SameArray,
     ScalarArgument,
 )
-from tileverify.frontend.sources.layout import may_overlap_itself
+from tileverify.contract.layout import may_overlap_itself
 
 from .launches import Given, order
 from .solving import NoLaunch, numbers, solved

@@ -7,22 +7,19 @@ from itertools import combinations, product
 from math import prod
 from typing import Any
 
-from tileverify.backend.launch.arguments import ArrayValue
-from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.launch import (
-    ArrayArgument,
-    LaunchSpec,
-    ScalarArgument,
-)
-from tileverify.frontend.symbolic import terms as t
-from tileverify.frontend.symbolic.summary import GRID, Origin, OriginKind
-from tileverify.frontend.symbolic.terms import Function, Kind, Scope, Sort, Term
-from tileverify.verifier.contract import INT_BITS, array_layout, described_word
-from tileverify.verifier.data import data_facts
-from tileverify.verifier.evaluate import evaluate
-from tileverify.verifier.kept_facts import NumberedFact, keeps, keeps_apart
-from tileverify.verifier.prepare import contract_values
+from tileverify import terms as t
+from tileverify.backend.guard.arguments import ArrayValue
+from tileverify.contract.as_terms import INT_BITS, array_layout, described_word
+from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.facts.kept import NumberedFact, keeps, keeps_apart
+from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
+from tileverify.contract.variables import GRID
+from tileverify.frontend.symbolic.summary import Origin, OriginKind
+from tileverify.terms import Function, Kind, Scope, Sort, Term
+from tileverify.terms.evaluate import evaluate
+from tileverify.verifier.rules.fact_instances import data_facts
+from tileverify.verifier.rules.prepare import contract_values
 
 from .launches import Given, order
 from .plain import arrays, elements_apart, end, of_its_kind

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from tileverify.backend.gpu.packing import descriptors, packed
-from tileverify.backend.launch import LaunchRefused, compile_guard
-from tileverify.backend.launch.arguments import ArrayValue, Value
-from tileverify.backend.launch.guard import Guard
-from tileverify.backend.launch.lists import spelled_out
-from tileverify.execution.conditions import Contract as Conditions
-from tileverify.frontend.sources.abi import entry_parameters
-from tileverify.frontend.sources.data_facts import arrays_of
-from tileverify.frontend.sources.element_types import ELEMENT_TYPES
-from tileverify.frontend.sources.launch import (
+from tileverify.backend.guard import LaunchRefused, compile_guard
+from tileverify.backend.guard.arguments import ArrayValue, Value
+from tileverify.backend.guard.guard import Guard
+from tileverify.backend.guard.lists import spelled_out
+from tileverify.backend.numbers.conditions import Contract as Conditions
+from tileverify.contract.as_terms import build_contract
+from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.launch import (
     ArrayArgument,
     DataFact,
     EntryParameter,
@@ -27,8 +27,8 @@ from tileverify.frontend.sources.launch import (
     Role,
     ScalarArgument,
 )
+from tileverify.frontend.sources.abi import entry_parameters
 from tileverify.launching.proofs import broken_fact
-from tileverify.verifier.contract import build_contract
 
 from .launches import Given, order
 from .solving import NoLaunch, numbers, solved

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tileverify.backend.launch.arguments import ArrayValue
-from tileverify.frontend.sources.expressions import GRID_NAMES, Undefined, evaluate, free_names
-from tileverify.frontend.sources.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, ScalarArgument
+from tileverify.backend.guard.arguments import ArrayValue
+from tileverify.contract.expressions import GRID_NAMES, Undefined, evaluate, free_names
+from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, ScalarArgument
 
 from .launches import Given, order
 

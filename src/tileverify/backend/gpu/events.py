@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from ..inflight import LEGACY, StreamId
+from ..ledger import LEGACY, StreamId
 from . import driver
 
 _NON_BLOCKING = 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, Final, NoReturn
 
-from ...frontend.sources.launch import EntryParameter
-from ..launch.arguments import ArrayValue, Grid, Value
+from ...contract.launch import EntryParameter
+from ..guard.arguments import ArrayValue, Grid, Value
 from . import driver
 from .packing import Packed, descriptors, packed
 

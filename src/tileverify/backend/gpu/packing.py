@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ...contract.launch import EntryParameter, Role
 from ...errors import UsageError
-from ...frontend.sources.launch import EntryParameter, Role
-from ..launch.arguments import ArrayValue, LaunchRefused, Value
+from ..guard.arguments import ArrayValue, LaunchRefused, Value
 
 _SLOT: Final = 8
 _INTEGERS: Final = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8}

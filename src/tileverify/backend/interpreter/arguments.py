@@ -12,9 +12,9 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.launch import EntryParameter, Role
 from ...frontend.bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
-from ...frontend.sources.launch import EntryParameter, Role
-from ...verifier.claim import ConcreteArray, ConcreteLaunch
 from .faults import LaunchMismatch
 from .formats import round_to, to_bits
 from .machine import Program

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
+from ...contract.concrete import ConcreteLaunch
+from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module
-from ...frontend.sources.launch import EntryParameter
-from ...verifier.claim import ConcreteLaunch
 from .access_log import BlockLog
 from .arguments import bind_launch
 from .control import run_block

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..bytecode.model import Entry, PointerType, ScalarType
-from .compiled_facts import ArrayFacts
-from .element_types import ELEMENT_TYPES, LENGTH_BITS
-from .expressions import constant_value
-from .launch import (
+from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
+from ...contract.expressions import constant_value
+from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
@@ -25,8 +23,10 @@ from .launch import (
     ScalarArgument,
     TupleArgument,
 )
-from .layout import strides_of
-from .scope import flatten
+from ...contract.layout import strides_of
+from ...contract.scope import flatten
+from ..bytecode.model import Entry, PointerType, ScalarType
+from .compiled_facts import ArrayFacts
 
 
 def entry_parameters(

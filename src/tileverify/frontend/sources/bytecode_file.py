@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...contract.launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
 from ...errors import SourceError, SpecError
+from ...system.readings import read
 from .abi import entry_types, fitting_parameters
-from .launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
-from .readings import read
 from .symbol_launch import launch_of_symbol
 
 MAGIC = b"\x7fTileIR\0"

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...contract.divisibility import ADDRESS, divisor_of, known_divisors
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.expressions import constant_value, substitute
+from ...contract.launch import ArrayArgument, LaunchSpec, SameArray
+from ...contract.layout import may_overlap_itself, members, strides_of
+from ...contract.parameters import KernelParameter
 from ...errors import SpecError
-from .divisibility import ADDRESS, divisor_of, known_divisors
-from .element_types import ELEMENT_TYPES
-from .expressions import constant_value, substitute
-from .launch import ArrayArgument, LaunchSpec, SameArray
-from .layout import may_overlap_itself, members, strides_of
-from .parameters import KernelParameter
 
 _DIVISOR = 16
 _PLAIN = KernelParameter("")

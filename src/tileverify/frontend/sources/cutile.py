@@ -16,15 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...contract.decorator import DecoratedLaunch, decorated_launches
+from ...contract.launch import KernelUnit, LaunchSpec
+from ...contract.parameters import KernelParameter
+from ...contract.spec_files import RawLaunch, raw_launch
 from ...errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
-from .decorator import DecoratedLaunch, decorated_launches
 from .importing import import_file
-from .launch import KernelUnit, LaunchSpec
-from .parameters import KernelParameter
 from .python_scan import PythonScan
 from .signature import compiled_array_facts, kernel_signature
-from .spec_files import RawLaunch, raw_launch
 from .tampering import remember
 
 BYTECODE_VERSIONS = ("13.3", "13.4")

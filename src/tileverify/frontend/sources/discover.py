@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ...contract.gather import SourceSpecs, named_launches
+from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
+from ...contract.parameters import KernelParameter
+from ...contract.spec import build_launch
+from ...contract.spec_files import RawLaunch
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
-from .gather import SourceSpecs, named_launches
-from .launch import INFERRED, KernelUnit, LaunchSpec
-from .parameters import KernelParameter
 from .python_scan import PythonScan, scan_python
-from .spec import build_launch
-from .spec_files import RawLaunch
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 

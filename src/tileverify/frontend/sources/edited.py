@@ -6,10 +6,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from ...contract.launch import KernelUnit
 from ...errors import SourceError
 from .cutile import compile_kernel, kernels_of_file
 from .importing import visible
-from .launch import KernelUnit
 from .python_scan import scan_python
 
 

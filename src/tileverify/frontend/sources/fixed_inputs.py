@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...contract.spec_files import spec_path
+from ...system.readings import read
 from .bytecode_file import is_bytecode
-from .readings import read
 from .settled import Import, Unsettled, imports_of, is_settled
 from .settled_names import QUIET, STANDARD
-from .spec_files import spec_path
 
 
 @dataclass(frozen=True, slots=True)

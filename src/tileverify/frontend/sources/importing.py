@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import SourceError
-from .readings import importing
+from ...system.readings import importing
 from .user_modules import INSTALLED, TextLoader, read_as_text
 
 _PREFIX = "_tileverify_"

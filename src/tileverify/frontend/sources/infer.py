@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import SourceError, TileVerifyError
-from .cutile import CutileKernel, compile_kernel, function_of
-from .descriptions import print_description
-from .launch import (
+from ...contract.descriptions import print_description
+from ...contract.launch import (
     INFERRED,
     Argument,
     ArrayArgument,
@@ -27,7 +25,9 @@ from .launch import (
     Number,
     ScalarArgument,
 )
-from .parameters import KernelParameter
+from ...contract.parameters import KernelParameter
+from ...errors import SourceError, TileVerifyError
+from .cutile import CutileKernel, compile_kernel, function_of
 from .usage import ParameterUse, parameter_uses
 
 TILE_SIZES = (128, 64, 32, 16, 8, 256, 4, 2, 1, 512, 1024)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import SourceError
-from .readings import read
+from ...system.readings import read
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import SpecError
-from .compiled_facts import ArrayFacts, array_facts, element_facts, spec_divisors
-from .element_types import ELEMENT_TYPES
-from .launch import (
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
@@ -17,7 +15,9 @@ from .launch import (
     ScalarArgument,
     TupleArgument,
 )
-from .parameters import KernelParameter
+from ...contract.parameters import KernelParameter
+from ...errors import SpecError
+from .compiled_facts import ArrayFacts, array_facts, element_facts, spec_divisors
 
 
 def compiled_array_facts(spec: LaunchSpec, parameters: Sequence[KernelParameter]) -> dict[str, ArrayFacts]:

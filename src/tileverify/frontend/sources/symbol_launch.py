@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .descriptions import print_description
-from .element_types import ELEMENT_TYPES
-from .launch import (
+from ...contract.descriptions import print_description
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import (
     INFERRED,
     Argument,
     ArrayArgument,

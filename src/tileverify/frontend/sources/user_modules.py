@@ -19,7 +19,7 @@ from importlib.util import decode_source
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from . import readings
+from ...system import readings
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of packages: what lies there is known by its version."""

@@ -8,7 +8,7 @@ where the path holds.
 
 from __future__ import annotations
 
-from .terms import Kind, Scope, Term, add, const, linear_parts, postorder, rebuild, scale, var
+from ...terms import Kind, Scope, Term, add, const, linear_parts, postorder, rebuild, scale, var
 
 
 class Bounds:

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from .summary import earlier
-from .terms import (
+from ...terms import (
     FALSE,
     TRUE,
     ZERO,
@@ -31,6 +30,7 @@ from .terms import (
     substitute,
     transform,
 )
+from .summary import earlier
 from .tokens import EMPTY, Carried, Key, Token, entails, guarded, join, weaken
 
 _MINUS_ONE = const(-1)

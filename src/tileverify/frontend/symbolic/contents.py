@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..bytecode.model import Op, ScalarType
-from .integers import constant_element
-from .launch_wide import OWN, launch_function
-from .machine import Machine, scalar_of, scalar_range
-from .pointers import list_word
-from .summary import Origin, OriginKind, ViewFootprint
-from .terms import (
+from ...terms import (
     ONE,
     TRUE,
     ZERO,
@@ -37,6 +31,12 @@ from .terms import (
     product,
     scale,
 )
+from ...terms.launch_wide import OWN, launch_function
+from ..bytecode.model import Op, ScalarType
+from .integers import constant_element
+from .machine import Machine, scalar_of, scalar_range
+from .pointers import list_word
+from .summary import Origin, OriginKind, ViewFootprint
 from .values import Pointer, SymbolicValue, TileView
 from .written import origin_key
 

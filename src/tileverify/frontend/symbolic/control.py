@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...contract.variables import BID, GRID
+from ...terms import FALSE, Term, ite, not_
 from ..bytecode.model import Op
 from .machine import Exit, Machine, Rule
-from .summary import BID, GRID
-from .terms import FALSE, Term, ite, not_
 from .tokens import EMPTY, Token, join
 from .values import SymbolicValue, choose
 

@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .carried_tokens import previous_to
-from .integers import fits
-from .lanes import mentions_lanes
-from .terms import (
+from ...terms import (
     ZERO,
     Kind,
     Scope,
@@ -38,6 +35,9 @@ from .terms import (
     transform,
     var,
 )
+from .carried_tokens import previous_to
+from .integers import fits
+from .lanes import mentions_lanes
 
 _NOT_WRAPPED: Final = var("the counter, not wrapped", Scope.ITERATION)
 

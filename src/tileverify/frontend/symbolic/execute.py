@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...contract.launch import EntryParameter
 from ...errors import UnsupportedOperation
+from ...terms import FALSE
 from ..bytecode.model import Entry, Module
-from ..sources.launch import EntryParameter
 from .block_numbers import read_axes
 from .machine import Machine
 from .numbering import Numbering, number
@@ -15,7 +16,6 @@ from .open_values import OpenValues, leaves_open
 from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
-from .terms import FALSE
 from .values import Pointer
 from .written import ANYTHING, Written, find_written
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..bytecode.model import Op, signed
-from .machine import Machine, Rule, element_bits, shape_of
-from .terms import (
+from ...terms import (
     FALSE,
     ONE,
     TRUE,
@@ -45,8 +43,10 @@ from .terms import (
     truncdiv,
     truncmod,
 )
-from .terms import shift_left as bit_shift_left
-from .terms import shift_right as bit_shift_right
+from ...terms import shift_left as bit_shift_left
+from ...terms import shift_right as bit_shift_right
+from ..bytecode.model import Op, signed
+from .machine import Machine, Rule, element_bits, shape_of
 
 
 # ------------------------------------------------------------------------------------------- readings

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
-from .sums import linear_parts, sub
-from .terms import Function, Kind, Scope, Sort, Term, postorder, transform, var
+from ...terms import Function, Kind, Scope, Sort, Term, postorder, transform, var
+from ...terms.sums import linear_parts, sub
 
 if TYPE_CHECKING:
     from .recurrences import Recurrence

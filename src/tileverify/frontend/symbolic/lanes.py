@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from ...terms import ZERO, Kind, Scope, Term, add, const, floordiv, floormod, scale, var
 from .summary import Lane
-from .terms import ZERO, Kind, Scope, Term, add, const, floordiv, floormod, scale, var
 
 CoordinateMap: TypeAlias = Mapping[Term, Term]
 """Source lane variable -> term over the result's lanes; replaced all at once."""

@@ -12,17 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from ..bytecode.model import Block, Op, TileType, Value
-from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .counters import counters
-from .integers import from_number, number, zero_extended
-from .lanes import lane_terms
-from .launch_wide import OWN, Opaque, scope_of
-from .machine import Exit, Exits, Machine, Rule, element_bits
-from .pointers import near
-from .recurrences import Recurrence, Recurrences, placeholder
-from .summary import Loop, LoopValue, Origin
-from .terms import (
+from ...terms import (
     FALSE,
     TRUE,
     ZERO,
@@ -47,6 +37,16 @@ from .terms import (
     substitute,
     var,
 )
+from ...terms.launch_wide import OWN, Opaque, scope_of
+from ..bytecode.model import Block, Op, TileType, Value
+from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
+from .counters import counters
+from .integers import from_number, number, zero_extended
+from .lanes import lane_terms
+from .machine import Exit, Exits, Machine, Rule, element_bits
+from .pointers import near
+from .recurrences import Recurrence, Recurrences, placeholder
+from .summary import Loop, LoopValue, Origin
 from .tokens import Carried, Token, weaken
 from .values import Pointer, SymbolicValue, choose, unknown_origin
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
+from ...terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
+from ...terms.launch_wide import OWN, is_launch_variable, opaque, scope_of
 from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
 from .bounds import Bounds
 from .forbidden import forbidden
 from .lanes import lane_terms, lanes_of, mentions_lanes
-from .launch_wide import OWN, is_launch_variable, opaque, scope_of
 from .locations import user_frame
 from .summary import Access, Footprint, Lane, Loop, LoopValue, Origin, Promise, Site
-from .terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
 from .tokens import EMPTY, Token, join, own
 from .values import Pointer, SymbolicValue, TensorView, TileView
 from .written import Written

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ...terms import TRUE, Term
 from ..bytecode.model import Op, Value
 from . import contents, views
 from .lanes import lanes_of
 from .machine import Machine, Rule, pointee, shape_of
 from .pointers import PACKED
 from .summary import Access, PointerFootprint
-from .terms import TRUE, Term
 from .tokens import Token
 from .values import SymbolicValue, TileView
 

@@ -20,28 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from ...terms import FALSE, ZERO, Kind, Term, add, and_, const, floordiv, le, lt, not_, or_, scale, sub, substitute
 from ..bytecode.model import Op, TileType, Value
 from .integers import zero_extended
 from .lanes import lane, moved, permuted, reshaped
 from .machine import element_bits, shape_of
 from .summary import Site, ViewFootprint
-from .terms import (
-    FALSE,
-    ZERO,
-    Kind,
-    Term,
-    add,
-    and_,
-    const,
-    floordiv,
-    le,
-    lt,
-    not_,
-    or_,
-    scale,
-    sub,
-    substitute,
-)
 
 if TYPE_CHECKING:
     from .open_values import OpenValues

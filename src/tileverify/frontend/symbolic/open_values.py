@@ -20,13 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..bytecode.model import Entry, Op, TileType, Value
-from ..bytecode.traverse import walk
-from .lanes import lane_terms, lanes_of
-from .open_equations import OpenEquations, Unknown
-from .open_rules import live_lanes, outside, result_open, values_of
-from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFootprint
-from .terms import (
+from ...terms import (
     FALSE,
     TRUE,
     Function,
@@ -46,6 +40,12 @@ from .terms import (
     substitute,
     var,
 )
+from ..bytecode.model import Entry, Op, TileType, Value
+from ..bytecode.traverse import walk
+from .lanes import lane_terms, lanes_of
+from .open_equations import OpenEquations, Unknown
+from .open_rules import live_lanes, outside, result_open, values_of
+from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFootprint
 
 if TYPE_CHECKING:
     from .machine import Machine

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ...contract.launch import EntryParameter, Role
 from ...errors import SpecError
+from ...terms import ZERO, Sort, Term, boolean, const
+from ...terms.launch_wide import launch_variable, opaque
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
-from ..sources.launch import EntryParameter, Role
-from .launch_wide import launch_variable, opaque
 from .machine import scalar_of
 from .summary import Origin, OriginKind
-from .terms import ZERO, Sort, Term, boolean, const
 from .values import Pointer, SymbolicValue
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...contract.variables import ADDRESS_MAX, argument_address
+from ...terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
+from ...terms.launch_wide import launch_function
 from ..bytecode.model import Op
 from .integers import number
 from .lanes import mentions_lanes
-from .launch_wide import launch_function, launch_variable
 from .machine import Machine, Rule, element_bits, pointee
 from .summary import Origin, OriginKind
-from .terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
 from .values import Pointer, unknown_origin
 
-_ADDRESS_MAX: Final = 2**63 - 1
 _FAR: Final = 2**61
 
 PACKED: Final = "a pointer to 4-bit elements, two of which share an address; access them through a tile view"
@@ -35,14 +35,9 @@ def address_of(origin: Origin) -> Term:
     return argument_address(origin.name)
 
 
-def argument_address(name: str) -> Term:
-    """The byte address of an array argument's first byte, the same for all blocks."""
-    return launch_variable(f"{name}.address", 0, _ADDRESS_MAX)
-
-
 def list_word(name: str, word: str) -> Function:
     """A word of a list's descriptors, by row: ``address``, ``shape[d]`` or ``strides[d]``."""
-    return launch_function(f"{name}[].{word}", 0, _ADDRESS_MAX)
+    return launch_function(f"{name}[].{word}", 0, ADDRESS_MAX)
 
 
 def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Origin:
@@ -133,7 +128,7 @@ def get_global(m: Machine, op: Op) -> Pointer:
     stored = found.value.scalar.stored_bytes(found.type.size)
     # All blocks find it at one place, but no launch can be asked for that: a launch variable would get into clauses.
     alignment = found.alignment or found.value.scalar.bytes
-    address = scale(alignment, var(f"global {name}.address", Scope.BLOCK, 0, _ADDRESS_MAX // alignment))
+    address = scale(alignment, var(f"global {name}.address", Scope.BLOCK, 0, ADDRESS_MAX // alignment))
     origin = Origin(OriginKind.GLOBAL, name, element.bytes, extent=const(stored), alignment=alignment, address=address)
     return Pointer(origin, ZERO)
 
@@ -145,7 +140,7 @@ def alloca(m: Machine, op: Op) -> Pointer:
     count = op.attributes["num_elem"]
     size = const((count + 1) // 2 if element.packed else count * element.bytes)
     # A place of the block's own, and another one in every iteration: never the same for two blocks.
-    place = m.symbol(op, Function(f"{name}.address", Scope.BLOCK, 0, _ADDRESS_MAX // alignment))
+    place = m.symbol(op, Function(f"{name}.address", Scope.BLOCK, 0, ADDRESS_MAX // alignment))
     address = scale(alignment, apply(place, *m.iterations))
     return Pointer(Origin(kind, name, element.bytes, extent=size, alignment=alignment, address=address), ZERO)
 

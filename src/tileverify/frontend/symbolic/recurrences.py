@@ -15,11 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from .carried_tokens import previous_to
-from .invariants import Invariant, invariants
-from .lanes import CoordinateMap
-from .periodic import State, closed_groups, find_cycle
-from .terms import (
+from ...terms import (
     FALSE,
     TRUE,
     ZERO,
@@ -45,6 +41,10 @@ from .terms import (
     transform,
     wrap,
 )
+from .carried_tokens import previous_to
+from .invariants import Invariant, invariants
+from .lanes import CoordinateMap
+from .periodic import State, closed_groups, find_cycle
 
 Form: TypeAlias = Callable[[Term], Term]
 """Time -> value when the iteration of that number begins, over the canonical lanes of the value's shape."""

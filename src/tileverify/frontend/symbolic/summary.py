@@ -10,18 +10,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from ...terms import TRUE, Function, Term, add, const, scale, var
 from ..bytecode.model import Location
-from .launch_wide import launch_variable
-from .terms import TRUE, Function, Scope, Term, add, const, scale, var
-
-GRID_MAX: Final = 2**24 - 1
-"""Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
-
-BID: Final = tuple(var(f"bid.{axis}", Scope.BLOCK, 0, GRID_MAX - 1) for axis in "xyz")
-GRID: Final = tuple(launch_variable(f"grid.{axis}", 1, GRID_MAX) for axis in "xyz")
-"""``bid[d] < grid[d]`` is a standing fact that the verifier adds for every block."""
 
 
 class Access(enum.Enum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from ...terms import TRUE, ZERO, Term, render
 from .locations import user_frame
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint
-from .terms import TRUE, ZERO, Term, render
 
 
 def footprint_text(summary: AccessSummary) -> str:

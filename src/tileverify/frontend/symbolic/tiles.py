@@ -8,31 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...terms import FALSE, ZERO, Term, add, and_, const, eq, floordiv, floormod, ite, le, lt, scale, sub, substitute
+from ...terms.launch_wide import Opaque, opaque
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
 from ..bytecode.ops_arithmetic import FLOAT_OPS
 from .integers import constant_element, from_number, zero_extended
 from .integers import number as signed_number
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
-from .launch_wide import Opaque, opaque
 from .machine import Machine, Rule, element_bits, pointee, shape_of
 from .pointers import address_of
-from .terms import (
-    FALSE,
-    ZERO,
-    Term,
-    add,
-    and_,
-    const,
-    eq,
-    floordiv,
-    floormod,
-    ite,
-    le,
-    lt,
-    scale,
-    sub,
-    substitute,
-)
 from .values import Lanewise, Pointer, SymbolicValue, TensorView, choose, move
 
 _LOOKUP_LIMIT: Final = 64

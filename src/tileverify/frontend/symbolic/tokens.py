@@ -13,19 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...terms import FALSE, TRUE, Kind, Term, and_, eq, ite, linear_parts, or_, sub
 from .summary import earlier
-from .terms import (
-    FALSE,
-    TRUE,
-    Kind,
-    Term,
-    and_,
-    eq,
-    ite,
-    linear_parts,
-    or_,
-    sub,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ...terms import Term, choice, substitute
+from ...terms.launch_wide import Opaque, opaque
 from ..bytecode.model import ScalarType
 from .lanes import CoordinateMap
-from .launch_wide import Opaque, opaque
 from .summary import Origin, OriginKind
-from .terms import Term, choice, substitute
 from .tokens import Token, either_way
 
 

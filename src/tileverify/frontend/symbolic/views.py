@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...terms import ZERO, Term, add, ceildiv, const, lt, scale, substitute
 from ..bytecode.model import (
     GatherScatterViewType,
     Op,
@@ -17,7 +18,6 @@ from .integers import from_number, zero_extended
 from .lanes import lane, moved
 from .machine import Machine, Rule, element_bits, shape_of
 from .summary import ViewFootprint
-from .terms import ZERO, Term, add, ceildiv, const, lt, scale, substitute
 from .values import TensorView, TileView
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ...frontend.symbolic.terms import Function, Term
-from ..evaluate import Value
+from ...terms import Function, Term
+from ...terms.evaluate import Value
 from .lemmas import Lemma
 
 

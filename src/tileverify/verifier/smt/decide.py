@@ -16,14 +16,14 @@ from typing import Final
 
 import z3
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import ZERO, Kind, Term
-from ..arithmetic import expand, mentions_bits
-from ..differences import Differences
-from ..evaluate import Value, evaluate
-from ..examples import Call, Examples
-from ..rungs import BIT_VECTORS, LINEAR, NONLINEAR
+from ... import terms as t
+from ...terms import ZERO, Kind, Term
+from ...terms.evaluate import Value, evaluate
+from ..rules.arithmetic import expand, mentions_bits
+from ..rules.differences import Differences
+from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
 from .answers import Answer, Limits, Merge, Model, Proof, Result
+from .examples import Call, Examples
 from .lemmas import Lemma
 from .rung import ModelNumbers, Rung
 from .selection import Selection

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 import z3
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.bits import OPERATIONS
-from ...frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
-from ..arithmetic import is_opaque_quotient, split_product
+from ... import terms as t
+from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms.bits import OPERATIONS
+from ..rules.arithmetic import is_opaque_quotient, split_product
 from .expressions import Expression, Expressions
 from .lemmas import products_in_sums
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.bits import fits
-from ...frontend.symbolic.terms import Kind, Term
-from ..arithmetic import is_opaque_quotient, split_product
+from ... import terms as t
+from ...terms import Kind, Term
+from ...terms.bits import fits
+from ..rules.arithmetic import is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]
 

@@ -8,11 +8,11 @@ from typing import Final
 
 import z3
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.bits import OPERATIONS, number_of
-from ...frontend.symbolic.terms import Function, Kind, Sort, Term
-from ..arithmetic import is_opaque_quotient, split_product
-from ..evaluate import Value
+from ... import terms as t
+from ...terms import Function, Kind, Sort, Term
+from ...terms.bits import OPERATIONS, number_of
+from ...terms.evaluate import Value
+from ..rules.arithmetic import is_opaque_quotient, split_product
 from .answers import Answer, Limits, Model
 from .encode import Encoder
 from .lemmas import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...frontend.symbolic.terms import Term
-from ..arithmetic import mentions_bits
+from ...terms import Term
+from ..rules.arithmetic import mentions_bits
 from .answers import Answer, Limits
 from .rung import Rung
 

@@ -11,11 +11,11 @@ from itertools import chain
 
 import z3
 
-from ...frontend.symbolic import terms as t
-from ...frontend.symbolic.terms import Function, Kind, Sort, Symbol, Term
-from ..bit_vectors import bit_question
-from ..evaluate import Value, evaluate
-from ..smtlib import Vocabulary
+from ... import terms as t
+from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms.evaluate import Value, evaluate
+from ..rules.bit_vectors import bit_question
+from ..rules.smtlib import Vocabulary
 from .answers import Answer, Model
 
 

@@ -1,0 +1,1 @@
+"""From a contract and a few numbers to a legal launch: sizes, inputs, checks, outputs, files."""

@@ -1,0 +1,159 @@
+"""Values for the names of a launch: those that are given, and small legal ones for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+from typing import Final
+
+from ...contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate, free_names
+from ...contract.launch import Apply, Expression, Name
+from ...contract.layout import contiguous_strides
+from ...errors import UsageError
+from .conditions import Condition, Contract
+
+SIZES: Final = (64, 128, 256, 100, 48, 32, 16, 8, 4, 3, 2, 1, 512, 1024, 2048, 4096, 0)
+PREFERRED: Final = (64, 16, 8, 4, 2)
+"""Tried for all sizes at once before others are, so that launches come out small and balanced."""
+FEW_ELEMENTS: Final = 1 << 17
+FEW_BLOCKS: Final = 256
+SCALARS: Final = (1, 2, 0, 3, 4, 8, 16, 32, 64, 128, -1)
+LARGEST_GRID: Final = 1024
+"""An axis that nothing but a clause of the proof bounds is made no longer."""
+TRIES: Final = 50_000
+
+
+def choose(contract: Contract, given: Mapping[str, int], extra: Sequence[Condition] = ()) -> dict[str, int]:
+    """Values for all roots of ``contract`` that satisfy it and ``extra``; deterministic.
+
+    :raises UsageError: ``given`` names something else, or breaks a condition, or no values for the rest were found.
+    """
+    conditions = [*contract.conditions, *extra]
+    unknown = sorted(given.keys() - set(contract.roots))
+    if unknown:
+        known = ", ".join(contract.roots) or "none"
+        raise UsageError(f"the launch has no free size, scalar or grid axis '{unknown[0]}' (there are: {known})")
+    values = dict(given)
+    for condition in conditions:
+        if condition.broken_by(values):
+            raise UsageError(f"the launch is outside the contract: {condition.violation(values)}")
+    order = [name for name in contract.roots if name not in given]
+    small = [*conditions, *_small(contract)]
+    attempts = [*((small, (size,)) for size in PREFERRED), (small, SIZES), (conditions, SIZES)]
+    for demanded, sizes in attempts:
+        search = _Search(contract, demanded, order, sizes)
+        if search.fill(values, 0):
+            break
+    else:
+        missing = ", ".join(search.order)
+        reason = f" ({search.deepest})" if search.deepest else ""
+        raise UsageError(f"no small values of {missing} satisfy the contract{reason}; give them with --size or --arg")
+    return values
+
+
+def _small(contract: Contract) -> Iterator[Condition]:
+    """What makes a launch quick to run; no part of the contract."""
+    for array in contract.spec.arrays():
+        sizes = tuple(map(contract.resolved, array.shape))
+        yield _product_at_most(sizes, FEW_ELEMENTS, f"{array.name} is small")
+    yield _product_at_most(contract.grid, FEW_BLOCKS, "the grid is small")
+
+
+def _product_at_most(factors: Sequence[Expression], most: int, text: str) -> Condition:
+    def holds(values: Mapping[str, int]) -> bool:
+        return prod(evaluate(factor, values) for factor in factors) <= most
+
+    return Condition(text, frozenset[str]().union(*map(free_names, factors)), holds)
+
+
+class _Search:
+    """Backtracking over the names in ``order``; ``deepest`` tells what failed with most names given."""
+
+    def __init__(
+        self, contract: Contract, conditions: Sequence[Condition], order: Sequence[str], sizes: Sequence[int]
+    ) -> None:
+        self.sizes = sizes
+        self.contract = contract
+        self.conditions = conditions
+        self.order = order
+        self.deepest = ""
+        self._depth = -1
+        self._tries = TRIES
+
+    def fill(self, values: dict[str, int], depth: int) -> bool:
+        if depth == len(self.order):
+            return True
+        name = self.order[depth]
+        relevant = [condition for condition in self.conditions if name in condition.names]
+        for candidate in dict.fromkeys(self._candidates(name, relevant, values)):
+            if self._tries == 0:
+                return False
+            self._tries -= 1
+            values[name] = candidate
+            broken = next((condition for condition in relevant if condition.broken_by(values)), None)
+            if broken is None and self.fill(values, depth + 1):
+                return True
+            if broken is not None and depth > self._depth:
+                self._depth, self.deepest = depth, broken.violation(values)
+            del values[name]
+        return False
+
+    def _candidates(self, name: str, relevant: Sequence[Condition], values: dict[str, int]) -> Iterator[int]:
+        for condition in relevant:
+            yield from _solutions(condition, name, values)
+        if name in GRID_NAMES:
+            yield from _bounds(name, relevant, values)
+            yield 1
+            return
+        yield from self._contiguous(name, values)
+        yield from SCALARS if name in self.contract.scalars else self.sizes
+        for number in _numbers(relevant):
+            yield from (number, number + 1, 2 * number, number - 1, number + 64)
+
+    def _contiguous(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
+        """The stride that leaves no gaps, where ``name`` is a stride."""
+        for array in self.contract.spec.arrays():
+            tight = contiguous_strides(array.shape)
+            for position, stride in enumerate(array.strides or ()):
+                if stride == Name(name):
+                    try:
+                        yield max(self.contract.value(tight[position], values), 1)
+                    except (KeyError, Undefined):
+                        continue
+
+
+def _solutions(condition: Condition, name: str, values: Mapping[str, int]) -> Iterator[int]:
+    """What an equation that is linear in ``name`` makes of it."""
+    match condition.expression:
+        case Apply("==", (left, right)) if condition.names <= {name, *values}:
+            try:
+                at = [evaluate(left, {**values, name: n}) - evaluate(right, {**values, name: n}) for n in (0, 1)]
+            except Undefined:
+                return
+            slope = at[1] - at[0]
+            if slope and -at[0] % slope == 0:
+                yield -at[0] // slope
+
+
+def _bounds(axis: str, relevant: Sequence[Condition], values: Mapping[str, int]) -> Iterator[int]:
+    """The longest axis that a clause such as ``grid.x <= cdiv(N, 128)`` allows."""
+    for condition in relevant:
+        match condition.expression:
+            case Apply("<=", (Name(name), bound)) | Apply(">=", (bound, Name(name))) if name == axis:
+                if condition.names <= {axis, *values}:
+                    yield min(evaluate(bound, values), LARGEST_GRID)
+
+
+def _numbers(conditions: Sequence[Condition]) -> Iterator[int]:
+    for condition in conditions:
+        if condition.expression is not None:
+            yield from _constants(condition.expression)
+
+
+def _constants(expression: Expression) -> Iterator[int]:
+    value = constant_value(expression)
+    if value is not None:
+        yield value
+    elif isinstance(expression, Apply):
+        for argument in expression.args:
+            yield from _constants(argument)

@@ -1,0 +1,209 @@
+"""The contract of a launch as conditions on numbers: sizes, strides and scalars by name, and the grid.
+
+Conditions speak of *roots* alone, the names that are free in a launch: ``a.shape[0]``, scalars that an expression
+gives and a grid that the spec gives are replaced by what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.expressions import (
+    GRID_NAMES,
+    Undefined,
+    evaluate,
+    free_names,
+    parse_condition,
+    print_expression,
+    substitute,
+)
+from ...contract.launch import (
+    Apply,
+    ArrayArgument,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    Number,
+    SameArray,
+    ScalarArgument,
+    flat,
+)
+from ...contract.layout import apart, may_overlap_itself, meanings, strides_of
+from ...errors import SpecError, UsageError
+
+GRID_LIMIT: Final = (1 << 24) - 1
+MOST_COMPARED: Final = 1 << 20
+"""Elements of an array whose addresses are compared one by one."""
+ADDRESS: Final = 1 << 44
+"""What ``x.address`` stands for: the interpreter aligns every array to 4096 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """``holds`` of the values of ``names``; ``expression`` where it is a comparison that can be solved for a name."""
+
+    text: str
+    names: frozenset[str]
+    holds: Callable[[Mapping[str, int]], bool]
+    expression: Expression | None = None
+
+    def broken_by(self, values: Mapping[str, int]) -> bool:
+        """Whether the names have values and these break the condition; what divides by zero describes no launch."""
+        if not self.names <= values.keys():
+            return False
+        try:
+            return not self.holds(values)
+        except Undefined:
+            return True
+
+    def violation(self, values: Mapping[str, int]) -> str:
+        """The broken condition with the values that break it, for people."""
+        known = ", ".join(f"{name} = {values[name]}" for name in sorted(self.names))
+        return f"'{self.text}' does not hold" + (f" for {known}" if known else "")
+
+
+def scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:
+    return (argument for argument in flat(spec.arguments) if isinstance(argument, ScalarArgument))
+
+
+def lists(spec: LaunchSpec) -> Iterator[ListArgument]:
+    return (argument for argument in flat(spec.arguments) if isinstance(argument, ListArgument))
+
+
+class Contract:
+    """The conditions of a launch spec and of the clauses that a proof added; names of the launch and their meaning.
+
+    :raises UsageError: a clause of the proof speaks of something that has no value before the launch.
+    """
+
+    def __init__(self, spec: LaunchSpec, clauses: Sequence[str] = ()) -> None:
+        self.spec = spec
+        self._meaning = self._meanings()
+        self.grid = tuple(map(self.resolved, spec.grid)) if spec.grid else tuple(map(Name, GRID_NAMES))
+        self.sizes = self._size_names()
+        self.scalars = tuple(s.name for s in scalars(spec) if s.value is None and ELEMENT_TYPES[s.dtype].kind != "f")
+        self.conditions = [*self._standing(), *self._required(), *self._added(clauses)]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The names that need values, in the order in which they are best chosen."""
+        grid = GRID_NAMES if self.spec.grid is None else ()
+        return tuple(dict.fromkeys((*self.sizes, *self.scalars, *grid)))
+
+    def resolved(self, expression: Expression) -> Expression:
+        """The expression over roots."""
+        for _ in range(len(self._meaning) + 1):
+            if not free_names(expression) & self._meaning.keys():
+                break
+            expression = substitute(expression, self._meaning)
+        return expression
+
+    def value(self, expression: Expression, values: Mapping[str, int]) -> int:
+        return evaluate(self.resolved(expression), values)
+
+    def condition(self, expression: Expression, text: str = "") -> Condition:
+        resolved = self.resolved(expression)
+        return Condition(
+            text or print_expression(expression),
+            free_names(resolved),
+            lambda values: bool(evaluate(resolved, values)),
+            resolved,
+        )
+
+    # -------------------------------------------------------------------------------------------- names
+    def _meanings(self) -> dict[str, Expression]:
+        addresses = {f"{array.name}.address": Number(ADDRESS) for array in self.spec.arrays()}
+        return meanings(self.spec) | addresses
+
+    def _size_names(self) -> tuple[str, ...]:
+        """Free names of sizes before those of strides, which depend on them; then those of other expressions."""
+        spec = self.spec
+        expressions: list[Expression] = [size for array in spec.arrays() for size in array.shape]
+        expressions += [stride for array in spec.arrays() for stride in array.strides or ()]
+        expressions += [listed.length for listed in lists(spec)]
+        expressions += [scalar.value for scalar in scalars(spec) if scalar.value is not None]
+        expressions += [clause for clause in spec.requires if not isinstance(clause, SameArray)]
+        expressions += spec.grid or ()
+        taken = {scalar.name for scalar in scalars(spec)}
+        names = (name for each in expressions for name in sorted(free_names(self.resolved(each))))
+        return tuple(dict.fromkeys(name for name in names if name not in taken and name not in GRID_NAMES))
+
+    # --------------------------------------------------------------------------------------- conditions
+    def _standing(self) -> Iterator[Condition]:
+        """What holds of every launch: numbers fit what passes them, elements that are promised to be apart are."""
+        for name in self.sizes:
+            yield self._within(Name(name), 0, None)
+        for array in self.spec.arrays():
+            limit = (1 << (array.index_bits - 1)) - 1
+            for expression in (*array.shape, *strides_of(array)):
+                yield self._within(expression, 0, limit)
+            if not may_overlap_itself(array) and array.strides is not None:
+                yield self._apart(array)
+        for scalar in scalars(self.spec):
+            element = ELEMENT_TYPES[scalar.dtype]
+            if element.kind == "f":
+                continue
+            bits = 1 if element.kind == "bool" else element.bits
+            low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element.kind == "i" else (0, (1 << bits) - 1)
+            yield self._within(scalar.value or Name(scalar.name), low, high, f"{scalar.name} fits {scalar.dtype}")
+        for listed in lists(self.spec):
+            yield self._within(listed.length, 0, (1 << 31) - 1)
+        for axis, name in zip(self.grid, GRID_NAMES, strict=True):
+            yield self._within(axis, 1, GRID_LIMIT, f"1 <= {name} <= {GRID_LIMIT}")
+
+    def _within(self, expression: Expression, low: int, high: int | None, text: str = "") -> Condition:
+        resolved = self.resolved(expression)
+
+        def holds(values: Mapping[str, int]) -> bool:
+            value = evaluate(resolved, values)
+            return low <= value and (high is None or value <= high)
+
+        spelled = print_expression(expression)
+        usual = f"{low} <= {spelled}" if high is None else f"{low} <= {spelled} <= {high}"
+        return Condition(text or usual, free_names(resolved), holds)
+
+    def _apart(self, array: ArrayArgument) -> Condition:
+        expressions = [self.resolved(e) for e in (*array.shape, *strides_of(array))]
+
+        def holds(values: Mapping[str, int]) -> bool:
+            numbers = [evaluate(expression, values) for expression in expressions]
+            return apart(numbers[: len(array.shape)], numbers[len(array.shape) :], MOST_COMPARED)
+
+        names = frozenset[str]().union(*map(free_names, expressions))
+        return Condition(f"the elements of {array.name} do not share memory", names, holds)
+
+    def _required(self) -> Iterator[Condition]:
+        for index, clause in enumerate(self.spec.requires):
+            text = self.spec.requires_text[index] if len(self.spec.requires_text) == len(self.spec.requires) else ""
+            if isinstance(clause, SameArray):
+                yield from self._same(clause)
+            else:
+                yield self.condition(clause, text)
+
+    def _same(self, clause: SameArray) -> Iterator[Condition]:
+        arrays = {array.name: array for array in self.spec.arrays()}
+        first, second = arrays[clause.first], arrays[clause.second]
+        pairs = zip((*first.shape, *strides_of(first)), (*second.shape, *strides_of(second)), strict=True)
+        for one, other in pairs:
+            if one != other:
+                yield self.condition(Apply("==", (one, other)), f"{clause.first} is {clause.second}")
+
+    def _added(self, clauses: Sequence[str]) -> Iterator[Condition]:
+        """Clauses of the proof."""
+        known = {*self.sizes, *self.scalars, *GRID_NAMES}
+        for text in clauses:
+            try:
+                expression = parse_condition(text)
+            except SpecError:
+                expression = None
+            if expression is None or isinstance(expression, SameArray):
+                raise UsageError(f"the proof holds under '{text}', which cannot be evaluated before a launch")
+            plain = self.condition(expression, text)
+            if not plain.names <= known:
+                unknown = ", ".join(sorted(plain.names - known))
+                raise UsageError(f"the proof holds under '{text}', but nothing gives {unknown} a value")
+            yield plain

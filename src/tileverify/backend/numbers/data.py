@@ -1,0 +1,142 @@
+"""Contents of the arrays of a launch that keep the data facts of the contract."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from math import lcm, prod
+from typing import Final
+
+import numpy as np
+
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import Apply, DataFact
+from ...errors import UsageError
+from .elements import Array, rounded, storage_type
+from .fact_checks import Value, amount, bounds, texts
+
+INTEGERS: Final = (0, 16)
+"""Integers that no fact speaks of lie in this range, the end excluded."""
+
+_DISTINCT: Final = frozenset({"injective", "permutation", "disjoint_rows"})
+
+
+def generated(
+    name: str, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value, seed: int,
+    known: Mapping[str, Array],
+) -> Array:  # fmt: skip
+    """Random contents, the same for the same seed, name and shape; stored elements (see `elements`).
+
+    Floats are normally distributed.  ``known`` are arrays that were filled before: the starts of segments follow from
+    their lengths.  :raises UsageError: no contents satisfy ``facts``, or none were found.
+    """
+    source = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    count = prod(shape)
+    element = ELEMENT_TYPES[dtype]
+    if element.kind == "f":
+        return rounded(source.standard_normal(count), dtype).reshape(shape)
+    if element.kind == "bool":
+        return np.asarray(source.integers(0, 2, count) == 1).reshape(shape)
+    for fact in facts:
+        if fact.array == name and fact.other is not None and fact.other in known:
+            return _starts(fact, count, known[fact.other], value).astype(storage_type(dtype))
+    own = [fact for fact in facts if fact.array == name and fact.other is None]
+    own += [_as_shares(fact) for fact in facts if fact.other == name and fact.low is not None]
+    values = _with_gaps(source, name, dtype, count, own, value).reshape(shape)
+    if any(fact.kind == "nondecreasing" for fact in own):
+        values = np.sort(values, axis=-1)
+    return values.astype(storage_type(dtype))
+
+
+def _as_shares(fact: DataFact) -> DataFact:
+    """What segments that lie in a range say of their lengths."""
+    assert fact.low is not None
+    assert fact.high is not None
+    assert fact.other is not None
+    return DataFact("shares", fact.other, amount=Apply("-", (fact.high, fact.low)), text=fact.text)
+
+
+def _starts(fact: DataFact, count: int, lengths: Array, value: Value) -> Array:
+    """``count`` starts of segments of these lengths, one behind the other; what is left over starts at the end."""
+    low = 0 if fact.low is None else value(fact.low)
+    ends = low + np.cumsum(np.maximum(lengths.astype(object), 0))
+    return np.asarray([low, *ends, *[ends[-1] if len(ends) else low] * count][:count])
+
+
+GAPS: Final = 0.2
+"""The part of the elements that get a value of which the facts say nothing, where there are such values."""
+
+
+def _with_gaps(
+    source: np.random.Generator, name: str, dtype: str, count: int, facts: Sequence[DataFact], value: Value
+) -> Array:
+    """Contents in which values occur that all facts excuse, if there are any; what is left keeps the facts."""
+    gaps = sorted(set.intersection(*({*map(value, fact.unless)} for fact in facts))) if facts else []
+    if not gaps:
+        return _integers(source, name, dtype, count, facts, value)
+    low, high = _range(dtype, count, facts, value)
+    least = 0 if high > low else count
+    if any(fact.kind in _DISTINCT for fact in facts):
+        least = max(least, count - max(0, high - low))
+    kept = count - max(least, int(np.count_nonzero(source.random(count) < GAPS)))
+    filled = [*_integers(source, name, dtype, kept, facts, value)] if kept else []
+    chosen = [gaps[k] for k in source.integers(0, len(gaps), count - kept)] + [int(number) for number in filled]
+    return source.permutation(np.asarray(chosen, dtype=object))
+
+
+def _integers(
+    source: np.random.Generator, name: str, dtype: str, count: int, facts: Sequence[DataFact], value: Value
+) -> Array:
+    low, high = _range(dtype, count, facts, value)
+    step = _step(facts, value)
+    first, last = -(-low // step), (high - 1) // step  # values are multiples of ``step``
+    if count and last < first:
+        raise UsageError(f"no contents of {name} satisfy {texts(facts)}: the range is empty")
+    choices = last - first + 1
+    distinct = [fact for fact in facts if fact.kind in _DISTINCT]
+    if distinct:
+        free = [number for number in _repeatable(distinct, first * step, last * step, value) if number % step == 0]
+        repeated = max(count - choices, int(np.count_nonzero(source.random(count) < GAPS))) if free else 0
+        if choices < count - repeated:
+            raise UsageError(f"{name} has {count} elements, but {texts(facts)} leaves {choices} different values")
+        kept = count - repeated
+        chosen = source.permutation(kept) if choices == kept else source.choice(choices, kept, replace=False)
+        values = np.asarray((chosen.astype(object) + first) * step)
+        more = np.asarray([free[k] for k in source.integers(0, len(free), repeated)] if free else [], dtype=object)
+        return np.concatenate((values, more)) if repeated == 0 else source.permutation(np.concatenate((values, more)))
+    totals = [amount(fact, value) for fact in facts if fact.kind == "shares"]
+    if totals:
+        cuts = np.sort(source.integers(0, min(totals) // step + 1, count))
+        return np.minimum(np.diff(cuts, prepend=0), last).astype(object) * step
+    return source.integers(first, last + 1, count, dtype=np.uint64 if dtype == "u64" else np.int64) * step
+
+
+def _repeatable(distinct: Sequence[DataFact], low: int, high: int, value: Value) -> list[int]:
+    """Values from ``low`` to ``high`` that may occur more than once."""
+    near = {number for fact in distinct if fact.low is not None for number in bounds(fact, 0, value)}
+    candidates = {low, high, *near, *(number - 1 for number in near), *(value(x) for f in distinct for x in f.unless)}
+
+    def meant(fact: DataFact, number: int) -> bool:
+        if fact.kind == "permutation":
+            return True
+        within = fact.low is None or bounds(fact, 0, value)[0] <= number < bounds(fact, 0, value)[1]
+        return within and number not in map(value, fact.unless)
+
+    return sorted(n for n in candidates if low <= n <= high and not any(meant(fact, n) for fact in distinct))
+
+
+def _range(dtype: str, count: int, facts: Sequence[DataFact], value: Value) -> tuple[int, int]:
+    """Where the values may lie: all that the facts demand, else small numbers."""
+    bits = ELEMENT_TYPES[dtype].bits
+    limits = (0, 1 << bits) if dtype[0] == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
+    ranges = [bounds(fact, count, value) for fact in facts if fact.kind in ("range", "permutation")]
+    ranges += [(0, amount(fact, value) + 1) for fact in facts if fact.kind == "shares"]
+    if not ranges:
+        distinct = any(fact.kind in _DISTINCT for fact in facts)
+        ranges = [(INTEGERS[0], _step(facts, value) * max(INTEGERS[1], count if distinct else 0))]
+    low = max(limits[0], *(low for low, _ in ranges))
+    return low, min(limits[1], *(high for _, high in ranges))
+
+
+def _step(facts: Sequence[DataFact], value: Value) -> int:
+    return lcm(*(amount(fact, value) for fact in facts if fact.kind == "multiples"))

@@ -1,0 +1,343 @@
+"""Exploration: one launch under many schedules, its races, and every outcome that depends on the order.
+
+A launch whose result depends on the order of its blocks, or of accesses that no token path orders, is seen here as
+two outcomes with the schedules that gave them; a race is seen even where all outcomes agree.  What is not seen is not
+excluded: this is testing, the proof is the verifier's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.launch import EntryParameter
+from ...frontend.bytecode.model import Entry, Module, Op
+from ...frontend.bytecode.traverse import walk
+from ..interpreter import Budget, bind_launch
+from ..interpreter.access_log import BlockLog, DynamicAccess
+from ..interpreter.conflicts import loops_around
+from ..interpreter.faults import BudgetSpent, EndlessLoop
+from ..interpreter.interleaving import ScheduledRun, run_schedule
+from ..interpreter.memory import MemoryImage
+from ..interpreter.races import Race, find_races
+from ..interpreter.schedule import Schedule, standard_schedules
+from ..interpreter.values import Array
+from .outcomes import Difference, differences
+
+DEFAULT_SCHEDULES: Final = 8
+DEFAULT_BUDGET: Final = 1 << 32
+"""Steps (see `interpreter.machine`) for all schedules together."""
+OUTCOMES_KEPT: Final = 4
+"""Different outcomes whose memory is kept to tell whether a later one is new."""
+
+Place: TypeAlias = Callable[[Op], str]
+
+
+@dataclass(frozen=True, slots=True)
+class RacingAccess:
+    """One side of a race: which block did what, by which op."""
+
+    block: Block
+    op: Op
+    kind: str
+
+    @classmethod
+    def of(cls, block: Block, access: DynamicAccess) -> RacingAccess:
+        return cls(block, access.op, access.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRace:
+    """A race on ``element`` and the first schedule that showed it; ``second`` is ``None`` for two lanes of a store."""
+
+    code: str
+    element: str
+    first: RacingAccess
+    second: RacingAccess | None
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEvent:
+    """Undefined behaviour, with the first block and schedule that showed it."""
+
+    code: str
+    op: Op
+    message: str
+    block: Block
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRemark:
+    """A failed assertion or a stored value that the specification leaves open; a run goes on behind them."""
+
+    text: str
+    op: Op
+    block: Block
+    schedule: Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class SeenStop:
+    """``blocks`` of a schedule did not run to their ends (or left out an access), and why."""
+
+    reason: str
+    blocks: tuple[Block, ...]
+    schedule: Schedule
+    deadlock: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenOutcome:
+    """A result other than that of the first schedule."""
+
+    schedule: Schedule
+    differences: tuple[Difference, ...]
+
+    @property
+    def rounding(self) -> bool:
+        """Nothing but the rounding of float sums by atomics tells the two apart."""
+        return all(difference.rounding for difference in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What ``schedules`` showed of one launch; the first of them is what ``outcomes`` are compared with.
+
+    ``unfinished``: schedules that the budget did not reach.
+    """
+
+    grid: Block
+    schedules: tuple[Schedule, ...]
+    races: tuple[SeenRace, ...]
+    events: tuple[SeenEvent, ...]
+    remarks: tuple[SeenRemark, ...]
+    stops: tuple[SeenStop, ...]
+    outcomes: tuple[SeenOutcome, ...]
+    unfinished: tuple[Schedule, ...] = ()
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The obligations that were seen broken."""
+        return frozenset(race.code for race in self.races) | {event.code for event in self.events}
+
+    @property
+    def agrees(self) -> bool:
+        """All schedules gave one result, but for the rounding of float sums by atomics."""
+        return all(outcome.rounding for outcome in self.outcomes)
+
+    @property
+    def faultless(self) -> bool:
+        """No race, no undefined behaviour, no remark, no stop, one result."""
+        seen = (self.races, self.events, self.remarks, self.stops, self.unfinished)
+        return self.agrees and not any(seen)
+
+    def text(self, place: Place | None = None) -> str:
+        """A few lines for people; ``place`` names the source position of an op."""
+        return "".join(f"{line}\n" for line in _lines(self, place or op_place))
+
+
+def explore(
+    module: Module, entry: Entry, parameters: Sequence[EntryParameter], launch: ConcreteLaunch,
+    contents: Mapping[str, Array], *, schedules: Sequence[Schedule] | int = DEFAULT_SCHEDULES, seed: int = 0,
+    budget: int = DEFAULT_BUDGET, blocks: Sequence[Block] | None = None,
+) -> Exploration:  # fmt: skip
+    """Run the launch under every schedule and compare.
+
+    ``schedules``: these, or so many of `standard_schedules` from ``seed`` on.  ``contents``: memory by allocation name,
+    as `run_grid` takes it; what is missing there has the contents that the launch gives it.  ``blocks``: only these
+    blocks, where the grid is large.
+
+    :raises InterpreterStop: the launch does not fit the entry.
+    """
+    chosen = standard_schedules(schedules, seed) if isinstance(schedules, int) else tuple(schedules)
+    data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in contents.items()}
+    wanted = list(_all_blocks(launch.grid)) if blocks is None else list(blocks)
+    steps = Budget(budget)
+    collected = _Collected(launch, entry)
+    unfinished: list[Schedule] = []
+    for schedule in chosen:
+        bound = bind_launch(module, entry, parameters, launch, data)
+        if steps.left < 0:
+            unfinished.append(schedule)
+            continue
+        collected.add(run_schedule(bound, launch.grid, wanted, schedule, steps), steps)
+    return Exploration(
+        launch.grid,
+        chosen,
+        tuple(collected.races.values()),
+        tuple(collected.events.values()),
+        tuple(collected.remarks.values()),
+        tuple(collected.stops.values()),
+        tuple(collected.outcomes),
+        tuple(unfinished),
+    )
+
+
+def _all_blocks(grid: Block) -> Iterable[Block]:
+    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
+
+
+class _Collected:
+    """What was seen so far, each thing once."""
+
+    def __init__(self, launch: ConcreteLaunch, entry: Entry) -> None:
+        self._launch = launch
+        self._loops = loops_around(entry.body)
+        self._ops = {op.offset: op for op in walk(entry.body)}
+        self.races: dict[tuple[str, Op, Op | None], SeenRace] = {}
+        self.events: dict[tuple[str, int], SeenEvent] = {}
+        self.remarks: dict[tuple[str, Op], SeenRemark] = {}
+        self.stops: dict[str, SeenStop] = {}
+        self.outcomes: list[SeenOutcome] = []
+        self._kept: list[ScheduledRun] = []
+
+    def add(self, run: ScheduledRun, budget: Budget) -> None:
+        for log in run.trace.logs:
+            for event in log.events:
+                seen = SeenEvent(event.code, self._ops[event.offset], event.message, log.block, run.schedule)
+                self.events.setdefault((event.code, event.offset), seen)
+            for text, op in self._remarks(log):
+                self.remarks.setdefault((text, op), SeenRemark(text, op, log.block, run.schedule))
+        self._add_stops(run)
+        try:
+            races = find_races(run.trace, self._loops, budget)
+        except BudgetSpent as stop:
+            self._stop(str(stop), (), run.schedule)
+        else:
+            for race in races:
+                self._add_race(race, run)
+        self._add_outcome(run)
+
+    def _remarks(self, log: BlockLog) -> Iterator[tuple[str, Op]]:
+        for failure in log.assertions:
+            yield f"assertion '{failure.message}' fails", failure.op
+        for use in log.open_uses:
+            yield f"{use.what} reaches the {use.use} of {use.op}", self._ops[use.offset]
+
+    def _add_stops(self, run: ScheduledRun) -> None:
+        reasons: dict[str, list[Block]] = {}
+        for log in run.trace.logs:
+            for reason in (log.stopped, *log.left_out[:1]):
+                if reason is not None:
+                    reasons.setdefault(str(reason), []).append(log.block)
+        deadlock = any(isinstance(log.stopped, EndlessLoop) for log in run.trace.logs)
+        for reason, blocks in reasons.items():
+            self._stop(reason, tuple(blocks), run.schedule, deadlock=deadlock)
+
+    def _stop(self, reason: str, blocks: tuple[Block, ...], schedule: Schedule, *, deadlock: bool = False) -> None:
+        self.stops.setdefault(reason, SeenStop(reason, blocks, schedule, deadlock))
+
+    def _add_race(self, race: Race, run: ScheduledRun) -> None:
+        first = RacingAccess.of(race.first_block, race.first)
+        second = None
+        if race.second is not None and race.second_block is not None:
+            second = RacingAccess.of(race.second_block, race.second)
+        pair = (race.code, first.op, None if second is None else second.op)
+        turned = pair if second is None else (race.code, second.op, first.op)
+        if pair not in self.races and turned not in self.races:
+            element = _element(run.memory.image, race)
+            self.races[pair] = SeenRace(race.code, element, first, second, run.schedule)
+
+    def _add_outcome(self, run: ScheduledRun) -> None:
+        """Runs that stopped early left half a result, which is compared with none."""
+        if any(log.stopped is not None for log in run.trace.logs):
+            return
+        if all(differences(self._launch, other, run) for other in self._kept):
+            if self._kept:
+                self.outcomes.append(SeenOutcome(run.schedule, differences(self._launch, self._kept[0], run)))
+            if len(self._kept) < OUTCOMES_KEPT:
+                self._kept.append(run)
+
+
+def _element(image: MemoryImage, race: Race) -> str:
+    return image.origins[race.first.origin].element(race.address)
+
+
+# -------------------------------------------------------------------------------------------------- as text
+def op_place(op: Op) -> str:
+    """``kernel.py:12``, or the op and its bytecode offset where it has no source position."""
+    if op.location is None:
+        return f"{op.name} at {op.offset:#x}"
+    return f"{op.location.file}:{op.location.line}"
+
+
+def _lines(exploration: Exploration, place: Place) -> Iterator[str]:
+    count = len(exploration.schedules)
+    yield f"explored {count} schedule{'s' if count != 1 else ''} of grid {exploration.grid}"
+    for race in exploration.races:
+        yield f"{race.code}: race on {race.element}, seen with {race.schedule}"
+        for side in (race.first, race.second):
+            if side is not None:
+                yield f"    {side.kind} in block {side.block}: {place(side.op)}"
+        if race.second is None:
+            yield "    two lanes of this store write it"
+    for event in exploration.events:
+        yield f"{event.code}: {event.message}, seen with {event.schedule}"
+        yield f"    in block {event.block}: {place(event.op)}"
+    for remark in exploration.remarks:
+        yield f"{remark.text}, seen with {remark.schedule}"
+        yield f"    in block {remark.block}: {place(remark.op)}"
+    for stop in exploration.stops:
+        yield from _stop_lines(stop)
+    for number, outcome in enumerate(exploration.outcomes):
+        if number == 0:
+            yield from _outcome_lines(exploration.schedules[0], outcome)
+        else:
+            yield f"another outcome with {outcome.schedule}: {_counts(outcome)}"
+    for schedule in exploration.unfinished:
+        yield f"not run, for the budget is spent: {schedule}"
+    yield _verdict(exploration)
+
+
+def _stop_lines(stop: SeenStop) -> Iterator[str]:
+    who = f"{len(stop.blocks)} blocks" if len(stop.blocks) != 1 else f"block {stop.blocks[0]}"
+    yield f"{'deadlock' if stop.deadlock else 'stopped'}: {stop.reason} ({who}; {stop.schedule})"
+
+
+def _outcome_lines(first: Schedule, outcome: SeenOutcome) -> Iterator[str]:
+    what = "two roundings" if outcome.rounding else "two outcomes"
+    yield f"{what}: (1) {first}; (2) {outcome.schedule}"
+    for difference in outcome.differences:
+        for element in difference.elements:
+            yield f"    {element.element}: (1) {_shown(element.first)}  (2) {_shown(element.second)}"
+    yield f"    {_counts(outcome)}"
+
+
+def _counts(outcome: SeenOutcome) -> str:
+    counts = (f"{each.count} element{'s' if each.count != 1 else ''} of {each.array}" for each in outcome.differences)
+    return f"{', '.join(counts)} differ" + ("" if sum(d.count for d in outcome.differences) > 1 else "s")
+
+
+def _shown(value: float | int | None) -> str:
+    return "unspecified" if value is None else f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
+def _verdict(exploration: Exploration) -> str:
+    if exploration.faultless:
+        rounded = " (but for the rounding of atomic float sums)" if exploration.outcomes else ""
+        return f"all schedules agree{rounded}; no race was seen"
+    races = len(exploration.races)
+    parts = [f"{races} race{'s' if races != 1 else ''}"]
+    parts.append("the schedules agree" if exploration.agrees else "the outcome depends on the schedule")
+    return "; ".join(parts)
+
+
+__all__ = [
+    "DEFAULT_SCHEDULES",
+    "Exploration",
+    "RacingAccess",
+    "SeenEvent",
+    "SeenOutcome",
+    "SeenRace",
+    "SeenRemark",
+    "SeenStop",
+    "explore",
+    "op_place",
+]

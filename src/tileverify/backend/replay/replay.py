@@ -1,0 +1,458 @@
+"""Replay of witnesses: does the fault that a solver model claims show when the launch is run?
+
+The two blocks of a claim run *apart*, each from the initial memory, unseen by each other and by every other block:
+an execution in which both go on at once.  What atomics return is then open, and a claim that depends on it is not
+confirmed that way; for entries with atomics the blocks therefore also run one after the other, in both orders, on one
+memory.  Other blocks of the grid do not run: what a block does before any of them starts, it may do.  Blocks that wait
+for others need them: last, small launches run whole (`whole_launch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.launch import EntryParameter
+from ...frontend.bytecode.model import Entry, Module
+from ...results.claim import Claim, Confirmation, Shown, Touch
+from ..interpreter import (
+    BlockLog,
+    BoundLaunch,
+    Budget,
+    DynamicAccess,
+    InterpreterStop,
+    Memory,
+    MemoryImage,
+    bind_launch,
+    run_block,
+)
+from ..interpreter.conduct import REPLAY, Conduct
+from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
+from ..interpreter.machine import Turn
+from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, claimed, faulty, reach
+from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
+from .outside import OutsideWatch
+from .purse import ANYWHERE_SHARE, Purse
+from .shared_elements import Named, box, name_elements, shared_runs
+from .side_values import AccessWatch, Fault, Side
+from .whole_launch import whole_faults, whole_runs
+
+DEFAULT_BUDGET: Final = 1 << 29
+"""Steps (see `interpreter.machine`) for all runs of one claim: a few seconds of NumPy at most."""
+
+WHOLE_BUDGET: Final = 1 << 27
+"""Of these, for the runs of all blocks."""
+
+CLAIMED_SHARE: Final = 3
+"""Of the steps, one part goes to each block of a claim that runs apart and one to the comparison of what they did: the
+accesses of a block that did not come to its end happened all the same."""
+
+NAME: Final = "reference interpreter"
+
+MOST_OTHERS: Final = 256
+"""Conflicts between other ops than the claimed ones that are kept while those are looked for."""
+
+
+class NotConfirmed(Exception):
+    """The replay did not show the fault; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Two logs of one execution; ``ordered`` if the first block ran before the second on one memory."""
+
+    first: BlockLog
+    second: BlockLog
+    ordered: bool
+    text: str
+
+
+class Replayer:
+    """Confirms claims about one entry, given itself or by its symbol (`verifier.claim.Confirm`).
+
+    ``budget``: steps for one run of a claim; ``total``: for all of them together, ``others``: for all launches in which
+    any block will do; without a limit where they are ``None``.  ``last_reason`` says why the last call returned
+    ``None``.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        entry: Entry | str,
+        parameters: Sequence[EntryParameter],
+        *,
+        budget: int = DEFAULT_BUDGET,
+        total: int | None = None,
+        others: int | None = None,
+    ) -> None:
+        self.module = module
+        self.entry = entry if isinstance(entry, Entry) else _entry_named(module, entry)
+        self.parameters = tuple(parameters)
+        self.budget = budget
+        self.claims = Purse(total)
+        self.others = Purse(others, None if others is None else others // ANYWHERE_SHARE)
+        self.last_reason: str | None = None
+        self._loops = loops_around(self.entry.body)
+
+    def __call__(self, launch: ConcreteLaunch, claim: Claim) -> Confirmation | None:
+        """The fault as it was seen, or ``None`` if it did not show or the launch cannot be run."""
+        self.last_reason = None
+        try:
+            _check_claim(launch, claim)
+            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+            return self._confirm(bound, launch, claim)
+        except NotConfirmed as failure:
+            self.last_reason = str(failure)
+        except InterpreterStop as stop:
+            self.last_reason = str(stop)
+        return None
+
+    def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+        """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
+        self.last_reason = None
+        if claim.code == UNDETERMINED:
+            return Shown(claim, None, True)
+        try:
+            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+            with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
+                return self._anywhere(bound, launch, claim, budget)
+        except InterpreterStop as stop:
+            self.last_reason = str(stop)
+        return Shown(claim, None, True)
+
+    def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
+        steps, blocks = budget.left, chosen_blocks(launch.grid, claim)
+        named = {claim.block_a, claim.block_b}
+        logs: list[BlockLog] = []
+
+        def first_seen(found: Iterable[Claim]) -> Shown | None:
+            for each in found:
+                try:
+                    confirmation = self._seen(bound, launch, each, budget)
+                except NotConfirmed as failure:
+                    self.last_reason = str(failure)
+                else:
+                    confirmation = replace(confirmation, steps=steps - budget.left)
+                    return Shown(each, confirmation, True, reach=reach(logs, claim))
+            return None
+
+        # What one block does alone is at fault or not whatever others do: the first that is will do.
+        alone = claim.code not in BETWEEN_BLOCKS
+        for number, block in enumerate(blocks):
+            part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
+            logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
+            if alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
+                return shown
+        for ops in (None,) if alone else (claimed(claim), None):
+            if shown := first_seen(at_fault(logs, claim, ops, self._loops, budget)):
+                return shown
+        wide = reach(logs, claim)
+        if self._synchronises:
+            whole = self._whole(launch, claim, budget)
+            if whole is not None:
+                return Shown(whole[0], replace(whole[1], steps=steps - budget.left), True, reach=wide)
+        otherwise = faulty(logs, self._loops, budget) and not self._synchronises
+        unknown = not self._accesses(claim) or any(log.stopped is not None for log in logs)
+        return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide)
+
+    def _whole(
+        self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None
+    ) -> tuple[Claim, Confirmation] | None:
+        """The fault at the claimed ops in runs of all blocks together, in any of them or in ``blocks``."""
+        bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
+        for found in whole_faults(bind, launch.grid, claim, self._loops, budget.part(WHOLE_BUDGET)):
+            if blocks is not None and {found.claim.block_a, found.claim.block_b} != blocks:
+                continue
+            schedule = Schedule(found.first, found.second, True, f"{NAME}, {found.text}")
+            try:
+                if found.conflicts is None:
+                    seen = _confirm_event(found.image, found.first, found.claim, {}, schedule.text)
+                else:
+                    seen = self._pick(found.image, found.conflicts, schedule, launch, found.claim)
+            except NotConfirmed as failure:
+                self.last_reason = str(failure)
+            else:
+                return found.claim, replace(seen, values=lambda: None)
+        return None
+
+    def _accesses(self, claim: Claim) -> bool:
+        """Whether the claim is about an access to memory."""
+        return any(op.offset == claim.offset_a and "ord" in op.attributes for op in self._loops)
+
+    def _confirm(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim) -> Confirmation:
+        with self.claims.opened(self.budget) as budget:
+            steps = budget.left
+            confirmation = self._seen(bound, launch, claim, budget)
+            return replace(confirmation, steps=steps - budget.left)
+
+    def _seen(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        try:
+            if claim.code == UNDETERMINED:
+                return self._left_open(bound, launch, claim, budget)
+            return self._seen_in_blocks(bound, launch, claim, budget)
+        except NotConfirmed:
+            if claim.code == UNDETERMINED:
+                raise
+            whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
+            if whole is None:
+                raise
+            return whole[1]
+
+    def _seen_in_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        if claim.code in BETWEEN_BLOCKS:
+            return self._between_blocks(bound, launch, claim, budget)
+        memory, text = Memory(bound.image), f"{NAME}, one block from the initial memory"
+        if claim.code in EVENTS:
+            watch = OutsideWatch()
+            log = _run(bound, launch, memory, claim.block_a, budget, turn=watch)
+            outside = {time: _in_words(named, launch) for time, named in watch.found.items()}
+            return _confirm_event(bound.image, log, claim, outside, text)
+        log = _run(bound, launch, memory, claim.block_a, budget)
+        found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
+        schedule = Schedule(log, log, True, text)
+        return self._pick(bound.image, _claimed_first(found, claim), schedule, launch, claim)
+
+    def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        log = _run(bound, launch, Memory(bound.image), claim.block_a, budget, conduct=ONLY_OPEN)
+        found = open_use(self.entry, log, claim, f"{NAME}, one block from the initial memory")
+        if found is None:
+            raise NotConfirmed(_excuse(log) or "nothing that is left open reaches the claimed op")
+        return found
+
+    def _between_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        assert claim.block_b is not None
+        reasons: list[str] = []
+        for schedule in self._schedules(bound, launch, claim.block_a, claim.block_b, budget):
+            try:
+                return self._find_race(bound.image, schedule, launch, claim, budget)
+            except NotConfirmed as failure:
+                reasons.append(str(failure))
+        if self._synchronises:
+            bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
+            for run in whole_runs(bind, launch.grid, claim, budget.part(WHOLE_BUDGET)):
+                schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
+                try:
+                    seen = self._pick(bound.image, _claimed_first(run.conflicts, claim), schedule, launch, claim)
+                except NotConfirmed as failure:
+                    reasons.append(str(failure))
+                else:
+                    return replace(seen, values=lambda: None)
+        raise NotConfirmed("; ".join(dict.fromkeys(reasons)))
+
+    @property
+    def _synchronises(self) -> bool:
+        """Something but races carries values from one block to another."""
+        return any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
+
+    def _schedules(
+        self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget
+    ) -> Iterator[Schedule]:
+        share = budget.left // CLAIMED_SHARE
+        first, second = (
+            _run(bound, launch, Memory(bound.image), block, budget.part(share), apart=True) for block in (a, b)
+        )
+        yield Schedule(first, second, False, f"{NAME}, each block from the initial memory")
+        if not self._synchronises:
+            return
+        for one, other, text in ((a, b, "block_a before block_b"), (b, a, "block_b before block_a")):
+            memory = Memory(bound.image)
+            first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))
+            yield Schedule(first, second, True, f"{NAME}, {text}")
+
+    def _find_race(
+        self, image: MemoryImage, schedule: Schedule, launch: ConcreteLaunch, claim: Claim, budget: Budget
+    ) -> Confirmation:
+        first, second = schedule.first, schedule.second
+        pairs = synchronisations(first, second) if schedule.ordered else []
+
+        def ordered(earlier: DynamicAccess, later: DynamicAccess) -> bool:
+            return any(pair.orders(earlier, later) for pair in pairs)
+
+        offsets = (claim.offset_a, claim.offset_b)
+        if first.block != claim.block_a:
+            offsets = (claim.offset_b, claim.offset_a)
+        named = races(claim.code, _at(first, offsets[0]), _at(second, offsets[1]), ordered, budget)
+        everywhere = races(claim.code, first.accesses, second.accesses, ordered, budget)
+        return self._pick(image, chain(named, everywhere), schedule, launch, claim)
+
+    def _pick(
+        self, image: MemoryImage, found: Iterable[Conflict], schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+    ) -> Confirmation:
+        """The first conflict that no undefined behaviour precedes, or else the first.
+
+        Undefined behaviour is a fault of its own and does not excuse this one.  The blocks went on without what lay
+        outside an array, and what they computed by it is open, so that no access which depends on that is in a log.
+        """
+        first, second = schedule.first, schedule.second
+        past: Conflict | None = None
+        for conflict in found:
+            other = conflict.second or conflict.first
+            if not _before(first, conflict.first.time) and not _before(second, other.time):
+                return self._confirmation(image, conflict, schedule, launch, claim)
+            past = past or conflict
+        if past is None:
+            raise NotConfirmed(_excuse(first, second) or f"no {claim.code} shows")
+        schedule = replace(schedule, text=f"{schedule.text}, past another fault")
+        return self._confirmation(image, past, schedule, launch, claim)
+
+    def _confirmation(
+        self, image: MemoryImage, conflict: Conflict, schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+    ) -> Confirmation:
+        origin = image.origins[conflict.first.origin]
+        named = name_elements(origin, shared_runs(conflict.first, conflict.second))
+        sides = [Side("a", schedule.first.block, conflict.first)]
+        if conflict.second is not None:
+            sides.append(Side("b", schedule.second.block, conflict.second))
+            if _turned_round(sides, claim):
+                sides = [replace(sides[0], name="b"), replace(sides[1], name="a")]
+        touches = [Touch(side.access.op.offset, side.access.kind, side.block) for side in sorted(sides, key=_name)]
+        fault = Fault(
+            launch,
+            partial(bind_launch, self.module, self.entry, self.parameters, launch),
+            partial(self._look_again, launch, not schedule.ordered),
+            sides[0],
+            sides[1] if len(sides) > 1 else None,
+            schedule.ordered,
+            conflict.address,
+        )
+        return Confirmation(
+            array=origin.name,
+            element=named.text,
+            byte=conflict.address - image.allocations[origin.allocation].base,
+            first=touches[0],
+            second=touches[1] if len(touches) > 1 else None,
+            replayed_by=schedule.text,
+            elements=named.elements,
+            values=fault.values,
+        )
+
+    def _look_again(
+        self, launch: ConcreteLaunch, apart: bool, bound: BoundLaunch, memory: Memory, block: Block, watch: AccessWatch
+    ) -> BlockLog:
+        return _run(bound, launch, memory, block, Budget(self.budget), apart=apart, turn=watch)
+
+
+def replay(
+    module: Module, entry: Entry | str, parameters: Sequence[EntryParameter], launch: ConcreteLaunch, claim: Claim, *,
+    budget: int = DEFAULT_BUDGET,
+) -> Confirmation | None:  # fmt: skip
+    """Run ``launch`` and look for the fault that ``claim`` names; ``None`` if it does not show.
+
+    A `Replayer` does the same for many claims about one entry and keeps the reason.
+    """
+    return Replayer(module, entry, parameters, budget=budget)(launch, claim)
+
+
+# ------------------------------------------------------------------------------------------------ running
+def _entry_named(module: Module, symbol: str) -> Entry:
+    for entry in module.entries:
+        if entry.name == symbol:
+            return entry
+    raise KeyError(f"the module has no entry {symbol}")
+
+
+def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
+    if claim.code not in BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS | {UNDETERMINED}:
+        raise NotConfirmed(f"{claim.code} is not something that a run can show")
+    blocks = [claim.block_a]
+    if claim.code in BETWEEN_BLOCKS:
+        if claim.block_b is None or claim.block_b == claim.block_a:
+            raise NotConfirmed(f"{claim.code} needs two different blocks")
+        blocks.append(claim.block_b)
+    for block in blocks:
+        if not all(0 <= place < size for place, size in zip(block, launch.grid, strict=True)):
+            raise NotConfirmed(f"the grid {launch.grid} has no block {block}")
+
+
+def _run(
+    bound: BoundLaunch, launch: ConcreteLaunch, memory: Memory, block: Block, budget: Budget, *, apart: bool = False,
+    turn: Turn | None = None, conduct: Conduct = REPLAY,
+) -> BlockLog:  # fmt: skip
+    return run_block(
+        bound.program, bound.arguments, memory, launch.grid, block, budget, apart=apart, turn=turn, conduct=conduct
+    )
+
+
+def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
+    return [access for access in log.accesses if access.op.offset == offset]
+
+
+# -------------------------------------------------------------------------------------------- confirming
+def _claimed_first(found: Iterable[Conflict], claim: Claim) -> Iterator[Conflict]:
+    """Conflicts between the claimed ops before the others, of which it keeps some."""
+    claimed = {offset for offset in (claim.offset_a, claim.offset_b) if offset is not None}
+    others: list[Conflict] = []
+    for conflict in found:
+        if {access.op.offset for access in (conflict.first, conflict.second) if access is not None} == claimed:
+            yield conflict
+        else:
+            others.append(conflict)
+        if len(others) >= MOST_OTHERS:
+            break
+    yield from others
+
+
+def _turned_round(sides: Sequence[Side], claim: Claim) -> bool:
+    """Whether the first of two sides is the claim's second: the other block, or in one block the other op."""
+    first, second = sides
+    if claim.code in BETWEEN_BLOCKS:
+        return first.block != claim.block_a
+    ops = (first.access.op.offset, second.access.op.offset)
+    return ops != (claim.offset_a, claim.offset_b) and ops == (claim.offset_b, claim.offset_a)
+
+
+def _name(side: Side) -> str:
+    return side.name
+
+
+def _excuse(*logs: BlockLog) -> str:
+    """What kept the runs from being complete."""
+    reasons = [f"block {log.block}: {log.stopped}" for log in logs if log.stopped is not None]
+    reasons += [f"block {log.block}: {log.left_out[0]}" for log in logs if log.left_out]
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _before(log: BlockLog, time: int) -> bool:
+    """Whether the block met undefined behaviour before that time."""
+    return any(event.time < time for event in log.events)
+
+
+def _confirm_event(
+    image: MemoryImage, log: BlockLog, claim: Claim, outside: Mapping[int, Named], text: str
+) -> Confirmation:
+    """The claimed event, at the claimed op if it shows there, whatever else the block met before."""
+    events = [event for event in log.events if event.code == claim.code]
+    if not events:
+        raise NotConfirmed(_excuse(log) or f"no {claim.code} shows")
+    event = next((event for event in events if event.offset == claim.offset_a), events[0])
+    earlier = (other for other in log.events if other.time < event.time)
+    if any(other.code != event.code and other.offset != event.offset for other in earlier):
+        text += ", past another fault"
+    array, element, byte = "", event.message, 0
+    if event.origin is not None and event.address is not None and event.origin >= 0:
+        origin = image.origins[event.origin]
+        array, element = origin.name, origin.element(event.address)
+        byte = event.address - image.allocations[origin.allocation].base
+        if event.coordinates is not None:
+            element = f"{origin.name}[{', '.join(map(str, event.coordinates))}]"
+    named = outside.get(event.time, Named(element, None))
+    touch = Touch(event.offset, _access_kind(event.op), log.block)
+    return Confirmation(array, named.text, byte, touch, None, text, named.elements)
+
+
+def _in_words(named: Named, launch: ConcreteLaunch) -> Named:
+    """A row of a list's descriptors is an array of the list: ``xs[3]``."""
+    elements = named.elements
+    return box(elements.array, elements.ranges[:1]) if elements and elements.array in launch.lists else named
+
+
+def _access_kind(name: str) -> str:
+    """``load``, ``store``, ``atomic`` for memory ops, else the op's own name."""
+    return next((kind for kind in ("load", "store", "atomic") if name.startswith(kind)), name)
+
+
+__all__ = ["DEFAULT_BUDGET", "Replayer", "replay"]

@@ -1,0 +1,1 @@
+"""Verdicts on disk: what is known of a launch, or of a whole file, that has not changed."""

@@ -1,0 +1,147 @@
+"""How the command line behaves: exit codes, errors in one sentence, streams, colour."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import traceback
+from io import TextIOWrapper
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NoReturn
+
+import click
+
+from ..errors import TileVerifyError, UsageError
+from ..system.atomic_file import write_whole
+from ..system.failures import TRACEBACK, failure_sentence
+from ..system.printable import printable
+
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells count
+BROKEN_PIPE: Final = 141  # 128 + SIGPIPE: a report that nobody read is no success
+
+
+class Shell(click.Group):
+    """A group whose commands end with the documented exit codes, whatever happens.
+
+    A `TileVerifyError` becomes its sentence on stderr and its exit code, anything unexpected exit code 2 and a plea
+    for a report.  A file under test that ends the program never decides the exit code.
+    """
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run the command line and exit."""
+        extra["standalone_mode"] = False  # its exit codes for broken pipes, Ctrl-C and some errors would mean refuted
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            usage = (
+                f" (try: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
+            )
+            talk(f"error: {error.format_message()}{usage}")
+            code = 2
+        except click.Abort:
+            code = INTERRUPTED
+        except SystemExit as ended:  # click's way to end completion (0), and to answer a closed pipe (1)
+            code = BROKEN_PIPE if ended.code else 0
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except BaseException as error:
+            raise click.exceptions.Exit(_exit_code(error)) from None
+        return result
+
+
+def _exit_code(error: BaseException) -> int:
+    """Say what happened on stderr; the exit code that belongs to it."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        talk("interrupted")
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        # What is left in the buffer can go nowhere; Python would complain about it at exit.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error, file=sys.stderr)
+    if isinstance(error, TileVerifyError):
+        talk(f"error: {error}")
+        return error.exit_code
+    talk(f"error: {failure_sentence(error)}")
+    return 2
+
+
+# ----------------------------------------------------------------------------------------------- streams
+def talk(text: str) -> None:
+    """A line on stderr, free of terminal control codes."""
+    with contextlib.suppress(OSError, ValueError):
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def emit(text: str, output: Path | None = None) -> None:
+    """Data: to stdout, or whole to the file ``output``."""
+    if output is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        write_whole(output, text)
+    except OSError as error:
+        raise UsageError(f"cannot write '{output}': {error.strerror or error}") from None
+
+
+def use_color(choice: str, output: Path | None = None) -> bool:
+    """``--color``; ``auto`` is for terminals that did not ask otherwise (https://no-color.org)."""
+    if choice != "auto":
+        return choice == "always"
+    return (
+        output is None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+class Working:
+    """While kernels are imported and verified nothing but data may reach stdout, and a terminal shows progress."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live and sys.stderr.isatty()
+        self._count = 0
+        self._cleanup = contextlib.ExitStack()
+
+    def __enter__(self) -> Working:
+        sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            self._cleanup.callback(_restore_stdout, os.dup(1))
+            os.dup2(2, 1)
+        self._cleanup.enter_context(contextlib.redirect_stdout(sys.stderr))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._write("\r\x1b[K")
+        self._cleanup.close()
+
+    def progress(self, text: str) -> None:
+        """Replace the live line."""
+        self._count += 1
+        width = shutil.get_terminal_size().columns - 1
+        self._write("\r\x1b[K" + f"{self._count} done, last: {printable(text)}"[:width])
+
+    def _write(self, text: str) -> None:
+        if self._live:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(text)
+                sys.stderr.flush()
+
+
+def _restore_stdout(saved: int) -> None:
+    os.dup2(saved, 1)
+    os.close(saved)

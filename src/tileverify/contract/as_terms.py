@@ -1,0 +1,466 @@
+"""The launch contract as terms: what every launch that the user means satisfies.
+
+A `LaunchSpec` speaks of sizes by name (``M``); a summary speaks of entry parameters (``a.shape[0]``).  The
+contract joins them: ``values`` replaces parameters by contract terms, ``facts`` are what remains to be assumed.
+Standing facts (``docs/specs.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
+[1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated to their full extent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from .. import terms as t
+from ..errors import SpecError
+from ..terms import Scope, Term
+from .data_facts import print_data_fact
+from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
+from .expressions import LARGEST_EXPONENT, constant_value
+from .launch import (
+    Apply,
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    DataFact,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    Number,
+    SameArray,
+    ScalarArgument,
+    flat,
+)
+from .layout import may_overlap_itself, strides_of
+from .variables import GRID, GRID_MAX, argument_address
+
+INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
+MOST_FACTORS: Final = 256
+"""In a product that is written as a power."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataTerm:
+    """A `DataFact` with its numbers as terms."""
+
+    fact: DataFact
+    low: Term | None = None
+    high: Term | None = None
+    amount: Term | None = None
+    unless: tuple[Term, ...] = ()
+
+    def map(self, change: Callable[[Term], Term]) -> DataTerm:
+        """The fact with every number changed."""
+        low, high, amount = (None if part is None else change(part) for part in (self.low, self.high, self.amount))
+        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)))
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """``values`` maps summary variables to contract terms, ``facts`` holds for every launch of the contract.
+
+    ``injective``: arrays in whose layout different coordinates have different addresses.
+    ``overlap``: groups of argument names that may share memory; ``same``: groups that are one array.
+    ``variables``: the contract's own variables, for reports and witnesses.
+    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number.
+    """
+
+    values: Mapping[Term, Term]
+    facts: tuple[Term, ...]
+    injective: frozenset[str]
+    overlap: tuple[frozenset[str], ...]
+    same: tuple[frozenset[str], ...]
+    data: tuple[DataTerm, ...]
+    variables: tuple[Term, ...]
+    text: tuple[str, ...]
+    grid_given: bool = False
+    literal_sizes: bool = False
+    arrays: Mapping[str, ArrayArgument] = field(default_factory=dict)
+    lists: Mapping[str, ListArgument] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert all(fact.sort is t.Sort.BOOL for fact in self.facts)
+
+    def may_overlap(self, first: str, second: str) -> bool:
+        """Whether two different arguments may share memory."""
+        return any(first in group and second in group for group in self.overlap)
+
+    def is_same(self, first: str, second: str) -> bool:
+        return any(first in group and second in group for group in self.same)
+
+
+def scalar_variable(name: str, dtype: str) -> Term:
+    """A runtime scalar: integers in their signed reading, booleans as booleans."""
+    bits = INT_BITS[dtype]
+    if bits == 1:
+        return t.var(name, Scope.LAUNCH, sort=t.Sort.BOOL)
+    return t.var(name, Scope.LAUNCH, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def unsigned_variable(name: str, bits: int) -> Term:
+    """An unsigned runtime scalar as its spec names it."""
+    return t.var(name, Scope.LAUNCH, 0, (1 << bits) - 1)
+
+
+def build_contract(launch: LaunchSpec) -> Contract:
+    """Join a launch spec to the variables of a summary.
+
+    Raises `SpecError` for a name that the launch does not define and for an ``is`` between different descriptions.
+    """
+    return _Builder(launch).build()
+
+
+class _Builder:
+    def __init__(self, launch: LaunchSpec) -> None:
+        self.launch = launch
+        self.values: dict[Term, Term] = {}
+        self.facts: list[Term] = []
+        self.names: dict[str, Term] = {}
+        self.arrays = {array.name: array for array in launch.arrays()}
+        self.scalars = {s.name: s for s in _scalars(launch.arguments)}
+
+    def build(self) -> Contract:
+        launch = self.launch
+        self._declare_names()
+        for array in self.arrays.values():
+            self._bind_array(array)
+        for scalar in self.scalars.values():
+            self._bind_scalar(scalar)
+        for listed in _lists(launch.arguments):
+            self._define(list_length(listed.name), self._term(listed.length), 0, INDEX_MAX[LENGTH_BITS])
+        if launch.grid is not None:
+            for variable, expression in zip(GRID, launch.grid, strict=True):
+                self._define(variable, self._term(expression), 1, GRID_MAX)
+        for requirement in launch.requires:
+            if isinstance(requirement, SameArray):
+                self._same_array(requirement)
+            else:
+                self.facts.append(self._condition(requirement))
+        data = tuple(map(self._data_term, launch.data))
+        substitute = {variable: value for variable, value in self.values.items() if variable is not value}
+        data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
+        facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
+        sizes = [size for array in self.arrays.values() for size in array.shape]
+        return Contract(
+            values=substitute,
+            facts=facts,
+            injective=frozenset(name for name, array in self._layouts() if not may_overlap_itself(array)),
+            overlap=tuple(dict.fromkeys(launch.sharing())),
+            same=launch.same_arrays(),
+            data=data,
+            variables=tuple(self.names.values()),
+            text=tuple(_contract_text(launch)),
+            grid_given=launch.grid is not None,
+            literal_sizes=all(constant_value(size) is not None for size in sizes),
+            arrays=self.arrays,
+            lists={listed.name: listed for listed in _lists(launch.arguments)},
+        )
+
+    def _layouts(self) -> Iterator[tuple[str, ArrayArgument]]:
+        """Every array argument, and for each list what its arrays are like."""
+        yield from self.arrays.items()
+        yield from ((listed.name, listed.element) for listed in _lists(self.launch.arguments))
+
+    # ------------------------------------------------------------------------------------------ names
+    def _declare_names(self) -> None:
+        """Sizes are >= 0; a name that is itself passed as an int32 also fits int32."""
+        highs: dict[str, int | None] = {}
+        for expression, limit in self._named_expressions():
+            for name in _free(expression):
+                highs.setdefault(name, None)
+            if isinstance(expression, Name) and limit is not None:
+                highs[expression.name] = min(limit, highs[expression.name] or limit)
+        for name, high in highs.items():
+            if "." not in name and name not in self.scalars:
+                self.names[name] = t.var(name, Scope.LAUNCH, 0, high)
+
+    def _named_expressions(self) -> Iterator[tuple[Expression, int | None]]:
+        """The expressions that introduce names, with the largest value that the ABI can pass for them."""
+        for array in self.arrays.values():
+            for expression in (*array.shape, *(array.strides or ())):
+                yield expression, INDEX_MAX[array.index_bits]
+        for scalar in self.scalars.values():
+            if scalar.value is not None and scalar.dtype in INT_BITS:
+                bits = INT_BITS[scalar.dtype] - (scalar.dtype[0] != "u")
+                yield scalar.value, 2**bits - 1 if bits > 0 else None
+        for listed in _lists(self.launch.arguments):
+            yield listed.length, None
+
+    def _bind_array(self, array: ArrayArgument) -> None:
+        limit = INDEX_MAX[array.index_bits]
+        shape = [self._term(size) for size in array.shape]
+        if array.strides is None:
+            strides = [t.product(shape[d + 1 :]) for d in range(len(shape))]
+        else:
+            strides = [self._term(stride) for stride in array.strides]
+        for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+            self._define(t.var(f"{array.name}.shape[{d}]", Scope.LAUNCH, 0, limit), size, 0, limit)
+            self._define(t.var(f"{array.name}.strides[{d}]", Scope.LAUNCH, 0, limit), stride, 0, limit)
+        if may_overlap_itself(array):
+            return  # by its other strides: then its names promise nothing
+        for d, expression in enumerate(array.strides or ()):
+            if isinstance(expression, Name):
+                self._keep_apart(d, shape, strides)
+
+    def _keep_apart(self, d: int, shape: Sequence[Term], strides: Sequence[Term]) -> None:
+        """A named stride keeps elements apart, so it is not 0, and no shorter than a row of neighbours.
+
+        Not needed for proofs, where layouts are injective anyway, but a contract may not say the contrary.
+        """
+        without = (t.le(shape[d], t.ONE), *(t.eq(size, t.ZERO) for size in shape))
+        self.facts.append(t.or_(*without, t.le(t.ONE, strides[d])))
+        for size, stride in zip(shape, strides, strict=True):
+            if stride is t.ONE:
+                self.facts.append(t.or_(*without, t.le(size, strides[d])))
+
+    def _bind_scalar(self, scalar: ScalarArgument) -> None:
+        if scalar.dtype not in INT_BITS:
+            return
+        variable = scalar_variable(scalar.name, scalar.dtype)
+        bits = INT_BITS[scalar.dtype]
+        if scalar.dtype[0] == "u":
+            self._bind_unsigned(scalar, variable, bits)
+        elif scalar.value is None:
+            self.names.setdefault(scalar.name, variable)
+        elif variable.sort is t.Sort.BOOL:
+            value = self._term(scalar.value)
+            self._define(variable, value, *ELEMENT_TYPES[scalar.dtype].limits)
+            self.values[variable] = t.ne(value, t.ZERO)
+        else:
+            self._define(variable, self._term(scalar.value), *ELEMENT_TYPES[scalar.dtype].limits)
+        if variable.sort is t.Sort.BOOL:
+            # CUDA Tile C++ passes a bool as a byte.
+            self.values[t.var(scalar.name, Scope.LAUNCH, -128, 127)] = _number(self.values.get(variable, variable))
+
+    def _bind_unsigned(self, scalar: ScalarArgument, variable: Term, bits: int) -> None:
+        """The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap."""
+        named = unsigned_variable(scalar.name, bits)
+        if scalar.value is None:
+            value = self.names.setdefault(scalar.name, named)
+        else:
+            value = self.values[named] = self._term(scalar.value)
+            self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
+        self.values[variable] = t.wrap(bits, value)
+        # and back: what the bytecode makes of the signed reading, once that is put in
+        self.values[t.unsigned(bits, t.wrap(bits, value))] = value
+
+    def _define(self, variable: Term, value: Term, low: int, high: int) -> None:
+        """``variable = value``, with the standing fact that the value lies in the variable's range."""
+        if value is not variable:
+            self.values[variable] = value
+        self.facts.append(t.and_(t.le(t.const(low), value), t.le(value, t.const(high))))
+
+    def _same_array(self, requirement: SameArray) -> None:
+        first, second = (self._array(name) for name in (requirement.first, requirement.second))
+        if len(first.shape) != len(second.shape) or first.dtype != second.dtype:
+            raise SpecError(
+                f"requires `{first.name} is {second.name}`, but the two arguments differ in rank or element type",
+                file=self.launch.where or None,
+            )
+        for d in range(len(first.shape)):
+            for part in ("shape", "strides"):
+                a, b = (self._parameter(f"{array.name}.{part}[{d}]") for array in (first, second))
+                self.facts.append(t.eq(a, b))
+
+    def _array(self, name: str) -> ArrayArgument:
+        if name not in self.arrays:
+            raise SpecError(f"`{name}` is no array of this launch", file=self.launch.where or None)
+        return self.arrays[name]
+
+    def _data_term(self, fact: DataFact) -> DataTerm:
+        low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
+        if fact.kind == "multiples" and amount is not None:
+            self.facts.append(t.le(t.ONE, amount))
+        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))
+
+    # ------------------------------------------------------------------------------------ expressions
+    def _parameter(self, name: str) -> Term:
+        array = self.arrays.get(name.rsplit(".", 1)[0])
+        limit = INDEX_MAX[array.index_bits if array else 32]
+        variable = t.var(name, Scope.LAUNCH, 0, limit)
+        return self.values.get(variable, variable)
+
+    def _name(self, name: str) -> Term:
+        if name in ("grid.x", "grid.y", "grid.z"):
+            return GRID["xyz".index(name[-1])]
+        if ".shape[" in name or ".strides[" in name:
+            return self._parameter(name)
+        if name in self.names:
+            return _number(self.names[name])
+        scalar = self.scalars.get(name)
+        if scalar is not None and scalar.dtype in INT_BITS:
+            if scalar.dtype[0] == "u":
+                return unsigned_variable(scalar.name, INT_BITS[scalar.dtype])
+            return _number(scalar_variable(scalar.name, scalar.dtype))
+        array, _, member = name.rpartition(".")
+        if member == "address" and array in self.arrays:
+            return argument_address(array)
+        constants = {c.name: c.value for c in _constants(self.launch.arguments)}
+        if isinstance(constants.get(name), int):
+            return t.const(constants[name])
+        raise SpecError(
+            f"`{name}` is neither a size, a scalar nor a stride of this launch", file=self.launch.where or None
+        )
+
+    def _term(self, expression: Expression) -> Term:
+        match expression:
+            case Number(value):
+                return t.const(value)
+            case Name(name):
+                return self._name(name)
+            case Apply(op, args) if op in _COMPARISONS or op in ("and", "or", "not"):
+                return t.ite(self._condition(expression), t.ONE, t.ZERO)
+            case Apply("neg", (arg,)):
+                return t.neg(self._term(arg))
+            case Apply("**", (base, exponent)):
+                power, factor = self._term(exponent), self._term(base)
+                if power.kind is not t.Kind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
+                    problem = f"`**` needs a number between 0 and {LARGEST_EXPONENT} as its exponent"
+                    raise SpecError(problem, file=self.launch.where or None)
+                if len(factor.args or (factor,)) * power.value > MOST_FACTORS:
+                    raise SpecError("a power in the launch is too large", file=self.launch.where or None)
+                return t.product([factor] * power.value)
+            case Apply(op, args):
+                a, b = (self._term(arg) for arg in args[:2])
+                if op in ("//", "%", "cdiv"):
+                    # An expression that divides by zero describes no launch.
+                    self.facts.append(t.ne(b, t.ZERO))
+                result = _ARITHMETIC[op](a, b)
+                for arg in args[2:]:
+                    result = _ARITHMETIC[op](result, self._term(arg))
+                return result
+        raise AssertionError(expression)
+
+    def _until(self, args: Sequence[Expression], decided: Callable[[Term], Term]) -> list[Term]:
+        """The conditions of a junction: what an argument divides by only matters if none before it ``decided``."""
+        conditions: list[Term] = []
+        for arg in args:
+            known = len(self.facts)
+            condition = self._condition(arg)
+            self.facts[known:] = [t.or_(*map(decided, conditions), fact) for fact in self.facts[known:]]
+            conditions.append(condition)
+        return conditions
+
+    def _condition(self, expression: Expression) -> Term:
+        match expression:
+            case Apply("and", args):
+                return t.and_(*self._until(args, decided=t.not_))
+            case Apply("or", args):
+                return t.or_(*self._until(args, decided=lambda condition: condition))
+            case Apply("not", (arg,)):
+                return t.not_(self._condition(arg))
+            case Apply(op, (a, b)) if op in _COMPARISONS:
+                return _COMPARISONS[op](self._term(a), self._term(b))
+            case _:
+                return t.ne(self._term(expression), t.ZERO)
+
+
+_Binary: TypeAlias = Callable[[Term, Term], Term]
+
+_ARITHMETIC: dict[str, _Binary] = {
+    "+": t.add,
+    "-": t.sub,
+    "*": t.mul,
+    "//": t.floordiv,
+    "%": t.floormod,
+    "cdiv": t.ceildiv,
+    "min": t.minimum,
+    "max": t.maximum,
+}
+_COMPARISONS: dict[str, _Binary] = {
+    "==": t.eq,
+    "!=": t.ne,
+    "<": t.lt,
+    "<=": t.le,
+    ">": lambda a, b: t.lt(b, a),
+    ">=": lambda a, b: t.le(b, a),
+}
+
+
+def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+    """The parameter variables of an array's sizes and strides."""
+    limit = INDEX_MAX[array.index_bits]
+    sizes, strides = (
+        tuple(t.var(f"{array.name}.{part}[{d}]", Scope.LAUNCH, 0, limit) for d in range(len(array.shape)))
+        for part in ("shape", "strides")
+    )
+    return sizes, strides
+
+
+def list_length(name: str) -> Term:
+    """The number of arrays in a list argument."""
+    return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[LENGTH_BITS])
+
+
+def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:
+    """How a list's description gives ``shape`` or ``strides`` number ``d`` of each of its arrays.
+
+    A number, or the word of the array that has this size: the first of one name (``f32[M, M]`` is square).  ``None``
+    for an expression, of which nothing is known.
+    """
+    described = (element.shape if part == "shape" else element.strides or ())[d]
+    number = constant_value(described)
+    if number is not None:
+        return number
+    words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
+    words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
+    return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None
+
+
+def described_number(array: ArrayArgument, part: str, d: int) -> int:
+    """``shape`` or ``strides`` number ``d`` of an array that is described in numbers."""
+    number = constant_value((array.shape if part == "shape" else strides_of(array))[d])
+    assert number is not None
+    return number
+
+
+def extent_of(array: ArrayArgument, element_bytes: int) -> Term:
+    """Bytes from an array's first to behind its last element."""
+    return extent(*array_layout(array), element_bytes)
+
+
+def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -> Term:
+    """``element_bytes * (1 + sum((shape - 1) * stride))``, and 0 for an array without elements."""
+    steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(shape, strides, strict=True))
+    empty = t.or_(*(t.eq(n, t.ZERO) for n in shape))
+    return t.ite(empty, t.ZERO, t.scale(element_bytes, t.add(t.ONE, *steps)))
+
+
+# ------------------------------------------------------------------------------------------- helpers
+def _scalars(arguments: Sequence[Argument]) -> Iterator[ScalarArgument]:
+    return (a for a in flat(arguments) if isinstance(a, ScalarArgument))
+
+
+def _lists(arguments: Sequence[Argument]) -> Iterator[ListArgument]:
+    return (a for a in flat(arguments) if isinstance(a, ListArgument))
+
+
+def _constants(arguments: Sequence[Argument]) -> Iterator[ConstantArgument]:
+    return (a for a in flat(arguments) if isinstance(a, ConstantArgument))
+
+
+def _free(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Name):
+        yield expression.name
+    elif isinstance(expression, Apply):
+        for arg in expression.args:
+            yield from _free(arg)
+
+
+def _number(value: Term) -> Term:
+    """In clauses all values are integers: a boolean is 0 or 1."""
+    return t.ite(value, t.ONE, t.ZERO) if value.sort is t.Sort.BOOL else value
+
+
+def _contract_text(launch: LaunchSpec) -> Iterator[str]:
+    if launch.grid_text:
+        yield f"grid = ({', '.join(launch.grid_text)})"
+    elif launch.grid is None:
+        yield "any grid"
+    yield from launch.requires_text
+    for group in (*launch.alias, *launch.overlap):
+        named = " and ".join(sorted(group))
+        yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
+    yield from (fact.text or print_data_fact(fact) for fact in launch.data)

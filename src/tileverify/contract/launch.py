@@ -1,0 +1,235 @@
+"""Launch specs and the kernels made from them: what every source kind hands to the pipeline.
+
+A `LaunchSpec` is the user's contract as written (``docs/specs.md``); a `KernelUnit` is one
+kernel compiled for one spec: bytecode, entry symbol, and the meaning of every entry parameter.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import SpecError
+
+INFERRED = "inferred"
+"""The name of the launch that the tool makes up for a kernel without a spec."""
+
+
+# ---------------------------------------------------------------------------------------- expressions
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """``M``, a scalar's name, ``grid.x``, ``a.shape[0]`` or ``a.strides[1]``, spelled exactly so."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """``op``: ``+ - * // % **`` (two arguments), ``neg``, ``cdiv min max``, ``== != < <= > >=`` (two arguments;
+    chains are split into a conjunction), ``and or`` (two or more), ``not``."""
+
+    op: str
+    args: tuple[Expression, ...]
+
+
+Expression: TypeAlias = Number | Name | Apply
+
+
+@dataclass(frozen=True, slots=True)
+class SameArray:
+    """``requires = ["x is out"]``: two arguments are the same array."""
+
+    first: str
+    second: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFact:
+    """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); `data_facts` says
+    what each ``kind`` means.
+
+    ``amount``: the ``n`` of ``multiples`` and ``shares``; ``other``: the lengths of ``segments``; ``unless``: values
+    of which the fact says nothing.
+    """
+
+    kind: str
+    array: str
+    low: Expression | None = None
+    high: Expression | None = None
+    text: str = ""
+    amount: Expression | None = None
+    other: str | None = None
+    unless: tuple[Expression, ...] = ()
+
+
+# ------------------------------------------------------------------------------------------ arguments
+@dataclass(frozen=True, slots=True)
+class ArrayArgument:
+    """``dtype`` as in a spec (``f16``, ``i32``, ``bool``); ``strides`` in elements, ``None`` when contiguous;
+    ``index_bits`` is the width of sizes and strides in the ABI (32 or 64)."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expression, ...]
+    strides: tuple[Expression, ...] | None = None
+    index_bits: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarArgument:
+    """A runtime scalar; ``value`` ties it to an expression."""
+
+    name: str
+    dtype: str
+    value: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantArgument:
+    """A ``ct.Constant`` (any TOML value; data types as ``"ct.float16"``)."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TupleArgument:
+    """A tuple or (with ``fields``) a dataclass; item names are ``name[0]`` or ``name.field``."""
+
+    name: str
+    items: tuple[Argument, ...]
+    fields: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListArgument:
+    """A list of arrays of one description; names inside ``element`` are fresh for each element.
+
+    ``each``: what every array is like, in numbers, where the spec says so.
+    """
+
+    name: str
+    element: ArrayArgument
+    length: Expression
+    each: tuple[ArrayArgument, ...] = ()
+
+
+Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleArgument | ListArgument
+
+
+def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
+    """Every argument that is no tuple, those inside tuples included, in order."""
+    for argument in arguments:
+        if isinstance(argument, TupleArgument):
+            yield from flat(argument.items)
+        else:
+            yield argument
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpec:
+    """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
+    vouches for them, but a proof that needs one may assume it and say so.  ``grid`` is ``None`` for any grid; missing
+    axes are already filled with 1.
+
+    ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
+    and launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up
+    and says so in ``notes``.
+    """
+
+    kernel: str
+    name: str
+    arguments: tuple[Argument, ...]
+    grid: tuple[Expression, Expression, Expression] | None = None
+    requires: tuple[Expression | SameArray, ...] = ()
+    data: tuple[DataFact, ...] = ()
+    observed: tuple[DataFact, ...] = ()
+    alias: tuple[frozenset[str], ...] = ()
+    overlap: tuple[frozenset[str], ...] = ()
+    where: str = ""
+    inferred: bool = False
+    requires_text: tuple[str, ...] = ()
+    grid_text: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    file: str = ""
+    line: int | None = None
+
+    def error(self, problem: str) -> SpecError:
+        """A mistake in this spec, with its file, line and launch."""
+        label = self.where.removeprefix(f"{self.file}: ")
+        return SpecError(f"{label}, {problem}" if label else problem, self.file or None, self.line)
+
+    def same_arrays(self) -> tuple[frozenset[str], ...]:
+        """The arguments that ``requires`` says are one array, one set for each array."""
+        same: list[frozenset[str]] = []
+        for pair in (frozenset((r.first, r.second)) for r in self.requires if isinstance(r, SameArray)):
+            joined = pair.union(*(group for group in same if group & pair))
+            same = [joined, *(group for group in same if not group & pair)]
+        return tuple(same)
+
+    def sharing(self) -> tuple[frozenset[str], ...]:
+        """Groups of arguments that may share memory: what may overlap one name of an array may overlap the others."""
+        same = self.same_arrays()
+        named = (*self.alias, *self.overlap)
+        return (*(group.union(*(one for one in same if one & group)) for group in named), *same)
+
+    def arrays(self) -> Iterator[ArrayArgument]:
+        """All plain array arguments, those inside tuples included (list elements excluded)."""
+        stack = list(reversed(self.arguments))
+        while stack:
+            argument = stack.pop()
+            if isinstance(argument, ArrayArgument):
+                yield argument
+            elif isinstance(argument, TupleArgument):
+                stack.extend(reversed(argument.items))
+
+
+# ------------------------------------------------------------------------------------- entry parameters
+class Role(enum.Enum):
+    POINTER = "pointer"
+    SHAPE = "shape"
+    STRIDE = "stride"
+    SCALAR = "scalar"
+    LIST_POINTER = "list pointer"
+    LIST_LENGTH = "list length"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryParameter:
+    """The meaning of one parameter of the entry, in ABI order.
+
+    ``argument`` is the spec's name of the array, list or scalar; ``dim`` the dimension of a shape or stride;
+    ``static`` its value where the compilation fixed it (a contiguous last stride, a shape of 1).
+    """
+
+    role: Role
+    argument: str
+    dim: int | None = None
+    static: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUnit:
+    """One kernel of one file under one launch spec, compiled to bytecode.
+
+    The compilation was told no more than the spec implies: divisibility and constants are passed on only where they
+    follow from it.
+    """
+
+    file: Path
+    kernel: str
+    launch: LaunchSpec
+    bytecode: bytes
+    symbol: str
+    parameters: tuple[EntryParameter, ...]
+    compile_ms: float = 0.0
+    line: int | None = None
+    notes: tuple[str, ...] = field(default=())

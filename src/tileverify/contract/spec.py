@@ -1,0 +1,252 @@
+"""From a launch as written to a :class:`~.launch.LaunchSpec`: every name resolved, every mistake named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import SpecError
+from .arguments import is_text_or_integer, read_argument
+from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
+from .descriptions import check_extent, suggestion
+from .element_types import ELEMENT_TYPES
+from .expressions import (
+    constant_value,
+    free_names,
+    parse_condition,
+    parse_size,
+    substitute,
+)
+from .launch import (
+    Argument,
+    ArrayArgument,
+    DataFact,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Number,
+    SameArray,
+    ScalarArgument,
+)
+from .layout import check_meanings
+from .parameters import KernelParameter
+from .scope import Scope, flatten
+from .spec_files import RawLaunch
+
+MAX_GRID_AXIS = 2**24 - 1
+"""The largest number of tile blocks along one axis (cuda.tile's limit)."""
+
+
+def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:
+    """The launch spec of ``raw`` for a kernel with these parameters (``None``: bytecode, where nobody knows them).
+
+    Raises :class:`~tileverify.errors.SpecError` that names file, launch and field.
+    """
+    builder = _Builder(raw, parameters)
+    arguments = builder.arguments()
+    scope = builder.scope
+    grid, grid_text = builder.grid()
+    requires, requires_text = builder.requires()
+    overlap = builder.groups("overlap")
+    alias = builder.groups("alias")
+    same = {frozenset({fact.first, fact.second}) for fact in requires if isinstance(fact, SameArray)}
+    covered = [*alias, *overlap]
+    overlap += tuple(sorted((pair for pair in same if not any(pair <= group for group in covered)), key=sorted))
+    launch = LaunchSpec(
+        kernel=raw.kernel,
+        name=name,
+        arguments=tuple(scope.resolved(argument) for argument in arguments),
+        grid=grid,
+        requires=requires,
+        data=builder.facts("data"),
+        observed=builder.facts("observed"),
+        alias=alias,
+        overlap=overlap,
+        where=f"{raw.file}: {raw.label}",
+        requires_text=requires_text,
+        grid_text=grid_text,
+        file=raw.file,
+        line=raw.line,
+    )
+    try:
+        check_meanings(launch)
+    except SpecError as error:
+        raise builder.at("args", error) from None
+    return launch
+
+
+class _Builder:
+    def __init__(self, raw: RawLaunch, parameters: Sequence[KernelParameter] | None) -> None:
+        self.raw = raw
+        self.parameters = parameters
+        self.scope = Scope()
+
+    def at(self, where: str, error: SpecError) -> SpecError:
+        return self.raw.error(where, error.message)
+
+    # -- arguments -----------------------------------------------------------------------------------
+    def arguments(self) -> tuple[Argument, ...]:
+        given = self.raw.fields.get("args", {})
+        if not isinstance(given, Mapping):
+            raise self.raw.error("args", "must be a table with one entry for each parameter")
+        pairs: Iterable[tuple[str, Any, KernelParameter | None]]
+        if self.parameters is None:
+            pairs = [(name, value, None) for name, value in given.items()]
+        else:
+            self._check_names(given, self.parameters)
+            pairs = [(p.name, given.get(p.name, p.default), p) for p in self.parameters]
+        arguments = []
+        for name, value, parameter in pairs:
+            try:
+                arguments.append(read_argument(name, value, parameter))
+            except SpecError as error:
+                raise self.at(f"args.{name}", error) from None
+        self.scope.declare(arguments)
+        self._check_expressions(arguments)
+        return tuple(arguments)
+
+    def _check_names(self, given: Mapping[str, Any], parameters: Sequence[KernelParameter]) -> None:
+        names = [parameter.name for parameter in parameters]
+        missing = [p.name for p in parameters if p.name not in given and not p.has_default]
+        extra = [name for name in given if name not in names]
+        problems = []
+        if missing:
+            problems.append(f"missing {_quoted(missing)}")
+        problems.extend(f"'{name}' is no parameter{suggestion(name, missing or names)}" for name in extra)
+        if problems:
+            parameters_text = f"'{self.raw.kernel}' has the parameters {', '.join(names) or '(none)'}"
+            raise self.raw.error("args", f"{'; '.join(problems)}; {parameters_text}")
+
+    def _check_expressions(self, arguments: Iterable[Argument]) -> None:
+        for argument in flatten(arguments):
+            try:
+                match argument:
+                    case ArrayArgument(shape=shape, strides=strides, index_bits=bits):
+                        for what, sizes in (("size", shape), ("stride", strides or ())):
+                            for size in sizes:
+                                self.scope.check(size)
+                                check_extent(substitute(size, self.scope.constants), what, bits)
+                    case ScalarArgument(value=value) if value is not None:
+                        self.scope.check(value)
+                    case ListArgument(element=element, length=length):
+                        self.scope.check(length)
+                        for size in (*element.shape, *(element.strides or ())):
+                            _check_element_names(size)
+            except SpecError as error:
+                raise self.at(f"args.{argument.name}", error) from None
+
+    # -- the other fields ----------------------------------------------------------------------------
+    def grid(self) -> tuple[tuple[Expression, Expression, Expression] | None, tuple[str, ...]]:
+        if "grid" not in self.raw.fields:
+            return None, ()
+        value = self.raw.fields["grid"]
+        if not isinstance(value, list | tuple) or not all(is_text_or_integer(axis) for axis in value):
+            raise self.raw.error("grid", 'must be a list of 1 to 3 expressions or integers, as in ["cdiv(M, 128)", 4]')
+        if not 1 <= len(value) <= 3:
+            raise self.raw.error("grid", f"has {len(value)} axes; a grid has 1 to 3")
+        axes: list[Expression] = []
+        for number, axis in enumerate(value):
+            try:
+                expression = parse_size(str(axis))
+                self.scope.check(expression, grid=False)
+                expression = substitute(expression, self.scope.constants)
+                literal = constant_value(expression)
+                if literal is not None and not 1 <= literal <= MAX_GRID_AXIS:
+                    raise SpecError(f"{literal} blocks; an axis has 1 to {MAX_GRID_AXIS}")
+                axes.append(expression)
+            except SpecError as error:
+                raise self.at(f"grid[{number}]", error) from None
+        axes += [Number(1)] * (3 - len(axes))
+        return (axes[0], axes[1], axes[2]), tuple(str(axis) for axis in value)
+
+    def requires(self) -> tuple[tuple[Expression | SameArray, ...], tuple[str, ...]]:
+        facts: list[Expression | SameArray] = []
+        texts = self._texts("requires")
+        for number, text in enumerate(texts):
+            try:
+                facts.append(self._fact(text))
+            except SpecError as error:
+                raise self.at(f"requires[{number}]", error) from None
+        return tuple(facts), texts
+
+    def _fact(self, text: str) -> Expression | SameArray:
+        fact = parse_condition(text)
+        if isinstance(fact, SameArray):
+            self._check_same(fact)
+            return fact
+        self.scope.check_condition(fact)
+        fact = substitute(fact, self.scope.constants)
+        if constant_value(fact) == 0:
+            raise SpecError(f"'{text}' never holds, so there is no launch to verify")
+        return fact
+
+    def _check_same(self, fact: SameArray) -> None:
+        first, second = self.scope.array(fact.first), self.scope.array(fact.second)
+        if first.dtype != second.dtype or len(first.shape) != len(second.shape):
+            raise SpecError(f"'{fact.first}' and '{fact.second}' differ in type or rank and cannot be one array")
+        for dim, sizes in enumerate(zip(first.shape, second.shape, strict=True)):
+            left, right = (constant_value(substitute(size, self.scope.constants)) for size in sizes)
+            if left is not None and right is not None and left != right:
+                raise SpecError(f"'{fact.first}' and '{fact.second}' differ in size {dim}: {left} and {right}")
+
+    def facts(self, key: str) -> tuple[DataFact, ...]:
+        """The facts of ``data`` or ``observed``."""
+        facts = []
+        for number, text in enumerate(self._texts(key)):
+            try:
+                facts.append(self._data_fact(text))
+            except SpecError as error:
+                raise self.at(f"{key}[{number}]", error) from None
+        return tuple(facts)
+
+    def _data_fact(self, text: str) -> DataFact:
+        fact = parse_data_fact(text)
+        for name in arrays_of(fact):
+            array = self.scope.array(name)
+            if not ELEMENT_TYPES[array.dtype].is_integer:
+                raise SpecError(f"'{name}' holds {array.dtype}; facts about data speak of integer arrays")
+            rank = len(array.shape)
+            if fact.kind == "segments" and rank != 1:
+                raise SpecError(f"'{name}' has rank {rank}; segments are given by arrays of rank 1")
+            if fact.kind == "disjoint_rows" and rank < 2:
+                raise SpecError(f"'{name}' has rank {rank} and no rows; write injective({name})")
+        for expression in expressions_of(fact):
+            self.scope.check(expression)
+        fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
+        amount = None if fact.amount is None else constant_value(fact.amount)
+        if fact.kind == "multiples" and amount is not None and amount < 1:
+            raise SpecError(f"multiples of {amount}; the number must be at least 1")
+        return fact
+
+    def groups(self, key: str) -> tuple[frozenset[str], ...]:
+        """The groups of ``alias`` or ``overlap``."""
+        value = self.raw.fields.get(key, [])
+        if not isinstance(value, list | tuple) or any(not isinstance(group, list | tuple) for group in value):
+            raise self.raw.error(key, f'must be a list of groups, as in {key} = [["x", "out"]]')
+        for number, group in enumerate(value):
+            where = f"{key}[{number}]"
+            for name in group:
+                if name not in self.scope.arrays and name not in self.scope.lists:
+                    known = suggestion(str(name), [*self.scope.arrays, *self.scope.lists])
+                    raise self.raw.error(where, f"'{name}' is not an array or list argument of this launch{known}")
+            lone = len(group) == 1 and group[0] not in self.scope.lists
+            if not group or lone or len(set(group)) != len(group):
+                told = "a group names two or more different arguments, each once, or one list, whose arrays overlap"
+                raise self.raw.error(where, told)
+        return tuple(frozenset(group) for group in value)
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        value = self.raw.fields.get(key, [])
+        if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
+            raise self.raw.error(key, "must be a list of strings")
+        return tuple(value)
+
+
+def _check_element_names(size: Expression) -> None:
+    members = sorted(name for name in free_names(size) if "." in name or "[" in name)
+    if members:
+        raise SpecError(f"'{members[0]}': the sizes inside a list are each element's own, named by plain names")
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

@@ -1,0 +1,1 @@
+"""What is done in confined processes: compile, propose, prove, try."""

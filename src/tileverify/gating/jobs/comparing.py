@@ -1,0 +1,225 @@
+"""What a kernel computed beside what its reference says, element by element.  Runs with the reference, not in the gate.
+
+The reference is asked in float64 for the exact result e, in the type of the arrays for w, and in float64 again with
+every float input moved by one rounding for e1, e2, e3.  An element may differ from e by
+
+    room = F * (u * |e| + d) + 4 * |e - w| + smallest      with   d = max(max_k |ek - e|, median over the array / 10)
+
+where u is the rounding of the element's type.  So it is as wide as the element itself is uncertain, however large its
+neighbours are.  Beside that, bits are compared:
+
+* what the reference changes by more than one and a half roundings must be written;
+* of an array that must change somewhere, something must change;
+* an array that the reference leaves alone must keep all its bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...backend.numbers.elements import Array, numbers
+from ..model import Reason
+from .tried import Argument, Tried
+
+Reference = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Format:
+    """``unit``: of a rounding, relative; ``factor``: roundings that a kernel may be off; ``least``: smallest normal or,
+    of short formats, smallest number; ``most``: largest number."""
+
+    unit: float
+    factor: float
+    least: float
+    most: float
+
+
+_FORMATS: Final = {
+    "f64": _Format(2.0**-53, 64, 2.0**-1022, 1.7976931348623157e308),
+    "f32": _Format(2.0**-24, 64, 2.0**-126, 3.4028234e38),
+    "tf32": _Format(2.0**-11, 16, 2.0**-126, 3.4e38),
+    "f16": _Format(2.0**-11, 16, 2.0**-24, 65504.0),
+    "bf16": _Format(2.0**-8, 8, 2.0**-126, 3.38e38),
+    "f8e4m3": _Format(2.0**-4, 4, 2.0**-9, 448.0),
+    "f8e5m2": _Format(2.0**-3, 3, 2.0**-16, 57344.0),
+}
+_MOVED: Final = 3
+_FEW: Final = 8
+"""Elements that must change before it counts that none did."""
+
+
+class NotComparable(Exception):
+    """The reference failed, or returned what cannot be compared; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """Of one array.  ``moved``: results for inputs that are off by a rounding; ``untouched``: the reference neither
+    changed nor returned it."""
+
+    exact: Array
+    working: Array
+    moved: tuple[Array, ...]
+    untouched: bool
+
+
+def disagreements(tried: Sequence[Tried], reference: Reference, call: Callable[..., Any]) -> Iterator[Reason]:
+    """How the kernel and its reference differ, at most one reason of a kind.
+
+    ``call(reference, arrays, others)``: every array after the launch, by name, and which were left alone.  Raises
+    `NotComparable`.
+    """
+    if tried[0].lists:
+        yield Reason("not-compared", f"lists of arrays are not compared with a reference ({', '.join(tried[0].lists)})")
+    told: set[str] = set()
+    wrong: list[Reason] = []
+    working = []
+    for each in tried:
+        expected = _expected(each, reference, call)
+        working.append({name: array.working for name, array in expected.items()})
+        for reason in _differences(each, expected):
+            if reason.id not in told:
+                told.add(reason.id)
+                wrong.append(reason)
+    if wrong and _is_constant(tried, working):
+        yield Reason("constant-output", "what it writes does not depend on its inputs, what it should write does")
+    yield from wrong
+
+
+def _expected(tried: Tried, reference: Reference, call: Callable[..., Any]) -> dict[str, _Expected]:
+    given = {name: numbers(each.before, each.dtype) for name, each in tried.arguments.items()}
+    working, untouched = call(reference, given, tried)
+    wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in given.items()}
+    try:
+        exact, _ = call(reference, wide, tried)
+    except NotComparable:  # it takes arrays of their own types alone
+        wide, exact = given, working
+    source = np.random.default_rng(0)
+    moved = []
+    for _ in range(_MOVED):
+        shifted = {name: _shifted(array, tried.arguments[name].dtype, source) for name, array in wide.items()}
+        try:
+            moved.append(call(reference, shifted, tried)[0])
+        except NotComparable:  # odd, but no reason to be less strict
+            break
+    return {
+        name: _Expected(exact[name], working[name], tuple(each[name] for each in moved), name in untouched)
+        for name in given
+    }
+
+
+def _shifted(array: Array, dtype: str, source: np.random.Generator) -> Array:
+    """Floats that are off by one rounding of their type, up or down."""
+    if array.dtype.kind != "f" or dtype not in _FORMATS:
+        return array.copy()
+    unit = max(min(_FORMATS[dtype].unit, 2.0**-8), float(np.finfo(array.dtype).eps))
+    with np.errstate(all="ignore"):
+        return np.asarray(array * (1 + unit * source.choice([-1.0, 1.0], array.shape)), array.dtype)
+
+
+# ---------------------------------------------------------------------------------------------- one launch
+def _differences(tried: Tried, expected: Mapping[str, _Expected]) -> Iterator[Reason]:
+    with np.errstate(all="ignore"):
+        for name, argument in tried.arguments.items():
+            if argument.before.size:
+                yield from _of_array(name, argument, expected[name], tried)
+
+
+def _of_array(name: str, argument: Argument, expected: _Expected, tried: Tried) -> Iterator[Reason]:
+    before, after = numbers(argument.before, argument.dtype), numbers(argument.after, argument.dtype)
+    same = _bits(argument.before) == _bits(argument.after)
+
+    def at(mask: Array) -> tuple[tuple[int, ...], str]:
+        where = tuple(int(each) for each in np.argwhere(mask)[0])
+        return where, f"{name}[{', '.join(map(str, where))}]"
+
+    if expected.untouched:
+        if not same.all():
+            yield Reason("written-elsewhere", f"{at(~same)[1]} is written, but should stay as it is ({tried.where})")
+        return
+    wrong = ~_close(after, expected, argument.dtype, tried.filling)
+    must = _must_change(before, expected, argument.dtype)
+    skipped = must & ~argument.written
+    if skipped.any():
+        count = int(skipped.sum())
+        yield Reason("not-written", f"{at(skipped)[1]} is not written, one of {count} such elements ({tried.where})")
+    elif wrong.any():
+        where, place = at(wrong)
+        if not must[where] and argument.written[where] and _equal(before, expected.exact)[where]:
+            yield Reason("written-elsewhere", f"{place} is written, but should stay as it is ({tried.where})")
+        else:
+            values = f"{after[where]} instead of {expected.exact[where]}"
+            yield Reason("wrong-result", f"{place} is {values}, with {int(wrong.sum())} wrong elements ({tried.where})")
+    elif int(must.sum()) >= _FEW and same[must].all():
+        count = int(must.sum())
+        yield Reason("not-written", f"{at(must)[1]} is left as it was, as are all {count} that change ({tried.where})")
+
+
+def _bits(array: Array) -> Array:
+    plain = np.ascontiguousarray(array)
+    return plain.view(f"u{plain.dtype.itemsize}").reshape(array.shape)
+
+
+def _equal(values: Array, others: Array) -> Array:
+    return np.asarray((values == others) | ((values != values) & (others != others)))
+
+
+def _must_change(before: Array, expected: _Expected, dtype: str) -> Array:
+    """Where the reference changes an element by more than a rounding may hide, whatever the inputs' own roundings."""
+    if dtype not in _FORMATS:
+        return np.asarray((before != expected.exact) & (before != expected.working))
+    unit, least = _FORMATS[dtype].unit, _FORMATS[dtype].least
+    old, new = before.astype(np.float64), expected.exact.astype(np.float64)
+    room = 3 * unit * np.maximum(np.abs(old), np.abs(new)) + 2 * least
+    rounded = before != expected.working  # in the type of the array, it changes too
+    return np.asarray(np.isfinite(new) & np.isfinite(old) & (np.abs(new - old) > room) & rounded)
+
+
+def _close(values: Array, expected: _Expected, dtype: str, filling: str) -> Array:
+    """Where ``values`` are what is expected, as far as that can be said."""
+    exact, working = expected.exact, expected.working
+    if dtype not in _FORMATS:
+        if filling == "special":  # what a comparison or a cast makes of NaN differs
+            return np.ones(values.shape, np.bool_)
+        alike = _equal(values, exact) | _equal(values, working)
+        for moved in expected.moved:
+            # An input's rounding decides it: nobody can say which is right.
+            alike |= ~_equal(moved, exact)
+        return np.asarray(alike)
+    known = _FORMATS[dtype]
+    wide, wanted = values.astype(np.float64), exact.astype(np.float64)
+    shifts = [np.abs(moved.astype(np.float64) - wanted) for moved in expected.moved]
+    own = np.abs(working.astype(np.float64) - wanted)
+    off = np.maximum.reduce(shifts) if shifts else np.zeros(wanted.shape)
+    finite = off[np.isfinite(off)]
+    typical = float(np.median(finite)) / 10 if finite.size else 0.0
+    doubt = np.maximum(np.where(np.isfinite(off), off, 0.0), typical)
+    room = known.factor * (known.unit * np.abs(wanted) + doubt) + 4 * np.where(np.isfinite(own), own, 0.0)
+    fits = np.abs(wanted) <= 0.99 * known.most
+    near = fits & (np.abs(wide - wanted) <= room + 2 * known.least)
+    beyond = ~fits & ~(np.abs(wide) < 0.5 * known.most)  # rounded to infinity, or to the largest number
+    # Where the reference has no number, or may have none for want of a rounding, nothing can be said.
+    unknown = np.isnan(wanted) | (fits & ~(np.isfinite(working) & np.isfinite(off)))
+    return np.asarray(near | beyond | unknown)
+
+
+def _is_constant(tried: Sequence[Tried], expected: Sequence[Mapping[str, Array]]) -> bool:
+    """Whether launches of one size wrote the same values everywhere, where the reference has different ones."""
+    first, *others = range(len(tried))
+    same = [number for number in others if tried[number].values == tried[first].values]
+    outputs = [name for name, argument in tried[first].arguments.items() if argument.written.any()]
+
+    def written(number: int, name: str) -> Array:
+        argument = tried[number].arguments[name]
+        return np.asarray(argument.after[argument.written])
+
+    pairs = [(number, name) for number in same for name in outputs]
+    constant = all(written(first, name).tobytes() == written(number, name).tobytes() for number, name in pairs)
+    return constant and any(
+        expected[first][name].tobytes() != expected[number][name].tobytes() for number, name in pairs
+    )

@@ -1,0 +1,157 @@
+"""A process of its own for the caller's reference: trusted code, but called with sizes that a submission has a say in.
+
+``FILE.py::FUNCTION`` is called with the arguments of the launch that it names (all, if it takes ``**names``): arrays of
+NumPy, which it may change, and numbers.  It returns what is in the arguments after the launch: a table by name, or one
+array for the one that it does not take, or nothing if it changed its arrays in place.
+
+Messages (`frames`): a header with ``reference`` loads it, any other compares the payload, which `trial_job` sent.  What
+the reference takes beyond its memory, or its time, costs one submission its answer and no run its end.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import resource
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ...backend.numbers.elements import Array
+from ...errors import TileVerifyError, UsageError
+from ...frontend.sources.importing import import_file
+from ..sandbox.frames import BrokenFrame, read_frame, write_frame
+from .comparing import NotComparable, Reference, disagreements
+from .tried import Tried, read_trial, summary
+
+LARGEST_PAYLOAD: Final = 1 << 30
+_LONGEST: Final = 500
+"""Characters of what a reference's error says."""
+
+
+def main(parent: int, memory: int) -> None:
+    """Serve until stdin ends.  ``memory``: bytes of address space beyond what this process has when it starts."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+    os.dup2(2, 1)  # a reference may print
+    reference: Reference | None = None
+    while True:
+        try:
+            request = read_frame(requests, LARGEST_PAYLOAD)
+        except BrokenFrame:
+            return
+        if request is None:
+            return
+        header, payload = request
+        if "reference" in header:
+            try:
+                reference = _loaded(header["reference"])
+                write_frame(answers, {"loaded": True})
+            except TileVerifyError as error:
+                write_frame(answers, {"usage": error.message})
+            _limit_memory(memory)
+        else:
+            assert reference is not None
+            write_frame(answers, _compared(reference, payload))
+
+
+def _end_with(parent: int) -> None:
+    """Whatever the reference does: when nobody waits for it any more, this process ends."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _limit_memory(more: int) -> None:
+    """From now on: loading a reference may load large libraries."""
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = taken + more
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _loaded(text: str) -> Reference:
+    file, separator, function = text.partition("::")
+    if not separator or not function or not Path(file).is_file():
+        raise UsageError(f"--reference {text}: write FILE.py::FUNCTION, with a file that is there")
+    found = getattr(import_file(Path(file)), function, None)
+    if not callable(found):
+        raise UsageError(f"--reference {text}: the file has no function '{function}'")
+    return found  # type: ignore[no-any-return]
+
+
+def _compared(reference: Reference, payload: bytes) -> dict[str, Any]:
+    """``reasons``, ``usage`` (the caller's mistake), ``failed`` (this submission's launches) or ``unreadable``."""
+    try:
+        trial = read_trial(payload)
+        told = {"trial": summary(trial)}
+        if trial.launches:
+            _look_at_parameters(reference, trial.launches[0])
+    except MemoryError:
+        return {"failed": "the results of its trial take too much memory"}
+    except UsageError as error:
+        return {"usage": error.message}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {"unreadable": True}
+    try:
+        reasons = list(disagreements(trial.launches, reference, _called))
+    except (NotComparable, MemoryError) as error:
+        return {**told, "failed": str(error) or "the reference took more memory than it may"}
+    return {**told, "reasons": [asdict(reason) for reason in reasons]}
+
+
+def _parameters(reference: Reference) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(reference).parameters.values())
+
+
+def _look_at_parameters(reference: Reference, tried: Tried) -> None:
+    given = {**tried.others, **tried.values, **tried.arguments}
+    for parameter in _parameters(reference):
+        needed = parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is parameter.empty
+        if needed and parameter.name not in given:
+            there = ", ".join(given)
+            raise UsageError(f"the reference takes '{parameter.name}', which the launch lacks (there are: {there})")
+
+
+def _called(reference: Reference, given: Mapping[str, Array], tried: Tried) -> tuple[dict[str, Array], frozenset[str]]:
+    """Every argument after the launch, as the reference has it, and those that it leaves alone."""
+    arrays = {name: np.array(array) for name, array in given.items()}
+    named = {**tried.others, **tried.values, **arrays}
+    parameters = _parameters(reference)
+    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    taken = named if takes_all else {p.name: named[p.name] for p in parameters if p.name in named}
+    try:
+        with np.errstate(all="ignore"):
+            result = reference(**taken)
+    except (Exception, SystemExit) as error:
+        said = " ".join(str(error).split())[:_LONGEST]
+        raise NotComparable(f"the reference failed ({tried.where}): {type(error).__name__}: {said}") from None
+    unnamed = [name for name in arrays if name not in {p.name for p in parameters}]
+    table = _table(result, [] if takes_all else unnamed)
+    strange = [name for name in table if name not in arrays]
+    if strange:
+        raise NotComparable(f"the reference returns '{strange[0]}', which is no array of the launch")
+    try:
+        new = {name: np.broadcast_to(np.asarray(array), arrays[name].shape) for name, array in table.items()}
+        for array in new.values():
+            array.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise NotComparable(f"the reference returns an array of another shape ({tried.where}): {error}") from None
+    kept = (name for name in arrays if name not in new and arrays[name].tobytes() == given[name].tobytes())
+    return {**arrays, **new}, frozenset(kept)
+
+
+def _table(result: Any, unnamed: list[str]) -> Mapping[str, Any]:
+    if result is None:
+        return {}
+    if isinstance(result, Mapping):
+        return result
+    if len(unnamed) != 1:
+        raise NotComparable("the reference returns one array, but takes not all arrays but one; return a table by name")
+    return {unnamed[0]: result}

@@ -1,0 +1,122 @@
+"""The gate's side of a reference: a process that has loaded it, and is ended where it takes too long."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from typing import IO, Any, Final
+
+from ...errors import UsageError
+from ..sandbox.frames import BrokenFrame, read_frame, write_frame
+
+_MIB: Final = 1 << 20
+MEMORY: Final = 4096 * _MIB
+"""Bytes that a reference may take beyond what it has when it is loaded."""
+LOAD_S: Final = 300.0
+COMPARE_S: Final = 120.0
+"""For all launches of one kernel."""
+_LARGEST_ANSWER: Final = 1 << 20
+_START: Final = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from tileverify.gating.jobs.reference_worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+
+class ReferenceProcess:
+    """One reference, ``FILE.py::FUNCTION``, loaded once.  Not for several threads at once.
+
+    Raises `UsageError` for one that cannot be loaded.
+    """
+
+    def __init__(self, text: str, memory: int = MEMORY, compare_s: float = COMPARE_S) -> None:
+        self._text, self._memory, self._compare_s = text, memory, compare_s
+        self._process: subprocess.Popen[bytes] | None = None
+        self._start()
+
+    def compare(self, payload: bytes) -> dict[str, Any]:
+        """What `reference_worker` says of a trial; ``failed`` where it did not come to its own end."""
+        if self._process is None:
+            self._start()
+        try:
+            return self._asked({}, payload, self._compare_s)
+        except TimeoutError:
+            self.close()
+            return {"failed": f"the reference took longer than {self._compare_s:.0f} s"}
+        except (OSError, BrokenFrame):
+            self.close()
+            return {"failed": "the reference ended its process"}
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid()), str(self._memory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            answer = self._asked({"reference": self._text}, b"", LOAD_S)
+        except TimeoutError:
+            self.close()
+            raise UsageError(f"--reference {self._text}: it was not loaded after {LOAD_S:.0f} s") from None
+        except (OSError, BrokenFrame):
+            self.close()
+            raise UsageError(f"--reference {self._text}: loading it ended its process") from None
+        if "usage" in answer:
+            self.close()
+            raise UsageError(str(answer["usage"]))
+
+    def _asked(self, header: dict[str, Any], payload: bytes, seconds: float) -> dict[str, Any]:
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        write_frame(process.stdin, header, payload)  # it reads before it does anything that takes time
+        answer = read_frame(_Patient(process.stdout, time.monotonic() + seconds), _LARGEST_ANSWER)
+        if answer is None:
+            raise BrokenFrame
+        return answer[0]
+
+    def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+
+
+class _Patient:
+    """A pipe that is read until a time; raises TimeoutError then."""
+
+    def __init__(self, stream: IO[bytes], deadline: float) -> None:
+        self._stream, self._deadline = stream, deadline
+
+    def read(self, count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            left = self._deadline - time.monotonic()
+            if left <= 0 or not select.select([self._stream], [], [], left)[0]:
+                raise TimeoutError
+            more = os.read(self._stream.fileno(), count - len(found))
+            if not more:
+                break
+            found += more
+        return found
+
+
+_own: dict[tuple[int, str], ReferenceProcess] = {}
+
+
+def own_reference(text: str) -> ReferenceProcess:
+    """The process of this one's own for a reference, which stays warm: a fork has to have its own."""
+    key = (os.getpid(), text)
+    if key not in _own:
+        _own[key] = ReferenceProcess(text)
+        atexit.register(_own[key].close)
+    return _own[key]

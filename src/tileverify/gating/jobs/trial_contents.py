@@ -1,0 +1,107 @@
+"""In the sandbox: what the arrays and scalars of a trial's launches hold.  Outputs are filled as inputs are, so that
+nothing useful can be copied from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from ...backend.numbers.conditions import Contract, scalars
+from ...backend.numbers.elements import Array, rounded, storage_type
+from ...backend.numbers.inputs import Given, Inputs, make_inputs
+from ...contract.element_types import ELEMENT_TYPES
+from .trial_launches import Constants
+
+FILLINGS: Final = (
+    "normal", "borders", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other",
+)  # fmt: skip
+"""Of the first launch all; of the others the first, and one more in turn."""
+_SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
+"""Numbers so large that their sum overflows in one order, and not in another, are not among them."""
+
+
+def fillings_of(number: int, large: bool) -> tuple[str, ...]:
+    """The contents that the ``number``-th launch is tried with; of a ``large`` one the first alone."""
+    if number == 0:
+        return FILLINGS
+    return FILLINGS[:1] if large else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
+
+
+def inputs_of(contract: Contract, values: Mapping[str, int], filling: str, constants: Constants, seed: int) -> Inputs:
+    """The launch with its memory; raises `UsageError` for contents that the contract rules out."""
+    source = np.random.default_rng([seed, FILLINGS.index(filling)])
+    floats = {
+        scalar.name: _scalar(source, filling, scalar.dtype, constants)
+        for scalar in scalars(contract.spec)
+        if ELEMENT_TYPES[scalar.dtype].kind == "f"
+    }
+    own = int(source.integers(1 << 62))
+    plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
+    arrays = {}
+    spoken_of = {name for fact in contract.spec.data for name in (fact.array, fact.other)}
+    for array in contract.spec.arrays():
+        shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
+        if kind == "f" and filling not in ("normal", "other"):
+            arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
+        elif kind in "iu" and filling in ("borders", "wide", "negative") and array.name not in spoken_of:
+            arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
+    return make_inputs(contract, Given(dict(values), floats, arrays, None, own)) if arrays else plain
+
+
+def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Constants) -> float:
+    """Factors, rates and the like: positive, and 1 as often as not."""
+    number = float(source.uniform(0.25, 2)) if filling in ("normal", "wide", "other") else 1.0
+    if filling == "borders" and constants.floats:
+        number = abs(float(source.choice(np.asarray(constants.floats)))) * float(source.choice([1, 1.25, 0.75]))
+    with np.errstate(over="ignore"):
+        held = rounded(np.asarray([number]), dtype)
+    return float(held[0]) if held.dtype.kind == "f" else number
+
+
+def _floats(
+    source: np.random.Generator, filling: str, shape: tuple[int, ...], dtype: str, constants: Constants
+) -> Array:
+    normal = source.standard_normal(shape)
+    signs = source.choice([-1.0, 1.0], shape)
+    match filling:
+        case "zeros":
+            numbers = np.zeros(shape)
+        case "equal":
+            numbers = np.full(shape, source.uniform(0.5, 4) * source.choice([-1, 1]))
+        case "wide":
+            numbers = signs * 2.0 ** source.uniform(-8, 4, shape)
+        case "large":
+            numbers = signs * 10.0 ** source.uniform(2, 4, shape)
+        case "tiny":
+            numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
+        case "negative":
+            numbers = -np.abs(normal) * 4
+        case "special":
+            numbers = np.where(source.random(shape) < 0.2, source.choice(np.asarray(_SPECIAL), shape), normal)
+        case _:
+            numbers = _beside(source, shape, [*constants.floats, *map(float, constants.integers[:64])], normal)
+    with np.errstate(over="ignore"):
+        return rounded(numbers, dtype).reshape(shape)
+
+
+def _beside(source: np.random.Generator, shape: tuple[int, ...], borders: list[float], normal: Array) -> Array:
+    """Half of them at, below and above the numbers that the bytecode holds, and their opposites."""
+    if not borders:
+        return normal * 8
+    near = source.choice(np.asarray(borders), shape) * source.choice([1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0], shape)
+    return np.where(source.random(shape) < 0.5, near, normal)
+
+
+def _integers(
+    source: np.random.Generator, filling: str, shape: tuple[int, ...], dtype: str, constants: Constants
+) -> Array:
+    held = storage_type(dtype)
+    limits = np.iinfo(held)
+    if filling == "borders" and constants.integers:
+        numbers = source.choice(np.asarray(constants.integers[:64], object), shape) + source.integers(-1, 2, shape)
+        numbers = np.where(source.random(shape) < 0.5, numbers, source.integers(0, 16, shape))
+    else:
+        numbers = source.integers(-100, 0 if filling == "negative" else 101, shape)
+    return np.clip(numbers, int(limits.min), int(limits.max)).astype(held)

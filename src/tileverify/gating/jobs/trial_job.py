@@ -1,0 +1,98 @@
+"""In the sandbox: a proved kernel on small inputs, in the reference interpreter, for a comparison outside.
+
+`trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no submission knows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from time import process_time
+from typing import Any, Final, TypeGuard
+
+import numpy as np
+
+from ...backend.interpreter.conduct import RUN
+from ...backend.numbers.blocks import Executed, execute_launch
+from ...backend.numbers.conditions import Contract
+from ...backend.numbers.elements import Array
+from ...backend.numbers.inputs import Inputs, view
+from ...contract.concrete import ConcreteArray
+from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
+from ...errors import UsageError
+from ...frontend.bytecode import decode
+from ...frontend.bytecode.model import Entry, Module
+from ..screen.plain_values import harmless
+from .compile_job import specs_of
+from .prove_job import claimed, unit_of
+from .trial_contents import fillings_of, inputs_of
+from .trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
+
+Send = Callable[[bytes], None]
+
+LARGE: Final = 1 << 17
+"""Elements of a launch that is tried with one filling alone."""
+LONGEST_S: Final = 15.0
+"""Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
+
+
+def try_kernel(request: dict[str, Any], compiled: bytes, send: Send) -> None:
+    """Send a line of JSON for each launch, the last with ``not_tried`` instead.  ``request``: as `prove_job`, with
+    ``index``, ``requires`` and ``seed``; the same seed gives the same launches."""
+    unit = unit_of(claimed(json.loads(compiled)["items"][request["index"]]), specs_of(request), request["file"])
+    module = decode(unit.bytecode, file=request["file"])
+    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    contract = Contract(unit.launch, request["requires"])
+    constants, seed = constants_of(entry), int(request["seed"])
+    chosen = chosen_launches(contract, constants, np.random.default_rng(seed))
+    not_tried = list(chosen.not_tried)
+    for number, values in enumerate(chosen.launches):
+        if process_time() > LONGEST_S:
+            not_tried.append(", ".join(f"{name} = {value}" for name, value in values.items()) + " (it takes too long)")
+            continue
+        for filling in fillings_of(number, extent(contract, values)[0] > LARGE):
+            try:
+                inputs = inputs_of(contract, values, filling, constants, seed + number)
+            except UsageError:
+                continue  # contents that the contract rules out, as where two arguments are one array
+            document = _tried(unit, module, entry, contract, inputs)
+            send(json.dumps({**document, "filling": filling}).encode("ascii") + b"\n")
+    send(json.dumps({"not_tried": harmless(not_tried[:MOST_TOLD])}).encode("ascii") + b"\n")
+
+
+# ------------------------------------------------------------------------------------------------- results
+def _tried(unit: KernelUnit, module: Module, entry: Entry, contract: Contract, inputs: Inputs) -> dict[str, Any]:
+    with np.errstate(all="ignore"):
+        run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, RUN)
+    names = (*contract.sizes, *contract.scalars)
+    return {
+        "values": {name: inputs.values[name] for name in names},
+        "floats": dict(inputs.launch.floats),
+        "constants": {each.name: each.value for each in flat(unit.launch.arguments) if _is_number(each)},
+        "grid": list(inputs.launch.grid),
+        "lists": list(inputs.launch.lists),
+        "stopped": None if run.stopped is None else harmless(str(run.stopped)),
+        "arrays": {name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
+    }
+
+
+def _is_number(argument: Argument) -> TypeGuard[ConstantArgument]:
+    return isinstance(argument, ConstantArgument) and isinstance(argument.value, int | float)
+
+
+def _array(array: ConcreteArray, inputs: Inputs, run: Executed) -> dict[str, Any]:
+    before = inputs.memory[array.allocation]
+    after = run.contents[array.allocation]
+    marks = np.asarray(run.written[array.allocation].reshape(-1, before.dtype.itemsize).any(axis=1))
+    return {
+        "dtype": array.dtype,
+        "shape": list(array.shape),
+        "before": _packed(view(before, array.shape, array.strides)),
+        "after": None if after.tobytes() == before.tobytes() else _packed(view(after, array.shape, array.strides)),
+        "written": _packed(view(marks, array.shape, array.strides)),
+    }
+
+
+def _packed(array: Array) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")

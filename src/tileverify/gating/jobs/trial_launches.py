@@ -1,0 +1,208 @@
+"""In the sandbox: the launches that a proved kernel is tried with.
+
+They are chosen to expose work that is skipped: sizes that fill no tile, and *borders*, the numbers that the bytecode
+holds.  A kernel can only turn on a number that it has: as a size, as a count of blocks, or in what an array holds.
+
+    borders ::= constants, 2**k for a constant k where there are shifts, products where there are quotients
+
+For each border b the sizes b - 1, b and b + 1 are tried, and the smallest sizes that make an axis longer than b.  What
+is too large to be interpreted is told (`Chosen.not_tried`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import product
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from ...backend.interpreter.formats import from_bits
+from ...backend.numbers.choose import choose
+from ...backend.numbers.conditions import Contract
+from ...contract.expressions import GRID_NAMES, Undefined
+from ...errors import UsageError
+from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
+
+SIZES: Final = (1, 2, 3, 7, 16, 33, 64, 100, 127, 129, 200, 256, 257, 511)
+SECRET_SIZES: Final = 3
+MOST_BORDERS: Final = 96
+MOST_LAUNCHES: Final = 24
+"""Beside those for borders, of which there are as many."""
+MOST_ELEMENTS: Final = 1 << 22
+"""Of all arrays of a launch together."""
+MOST_BLOCKS: Final = 1 << 15
+ALL_ELEMENTS: Final = 5 << 20
+ALL_BLOCKS: Final = 5 << 12
+"""Of all launches together."""
+MOST_ROOTS: Final = 6
+MOST_TOLD: Final = 8
+_LARGEST_AXIS: Final = 1 << 24
+_DIVIDING: Final = frozenset({"divi", "remi"})
+_SHIFTING: Final = frozenset({"shli", "shri"})
+
+Values = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Numbers that the bytecode holds, in its order: ``integers`` with what shifts and divisors make of them."""
+
+    integers: tuple[int, ...]
+    floats: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Launches, the usual one first; ``not_tried``: in words, what borders would have asked for."""
+
+    launches: tuple[Values, ...]
+    not_tried: tuple[str, ...]
+
+
+def constants_of(entry: Entry) -> Constants:
+    """Of all operations of the kernel."""
+    ops = list(_ops(entry.body))
+    known: dict[int, int] = {}
+    floats: dict[float, None] = {}
+    for op in ops:
+        if op.name != "constant" or not isinstance(op.attributes["value"].type.element, ScalarType):
+            continue
+        constant = op.attributes["value"]
+        element = constant.scalar
+        if not (constant.is_splat or constant.count == 1) or element.name == "i1":
+            continue
+        if element.name.startswith("i"):
+            known[id(op.result)] = constant.element(0)
+        else:
+            number = float(from_bits(np.asarray([constant.element(0)], f"u{element.bits // 8 or 1}"), element)[0])
+            if np.isfinite(number) and number:
+                floats[number] = None
+    integers = dict.fromkeys(abs(number) for number in known.values())
+    if any(op.name in _SHIFTING for op in ops):
+        integers |= dict.fromkeys(1 << number for number in integers if 1 <= number <= 40)
+    if any(op.name in _DIVIDING for op in ops):
+        few = [number for number in integers if number > 1][:16]
+        products = (one * other for one, other in product(few, few))
+        integers |= dict.fromkeys(number for number in products if number <= _LARGEST_AXIS)
+    return Constants(tuple(integers), tuple(floats))
+
+
+def _ops(block: Block) -> Iterator[Op]:
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _ops(inner)
+
+
+def chosen_launches(contract: Contract, constants: Constants, source: np.random.Generator) -> Chosen:
+    """Small launches of the contract: a usual one, then those at borders and other sizes, the cheapest first."""
+    roots = [name for name in contract.roots if name not in GRID_NAMES][:MOST_ROOTS]
+    borders = sorted(number for number in constants.integers if number > 0)[:MOST_BORDERS]
+    usual = [{}, *({root: size} for size, root in product(_sizes(source), roots))]
+    found = list(_found(contract, usual))
+    if not found:
+        return Chosen((), ())
+    first, *others = found
+    # Both begin with what is small; sizes at a border come before those beside it.
+    by_size = _found(contract, _at_borders(contract, borders, roots))
+    by_blocks = _found(contract, _beyond_borders(contract, borders, roots, first))
+    at_borders = merge(by_size, by_blocks, key=lambda values: _cost(contract, values))
+    kept: list[Values] = []
+    elements = blocks = 0
+    budget = {True: MOST_LAUNCHES - 1, False: MOST_LAUNCHES}
+    for values, border in [(first, False), *((v, True) for v in at_borders), *((v, False) for v in others)]:
+        more = extent(contract, values)
+        fits = elements + more[0] <= ALL_ELEMENTS and blocks + more[1] <= ALL_BLOCKS
+        if values not in kept and fits and budget[border]:
+            budget[border] -= 1
+            elements, blocks = elements + more[0], blocks + more[1]
+            kept.append(values)
+    kept[1:] = sorted(kept[1:], key=lambda values: _cost(contract, values))
+    return Chosen(tuple(kept), tuple(_not_tried(contract, borders, roots, kept))[:MOST_TOLD])
+
+
+def _sizes(source: np.random.Generator) -> list[int]:
+    """Those that are known to everybody, and some that are not."""
+    return [*SIZES[:5], *(int(size) for size in source.integers(4, 700, SECRET_SIZES)), *SIZES[5:]]
+
+
+def _at_borders(contract: Contract, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
+    for border, root in product(borders, roots):
+        # Of an empty array there is nothing to compare, and many a reference has no answer.
+        least = 0 if root in contract.scalars else 1
+        yield from ({root: near} for near in (border, border + 1, border - 1) if near >= least)
+
+
+def _beyond_borders(contract: Contract, borders: Sequence[int], roots: Sequence[str], base: Values) -> Iterator[Values]:
+    """Of all axes."""
+    for border, root, axis in product(borders, roots, range(3)):
+        size = _size_for(contract, axis, border + 1, root, base)
+        if size is not None:
+            yield {root: size}
+    if contract.spec.grid is None:
+        yield from ({name: border + 1} for border, name in product(borders, GRID_NAMES))
+
+
+def _size_for(contract: Contract, axis: int, blocks: int, root: str, base: Values) -> int | None:
+    """The least value of ``root`` for which the axis has so many blocks, where the axis grows with it."""
+
+    def length(size: int) -> int:
+        try:
+            return contract.value(contract.grid[axis], {**base, root: size})
+        except (KeyError, Undefined):
+            return 0
+
+    if contract.spec.grid is None or length(_LARGEST_AXIS) < blocks or length(1) >= blocks:
+        return None
+    low, high = 1, _LARGEST_AXIS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if length(middle) >= blocks else (middle, high)
+    return high
+
+
+def _found(contract: Contract, wanted: Sequence[Values] | Iterator[Values]) -> Iterator[Values]:
+    """Whole launches that are small enough, each once."""
+    seen: list[Values] = []
+    for given in wanted:
+        try:
+            values = choose(contract, given)
+        except UsageError:
+            continue
+        elements, blocks = extent(contract, values)
+        if values not in seen and elements <= MOST_ELEMENTS and blocks <= MOST_BLOCKS:
+            seen.append(values)
+            yield values
+
+
+def extent(contract: Contract, values: Values) -> tuple[int, int]:
+    """Elements of all arrays, and blocks."""
+    shapes = [[contract.value(size, values) for size in array.shape] for array in contract.spec.arrays()]
+    return sum(map(prod, shapes)), prod(contract.value(axis, values) for axis in contract.grid)
+
+
+def _cost(contract: Contract, values: Values) -> int:
+    elements, blocks = extent(contract, values)
+    return elements + 64 * blocks
+
+
+def _not_tried(
+    contract: Contract, borders: Sequence[int], roots: Sequence[str], kept: Sequence[Values]
+) -> Iterator[str]:
+    """For each size and each axis the least border that no launch reaches, though some launch of the contract may."""
+    for root in roots:
+        most = max(values[root] for values in kept)
+        missed = next((border for border in borders if border > most), None)
+        alone = [condition for condition in contract.conditions if condition.names == {root}]
+        if missed is not None and not any(condition.broken_by({root: missed}) for condition in alone):
+            yield f"{root} >= {missed}"
+    for axis, name in enumerate(GRID_NAMES):
+        lengths = [contract.value(contract.grid[axis], values) for values in kept]
+        missed = next((border for border in borders if border >= max(lengths)), None)
+        if missed is not None and len(set(lengths)) > 1:
+            yield f"{name} > {missed}"

@@ -1,0 +1,1 @@
+"""What a submission may say at all."""

@@ -1,0 +1,85 @@
+"""From a proved kernel to a bundle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...backend.assembler import Assembler
+from ...contract.launch import KernelUnit
+from ...frontend.bytecode.model import Block, Op
+from ...frontend.symbolic.locations import user_frame
+from ...paths import display_path
+from ...reports.reasons import undetermined
+from ...results import KernelResult, Verdict
+from ...verifier.certificate.document import read_certificate
+from ...version import __version__
+from .manifest import entry_of, parameter_types
+from .model import Bundle, Cubin
+
+
+def build_bundle(
+    unit: KernelUnit, result: KernelResult, solver: str, assembler: Assembler | None, architectures: Sequence[str]
+) -> Bundle:
+    """The bundle of a result that is `proved` and has its certificate; raises `AssemblyError`.
+
+    Without an ``assembler`` the bundle has no cubins, and is assembled where it runs.
+    """
+    assert result.verdict is Verdict.PROVED
+    assert result.certificate is not None
+    assert result.holds_for is not None
+    text = result.certificate.text
+    certificate = read_certificate(text, result.file)
+    cubins = {
+        architecture: Cubin(architecture, assembler.version, assembler.assemble(unit.bytecode, architecture))
+        for architecture in (architectures if assembler is not None else ())
+        if assembler is not None
+    }
+    lines = tuple(_lines(unit, result.file))
+    files = {_shown(str(unit.file)): unit.file}
+    return Bundle(
+        tool=__version__,
+        solver=solver,
+        bytecode=unit.bytecode,
+        certificate_text=text,
+        certificate=certificate,
+        contract=result.contract,
+        assumes=result.assumes,
+        holds_for=result.holds_for,
+        # A bundle is launched with everything that the proof covers, not only with what was asked for.
+        deterministic=None if undetermined(result) and result.deterministic else result.deterministic,
+        parameter_types=parameter_types(unit.bytecode, unit.symbol, result.file),
+        cubins=cubins,
+        lines=lines,
+        sources={name: digest for name, file in files.items() if (digest := _hash_of(file)) is not None},
+    )
+
+
+def _lines(unit: KernelUnit, file: str) -> Iterator[tuple[int, str, int, int]]:
+    """(offset in the bytecode, file, line, column) of every op whose source is known."""
+    for op in _ops(entry_of(unit.bytecode, unit.symbol, file).body):
+        frame = user_frame(op.location)
+        if frame is not None:
+            yield op.offset, _shown(frame.file), frame.line, frame.column
+
+
+def _ops(block: Block) -> Iterator[Op]:
+    for op in block.ops:
+        yield op
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _ops(inner)
+
+
+def _shown(file: str) -> str:
+    """A path that means something on another machine: below the current folder, or the name alone."""
+    path = Path(display_path(Path(file)))
+    return path.name if path.is_absolute() else str(path)
+
+
+def _hash_of(file: Path) -> str | None:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return None

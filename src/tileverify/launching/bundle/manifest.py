@@ -1,0 +1,196 @@
+"""Bundles as bytes: members, and ``manifest.json`` with the hash of each."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...errors import TileVerifyError
+from ...frontend.bytecode import decode
+from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.model import Entry
+from ...frontend.bytecode.typetext import type_text
+from ...frontend.sources.abi import entry_types, mismatch
+from ...verifier.certificate.document import read_certificate
+from ...verifier.certificate.model import CertificateError
+from .archive import NotAnArchive, read_archive, write_archive
+from .model import Bundle, BundleRefused, Cubin, Signature
+
+SCHEMA: Final = "tileverify/bundle/1"
+
+_MANIFEST, _DIGEST, _SIGNATURE = "manifest.json", "manifest.sha256", "signature.json"
+_BYTECODE, _CERTIFICATE, _LINES = "kernel.tileirbc", "certificate.tvcert.json", "lines.json"
+
+
+# ----------------------------------------------------------------------------------------------- writing
+def manifest_of(bundle: Bundle) -> bytes:
+    """What a signature is over."""
+    c = bundle.certificate
+    document = {
+        "schema": SCHEMA,
+        "tool": {"version": bundle.tool, "solver": bundle.solver},
+        "file": c.file,
+        "kernel": c.kernel,
+        "launch": c.launch.name,
+        "contract": list(bundle.contract),
+        "requires": list(c.requires),
+        "assumes": list(bundle.assumes),
+        "holds_for": bundle.holds_for,
+        "deterministic": bundle.deterministic,
+        "entry": {
+            "symbol": c.symbol,
+            "parameters": [
+                {"role": p.role.value, "argument": p.argument, "dim": p.dim, "static": p.static, "type": type_}
+                for p, type_ in zip(c.parameters, bundle.parameter_types, strict=True)
+            ],
+        },
+        "bytecode": {"semantic_sha256": c.semantic_sha256},
+        "cubins": [
+            {"architecture": each.architecture, "assembler": each.assembler, "member": _cubin_member(each.architecture)}
+            for each in bundle.cubins.values()
+        ],
+        "sources": dict(bundle.sources),
+        "members": {name: _sha256(content) for name, content in _contents(bundle).items()},
+    }
+    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
+
+
+def bundle_bytes(bundle: Bundle) -> bytes:
+    """The file; the same bundle gives the same bytes."""
+    manifest = manifest_of(bundle)
+    members = {_MANIFEST: manifest, _DIGEST: f"{_sha256(manifest)}\n".encode(), **_contents(bundle)}
+    if bundle.signature is not None:
+        signature = {
+            "algorithm": "ed25519",
+            "key": base64.b64encode(bundle.signature.key).decode(),
+            "signature": base64.b64encode(bundle.signature.value).decode(),
+        }
+        members[_SIGNATURE] = (json.dumps(signature, indent=1) + "\n").encode()
+    return write_archive(members)
+
+
+def _contents(bundle: Bundle) -> dict[str, bytes]:
+    lines = ",\n ".join(json.dumps(each) for each in bundle.lines)
+    return {
+        _BYTECODE: bundle.bytecode,
+        _CERTIFICATE: bundle.certificate_text.encode(),
+        _LINES: f"[{lines}]\n".encode(),
+        **{_cubin_member(each.architecture): each.code for each in bundle.cubins.values()},
+    }
+
+
+def _cubin_member(architecture: str) -> str:
+    return f"cubins/{architecture}.cubin"
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+# ----------------------------------------------------------------------------------------------- reading
+def read_bundle(data: bytes, file: str) -> Bundle:
+    """The bundle in ``data``; raises `BundleRefused` for anything that was not written whole by `bundle_bytes`.
+
+    A signature is read, not checked; whether the cubins are what the bytecode assembles to is not checked either.
+    """
+
+    def refuse(why: str) -> BundleRefused:
+        return BundleRefused(f"{why}; the bundle is refused (TV503): build it again", file)
+
+    try:
+        members = read_archive(data)
+    except NotAnArchive as error:
+        raise refuse(f"this is no bundle: {error}") from None
+    manifest = members.get(_MANIFEST, b"")
+    try:
+        document = json.loads(manifest)
+        schema = document["schema"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise refuse("this is no bundle: it has no readable manifest") from None
+    if schema != SCHEMA:
+        raise refuse(f"the bundle has the schema '{schema}', this version reads '{SCHEMA}'")
+    try:
+        bundle = _bundle(document, members, file)
+    except CertificateError as error:
+        raise refuse(f"its certificate is not whole: {error.message}") from None
+    except TileVerifyError as error:
+        raise refuse(f"its bytecode is not whole: {error.message}") from None
+    except _Mismatch as error:
+        raise refuse(str(error)) from None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise refuse("the manifest does not describe a bundle") from None
+    if bundle_bytes(bundle) != data:
+        raise refuse("the manifest was written or changed by something else")
+    return bundle
+
+
+class _Mismatch(Exception):
+    """Parts that do not belong together."""
+
+
+def _bundle(document: Mapping[str, Any], members: Mapping[str, bytes], file: str) -> Bundle:
+    hashes = dict(document["members"])
+    held = set(members) - {_MANIFEST, _DIGEST, _SIGNATURE}
+    if held != set(hashes):
+        raise _Mismatch("members are missing, or there are some that the manifest does not name")
+    for name, expected in hashes.items():
+        if _sha256(members[name]) != expected:
+            raise _Mismatch(f"'{name}' was changed after the bundle was built: its hash does not match")
+    bytecode, text = members[_BYTECODE], members[_CERTIFICATE].decode()
+    certificate = read_certificate(text, file)
+    if certificate.bytecode_sha256 != _sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
+        raise _Mismatch("the certificate is about other bytecode than the bundle's")
+    entry = entry_of(bytecode, certificate.symbol, file)
+    types = parameter_types(bytecode, certificate.symbol, file)
+    problem = mismatch(certificate.parameters, certificate.launch, entry_types(entry), certificate.symbol)
+    if problem is not None:
+        raise _Mismatch(f"the entry has other parameters than the certificate says: {problem}")
+    cubins = {}
+    for each in document["cubins"]:
+        code = members[each["member"]]
+        if not code.startswith(b"\x7fELF"):
+            raise _Mismatch(f"'{each['member']}' is no cubin")
+        cubins[each["architecture"]] = Cubin(each["architecture"], each["assembler"], code)
+    return Bundle(
+        tool=document["tool"]["version"],
+        solver=document["tool"]["solver"],
+        bytecode=bytecode,
+        certificate_text=text,
+        certificate=certificate,
+        contract=tuple(document["contract"]),
+        assumes=tuple(document["assumes"]),
+        holds_for=document["holds_for"],
+        deterministic=document["deterministic"],
+        parameter_types=types,
+        cubins=cubins,
+        lines=tuple((o, f, line, column) for o, f, line, column in json.loads(members[_LINES])),
+        sources=dict(document["sources"]),
+        signature=_signature(members.get(_SIGNATURE)),
+    )
+
+
+def parameter_types(bytecode: bytes, symbol: str, file: str) -> tuple[str, ...]:
+    """The entry's parameters as Tile IR types; raises `TileVerifyError` if there is no such entry."""
+    return tuple(type_text(parameter.type) for parameter in entry_of(bytecode, symbol, file).parameters)
+
+
+def entry_of(bytecode: bytes, symbol: str, file: str) -> Entry:
+    """The entry ``symbol`` of ``bytecode``; raises `TileVerifyError` if there is none."""
+    module = decode(bytecode, file=file)
+    for entry in module.entries:
+        if entry.name == symbol:
+            return entry
+    raise TileVerifyError(f"there is no entry '{symbol}'", file)
+
+
+def _signature(text: bytes | None) -> Signature | None:
+    if text is None:
+        return None
+    document = json.loads(text)
+    if document["algorithm"] != "ed25519":
+        raise _Mismatch(f"the signature is of a kind that this version does not know: {document['algorithm']}")
+    key, value = (base64.b64decode(document[name], validate=True) for name in ("key", "signature"))
+    return Signature(key, value)

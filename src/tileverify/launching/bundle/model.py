@@ -1,0 +1,60 @@
+"""What a bundle holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...errors import TileVerifyError
+from ...verifier.certificate.model import Certificate
+
+SUFFIX = ".tvk"
+
+
+class BundleRefused(TileVerifyError):
+    """TV503: a file that is no whole bundle of this tool, or whose parts do not belong together."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """Machine code for one architecture, and the ``tileiras`` that made it."""
+
+    architecture: str
+    assembler: str
+    code: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Ed25519 over the manifest: ``key`` is the raw public key."""
+
+    key: bytes
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One proved kernel under one launch contract.
+
+    ``certificate_text`` is the certificate as it was written, ``certificate`` what it says: symbol, entry parameters,
+    launch contract and the clauses that the proof added.  ``contract``, ``assumes``, ``holds_for`` and
+    ``deterministic`` are the verdict's, for people.  ``parameter_types``: the entry's parameters as Tile IR types, in
+    ABI order.  ``lines``: (offset in the bytecode, file, line, column) of ops; ``sources``: the hash of the source.
+    """
+
+    tool: str
+    solver: str
+    bytecode: bytes
+    certificate_text: str
+    certificate: Certificate
+    contract: tuple[str, ...]
+    assumes: tuple[str, ...]
+    holds_for: str
+    deterministic: bool | None
+    parameter_types: tuple[str, ...]
+    cubins: Mapping[str, Cubin]
+    lines: tuple[tuple[int, str, int, int], ...]
+    sources: Mapping[str, str]
+    signature: Signature | None = None

@@ -1,0 +1,93 @@
+"""A bundle in words, and as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...system.printable import printable
+from .manifest import manifest_of
+from .model import Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is known of a bundle's word: the trusted key that ``signed_by`` names, whether its signature was
+    ``looked_at`` (it is refused where it is wrong), and whether the kernel was ``proved`` again."""
+
+    signed_by: str | None = None
+    looked_at: bool = False
+    proved: bool = False
+
+    @property
+    def verified(self) -> bool:
+        """Whether somebody else than the bundle says that its kernel is proved."""
+        return self.proved or self.signed_by is not None
+
+
+def bundle_json(bundle: Bundle, belief: Belief) -> dict[str, Any]:
+    """What `show --format json` prints: the manifest, with sizes and hashes of the cubins."""
+    import json
+
+    document: dict[str, Any] = json.loads(manifest_of(bundle))
+    for each in document["cubins"]:
+        code = bundle.cubins[each["architecture"]].code
+        each |= {"bytes": len(code), "sha256": hashlib.sha256(code).hexdigest()}
+    document["obligations"] = len(bundle.certificate.obligations)
+    document["signed"] = bundle.signature is not None
+    document["signed_by"] = belief.signed_by
+    document["verified"] = belief.verified
+    return document
+
+
+def bundle_text(bundle: Bundle, file: str, belief: Belief) -> str:
+    """What `show` prints."""
+    return "".join(f"{printable(line)}\n" for line in _lines(bundle, file, belief))
+
+
+def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
+    c = bundle.certificate
+    yield f"{file}: {c.kernel} [{c.launch.name}] of {c.file}"
+    holds = {"any": "any launch within the contract", "sizes": "these sizes, any grid", "launch": "this launch only"}
+    said = "" if belief.verified else "said to be "
+    whom = holds.get(str(bundle.holds_for), str(bundle.holds_for))
+    yield f"    {said}proved for {whom}: {len(c.obligations)} obligations"
+    if bundle.deterministic is not None:
+        yield f"    results    {'the same in every run' if bundle.deterministic else 'may differ from run to run'}"
+    for label, texts in (("contract", bundle.contract), ("requires", c.requires), ("assumes", bundle.assumes)):
+        for number, text in enumerate(texts):
+            yield f"    {label if number == 0 else '':10} {text}"
+    yield f"    entry      {c.symbol}"
+    for parameter, type_ in zip(c.parameters, bundle.parameter_types, strict=True):
+        dim = "" if parameter.dim is None else f"[{parameter.dim}]"
+        static = "" if parameter.static is None else f" = {parameter.static}, compiled in"
+        yield f"               {type_}: {parameter.role.value}{dim} of {parameter.argument}{static}"
+    yield f"    bytecode   {len(bundle.bytecode)} bytes, sha256 {c.bytecode_sha256}"
+    for cubin in bundle.cubins.values():
+        digest = hashlib.sha256(cubin.code).hexdigest()
+        yield f"    {cubin.architecture:10} {len(cubin.code)} bytes by tileiras {cubin.assembler}, sha256 {digest}"
+    if not bundle.cubins:
+        yield "    cubins     none: it is assembled where it runs"
+    yield f"    built by   tileverify {bundle.tool} with {bundle.solver}"
+    yield f"    signature  {_signature(bundle, belief)}"
+    yield f"    verified   {_verified(belief)}"
+
+
+def _signature(bundle: Bundle, belief: Belief) -> str:
+    if bundle.signature is None:
+        return "none: its cubins run only where the assembler makes the same ones"
+    if belief.signed_by:
+        return f"by {belief.signed_by}"
+    if belief.looked_at:
+        return "whole, by a key that was not given as trusted (--trust)"
+    return "not looked at, as the package cryptography is not installed"
+
+
+def _verified(belief: Belief) -> str:
+    if belief.proved:
+        return "the kernel was proved again under this contract"
+    if belief.signed_by:
+        return "nothing here: whoever has that key vouches for all of this"
+    return "nothing: all of this is the bundle's own word (--prove proves it, and so does loading it)"

@@ -1,0 +1,181 @@
+"""The verdict on every launch that a process makes, each specialisation verified once where a proof covers the rest."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...backend.guard import LaunchRefused
+from ...check import CheckOptions, check_unit
+from ...contract.launch import KernelUnit
+from ...errors import TileVerifyError, UsageError
+from ...hook import contents as index_arrays
+from ...launching import calls
+from ...launching.calls import Kernel
+from ...launching.contents import Contents, host_bytes
+from ...launching.proofs import Proof, Request, proof_of
+from ...results import Finding, KernelResult, Verdict
+from ...system.failures import failure_sentence
+from .verdicts import Judged, judged
+
+
+@dataclass
+class _Specialisation:
+    """One bytecode of a kernel, and what is known of its launches."""
+
+    unit: KernelUnit
+    proofs: list[Proof] = field(default_factory=list)
+    others: list[tuple[Any, KernelResult]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """One launch; ``alias``: groups of arguments that the compiler was told may be one array."""
+
+    grid: tuple[int, int, int]
+    signature: Any
+    descriptions: Sequence[Any]
+    contents: _Held
+    alias: Sequence[Sequence[str]] = ()
+
+
+class Watcher:
+    """An `Observer` of launches that verifies them and tells ``note``.
+
+    ``architecture``: asks for the GPU that bytecode is made for, when there is one.  ``on_device``: arrays lie in a
+    GPU's memory; ``kernels_run``: what index arrays hold means something.
+    """
+
+    def __init__(
+        self,
+        note: Callable[[Judged], None],
+        options: CheckOptions,
+        *,
+        architecture: Callable[[], str | None],
+        on_device: bool,
+        kernels_run: bool,
+    ) -> None:
+        self._note = note
+        self._options = options
+        self._architecture = architecture
+        self._contents = index_arrays.Contents(on_device=on_device, kernels_run=kernels_run)
+        self._kernels: weakref.WeakKeyDictionary[Any, Kernel] = weakref.WeakKeyDictionary()
+        self._known: dict[Any, _Specialisation] = {}
+        self._lock = threading.RLock()
+
+    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+        """Verify; what cannot be launched at all is returned, and no launch."""
+        begun = time.perf_counter()
+        with self._lock:
+            try:
+                known = self._kernels.setdefault(kernel, Kernel.of(kernel))
+                axes = calls.grid_of(grid)
+                signature = calls.signature_of(known, arguments)
+            except (UsageError, TypeError) as error:
+                own = error.__context__  # cuda.tile's own error, which programs expect
+                return own if isinstance(own, Exception) else error
+
+            def made() -> _Made:
+                descriptions = calls.described(arguments, signature)
+                held = dict(self._held(known, tuple(arguments), descriptions))
+                return _Made(axes, signature, descriptions, _Held(held))
+
+            return self._tell(begun, known, made)
+
+    def traced(
+        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+    ) -> Exception | None:
+        """The same for a launch whose arguments lie in no memory yet."""
+        begun = time.perf_counter()
+        with self._lock:
+            known = self._kernels.setdefault(kernel, Kernel.of(kernel))
+            try:
+                axes = calls.grid_of(grid)
+            except UsageError as error:
+                return error
+            return self._tell(begun, known, lambda: _Made(axes, signature, described, _Held({}), alias))
+
+    def _tell(self, begun: float, kernel: Kernel, made: Callable[[], _Made]) -> Exception | None:
+        """Note the verdict; an error of ``cuda.tile``'s compiler is returned."""
+        try:
+            result, new = self._judge(kernel, made())
+        except TileVerifyError as error:
+            if not isinstance(error, UsageError):
+                return error
+            result, new = _unverified(kernel, error.message), True
+        except Exception as error:
+            result, new = _unverified(kernel, failure_sentence(error)), True
+        self._note(judged(result, new=new, seconds=time.perf_counter() - begun))
+        return None
+
+    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool]:
+        """The result that covers the launch, and whether it was made for this one."""
+        named = dict(calls.named_values(kernel.parameters, made.descriptions))
+        spec = calls.spec_of(kernel, made.descriptions, made.contents, kernel.facts(), False, made.grid, made.alias)
+        specialisation = self._specialisation(kernel, made.signature, spec)
+        unit = replace(specialisation.unit, launch=spec)
+        request = Request(named, made.grid, made.contents, False, lambda: unit)
+        for proof in specialisation.proofs:
+            if proof.covers(request):
+                return proof.result, False
+        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap)
+        for other, result in specialisation.others:
+            if other == essence:
+                return result, False
+        result = check_unit(unit, self._options)
+        try:
+            specialisation.proofs.append(proof_of(unit, result))
+        except LaunchRefused:
+            specialisation.others.append((essence, result))
+        return result, True
+
+    def _held(
+        self, kernel: Kernel, arguments: Sequence[Any], descriptions: Sequence[Mapping[str, Any]]
+    ) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Small index arrays, by parameter."""
+        function = kernel.object._annotated_function.pyfunc
+        found = self._contents.of_launch(function, kernel.parameters, arguments, descriptions)
+        for name, described in zip(kernel.parameters, descriptions, strict=True):
+            if name in found:
+                dtype = np.dtype(f"{described['dtype'][0]}{described['bits'] // 8}")
+                yield name, np.frombuffer(found[name], dtype).reshape(described["shape"])
+
+    def _specialisation(self, kernel: Kernel, signature: Any, spec: Any) -> _Specialisation:
+        options = repr(kernel.object._compiler_options)
+        key = (kernel.object._annotated_function.pyfunc, options, signature.symbol)
+        if key not in self._known:
+            unit = calls.compiled(kernel, signature, spec, self._architecture())
+            self._known[key] = _Specialisation(unit)
+        return self._known[key]
+
+
+class _Held(Contents):
+    """Contents that were read already."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        super().__init__({}, host_bytes)
+        self._known = dict(arrays)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _unverified(kernel: Kernel, problem: str) -> KernelResult:
+    return KernelResult(
+        file=str(kernel.file),
+        kernel=kernel.name,
+        launch=calls.LAUNCH,
+        verdict=Verdict.ERROR,
+        findings=(Finding("TV001", problem),),
+        line=kernel.line,
+    )

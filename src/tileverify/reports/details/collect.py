@@ -1,0 +1,110 @@
+"""Everything that a page shows of one kernel beyond its result, collected while the kernel is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from ...contract.launch import KernelUnit
+from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.printer import entry_lines
+from ...frontend.symbolic.locations import user_frame
+from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
+from ...results import Finding, KernelResult, SourceSite
+from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
+from ...terms import TRUE, render
+from ...verifier.messages import sites, source_site
+from ...verifier.proving import Decided
+from .drawings import fault_drawings
+from .examples import example_drawings
+
+WIDTH = 160
+"""Characters of a rendered term."""
+
+
+def collect(
+    unit: KernelUnit,
+    module: Module,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    decided: Sequence[Decided],
+    name: Callable[[str], str],
+) -> KernelDetails:
+    """``name`` makes short paths; those of ``result`` are short already."""
+
+    def shown(site: SourceSite) -> SourceSite:
+        chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
+        return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
+
+    return KernelDetails(
+        ir=ir_lines(entry, name),
+        obligations=(*map(_open, result.findings), *(_proved(each, shown) for each in decided)),
+        accesses=tuple(_access(site, shown, summary) for site in summary.sites),
+        drawings=(*fault_drawings(module, entry, unit.parameters, result), *_examples(unit, module, entry, result)),
+    )
+
+
+def _examples(unit: KernelUnit, module: Module, entry: Entry, result: KernelResult) -> tuple[Drawing, ...]:
+    launch = result.proved_launch
+    return () if launch is None else example_drawings(module, entry, unit.parameters, launch, result.requires)
+
+
+def ir_lines(entry: Entry, name: Callable[[str], str]) -> tuple[IrLine, ...]:
+    """The Tile IR of the entry, each line with the user's own source line behind it."""
+    return tuple(_ir_lines(entry, name))
+
+
+def _ir_lines(entry: Entry, name: Callable[[str], str]) -> Iterator[IrLine]:
+    for line in entry_lines(entry):
+        place = None if line.op is None else user_frame(line.op.location)
+        yield IrLine(line.text) if place is None else IrLine(line.text, name(place.file), place.line)
+
+
+# ------------------------------------------------------------------------------------------ obligations
+def _proved(decided: Decided, shown: Callable[[SourceSite], SourceSite]) -> ObligationDetail:
+    obligation = decided.obligation
+    return ObligationDetail(
+        code=obligation.code,
+        state=State.PROVED,
+        sites=tuple(map(shown, sites(obligation))),
+        detail=obligation.detail,
+        level=obligation.level,
+        rung=decided.rung,
+        milliseconds=round(1000 * decided.seconds, 3),
+        lemmas=decided.lemmas,
+    )
+
+
+def _open(finding: Finding) -> ObligationDetail:
+    seen = finding.witness is not None
+    return ObligationDetail(
+        code=finding.code if seen or finding.obligation is None else finding.obligation,
+        state=State.REFUTED if seen and finding.refutes else State.UNDECIDED,
+        sites=finding.sites,
+        detail="",
+        level="",
+        rung="",
+        milliseconds=0.0,
+    )
+
+
+# -------------------------------------------------------------------------------------------- accesses
+def _access(site: Site, shown: Callable[[SourceSite], SourceSite], summary: AccessSummary) -> AccessDetail:
+    footprint = site.footprint
+    if isinstance(footprint, ViewFootprint):
+        element = f"[{', '.join(render(each, WIDTH) for each in footprint.coordinates)}]"
+    else:
+        element = f"bytes {render(footprint.offset, WIDTH)} .. +{footprint.element_bytes - 1}"
+    return AccessDetail(
+        site=shown(source_site(site)),
+        ordering=site.ordering if site.scope is None else f"{site.ordering}, {site.scope}",
+        element=element,
+        guard="" if site.guard is TRUE else render(site.guard, WIDTH),
+        loops=tuple(_loop(loop, summary) for loop in site.loops),
+    )
+
+
+def _loop(loop: Loop, summary: AccessSummary) -> str:
+    name = render(loop.iteration)
+    return f"{name}: {summary.names.get(name, 'its iteration')}"

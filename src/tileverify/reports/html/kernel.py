@@ -1,0 +1,379 @@
+"""What the page of one launch shows, ready for the template."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Any, Final
+
+from ...codes import CODES, Code, Family
+from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
+from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
+from ...system.printable import printable
+from ..findings import side_names, values_text
+from ..reasons import suppressed_because, undetermined
+from .highlighting import ir_lines
+from .overview import SYMBOLS
+from .sources import Sources
+from .words import in_words
+
+HOLDS_FOR: Final = {
+    "any": "Every launch within the contract is safe.",
+    "sizes": "Every launch of these sizes is safe, with any grid within the contract.",
+    "launch": "This very launch is safe.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    text: str
+    words: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteView:
+    """A source position of a finding: ``who`` is there (block A), what it does, and its index terms."""
+
+    mark: str
+    who: str
+    action: str
+    place: str
+    line: int | None
+    file: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """``rows``: what differs between the sides; ``heads``: a title for each side."""
+
+    number: int
+    state: State
+    finding: Finding
+    code: Code | None
+    about: Code | None
+    message: str
+    sites: tuple[SiteView, ...]
+    launch: tuple[tuple[str, str], ...]
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    values: str
+    playback: str | None
+    drawing: bool
+    suppressed: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationRow:
+    """``count`` obligations that look the same to a reader, with the time of all of them."""
+
+    code: str
+    state: State
+    symbol: str
+    about: tuple[tuple[str, int | None], ...]
+    detail: str
+    rung: str
+    milliseconds: float
+    lemmas: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    result: KernelResult
+    sentence: str
+    contract: tuple[Clause, ...]
+    requires: tuple[Clause, ...]
+    assumes: tuple[Clause, ...]
+    findings: tuple[FindingView, ...]
+    obligations: tuple[ObligationRow, ...]
+    rungs: tuple[tuple[str, int, float], ...]
+    rests_on: str
+    command: str
+
+
+def kernel_view(result: KernelResult) -> KernelView:
+    details = result.details
+    obligations = () if details is None else details.obligations
+    drawings = {drawing.finding for drawing in (details.drawings if details else ())}
+    return KernelView(
+        result=result,
+        sentence=_sentence(result),
+        contract=tuple(_clause(text) for text in result.contract),
+        requires=tuple(_clause(text) for text in result.requires),
+        assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
+        findings=tuple(_findings(result, drawings)),
+        obligations=tuple(_obligations(obligations)),
+        rungs=tuple(_rungs(obligations)),
+        rests_on=_rests_on(result),
+        command=" ".join(
+            ("tileverify check", quote("::".join(filter(None, (result.file, result.kernel, result.launch)))))
+        ),
+    )
+
+
+def _rungs(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
+    """Every rung with the number of obligations that it decided, and their milliseconds; the busiest first."""
+    counts = Counter(each.rung for each in obligations if each.rung)
+    for rung, count in counts.most_common():
+        yield rung, count, sum(each.milliseconds for each in obligations if each.rung == rung)
+
+
+def _rests_on(result: KernelResult) -> str:
+    """Clauses and facts on data are those that it needs; of the contract, nobody asked which."""
+    parts = ["your contract"] if result.contract else []
+    if count := len(result.requires):
+        parts.append(f"{count} added clause{'s' if count > 1 else ''}")
+    if count := len(result.assumes):
+        parts.append(f"{count} fact{'s' if count > 1 else ''} on data")
+    return " and ".join(parts) or "what holds of every launch"
+
+
+def _sentence(result: KernelResult) -> str:
+    match result.verdict:
+        case Verdict.PROVED:
+            ending = ""
+            if result.deterministic is False and undetermined(result):
+                ending = " Results may depend on what the specification leaves open."
+            elif result.deterministic is False:
+                ending = " Results may differ between runs, by the order of atomics."
+            return HOLDS_FOR.get(result.holds_for or "", "Safe.") + ending
+        case Verdict.REFUTED:
+            count = sum(finding.witness is not None for finding in result.findings)
+            launches = "a launch" if count == 1 else f"{count} launches"
+            return f"The reference interpreter ran {launches} within the contract and saw the fault."
+        case Verdict.UNDECIDED:
+            return "Neither proved nor refuted. This is no pass."
+    return "Nothing was verified."
+
+
+def _clause(text: str, note: str = "") -> Clause:
+    words = in_words(text)
+    return Clause(text, words[:1].upper() + words[1:], note)
+
+
+def _vouched(text: str, result: KernelResult) -> str:
+    return "seen in a recording; nobody vouches for it" if text in result.observed else ""
+
+
+# --------------------------------------------------------------------------------------------- findings
+def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[FindingView]:
+    files = iter(result.playback)
+    for number, finding in enumerate(result.findings):
+        witness = finding.witness
+        playback = next(files, None) if witness is not None and witness.launch else None
+        heads, rows = _table(finding)
+        yield FindingView(
+            number=number,
+            state=State.UNDECIDED if witness is None or not finding.refutes else State.REFUTED,
+            finding=finding,
+            code=CODES.get(finding.code),
+            about=CODES.get(finding.obligation or ""),
+            message=finding.message,
+            sites=tuple(_site(position, site, finding) for position, site in enumerate(finding.sites)),
+            launch=() if witness is None else tuple(_launch(witness)),
+            heads=heads,
+            rows=rows,
+            values=values_text(finding),
+            playback=None if playback is None else playback.name,
+            drawing=number in drawings,
+            suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
+        )
+
+
+def _site(position: int, site: SourceSite, finding: Finding) -> SiteView:
+    witness, names = finding.witness, side_names(finding)
+    two = witness is not None and len(finding.sites) > 1
+    mark = "AB"[position] if two and position < 2 else ""
+    who = ""
+    if witness is not None and position < 2:
+        block = witness.block_a if position == 0 else witness.block_b or witness.block_a
+        who = f"{names['ab'[position]]}, block {block}" if two and "block" not in names["a"] else f"block {block}"
+    memory = site.access in ("load", "store", "atomic")
+    target = finding.target(site) if memory else site.array
+    return SiteView(
+        mark=mark,
+        who=who,
+        action=f"{site.access} {target}".strip() if site.access else "",
+        place=_place(site),
+        line=site.line,
+        file=site.file or "",
+        expression=site.expression,
+    )
+
+
+def _place(site: SourceSite) -> str:
+    if site.file is None and site.line is None:
+        return "no source location in the bytecode"
+    column = f":{site.column + 1}" if site.column is not None else ""
+    within = f" in {site.function}" if site.function else ""
+    return f"{site.file or '?'}:{site.line or '?'}{column}{within}"
+
+
+def _launch(witness: Witness) -> Iterator[tuple[str, str]]:
+    yield "grid", " × ".join(map(str, witness.grid))
+    for values in (witness.sizes, witness.scalars, witness.strides):
+        yield from ((name, str(value)) for name, value in values.items())
+    for name, contents in witness.data.items():
+        shown = ", ".join(map(str, contents[:32])) + (", …" if len(contents) > 32 else "")
+        yield name, f"[{shown}]"
+
+
+def _table(finding: Finding) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    witness = finding.witness
+    if witness is None:
+        return (), ()
+    if witness.block_b is None:
+        rows = [("block", str(witness.block_a)), *((name, _number(a)) for name, a, _ in witness.variables)]
+        return ("value",), tuple(rows)
+    names = side_names(finding)
+    wide = [("block", str(witness.block_a), str(witness.block_b))]
+    wide += [(name, _number(a), _number(b)) for name, a, b in witness.variables]
+    return (names["a"], names["b"]), tuple(wide)
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+# ------------------------------------------------------------------------------------------ obligations
+def _obligations(details: Sequence[ObligationDetail]) -> Iterator[ObligationRow]:
+    groups: dict[tuple[Any, ...], list[ObligationDetail]] = defaultdict(list)
+    for each in details:
+        groups[each.code, each.state, _about(each), each.detail, each.rung].append(each)
+    for code, state, about, detail, rung in sorted(groups, key=lambda key: (key[1] is State.PROVED, key[0])):
+        alike = groups[code, state, about, detail, rung]
+        yield ObligationRow(
+            code=code,
+            state=state,
+            symbol=SYMBOLS[state],
+            about=about,
+            detail=detail,
+            rung=rung,
+            milliseconds=sum(each.milliseconds for each in alike),
+            lemmas=sum(each.lemmas for each in alike),
+            count=len(alike),
+        )
+
+
+def _about(obligation: ObligationDetail) -> tuple[tuple[str, int | None], ...]:
+    """What it speaks of, each once: ``store out`` and its line."""
+    words = ((f"{site.access} {site.array}".strip(), site.line) for site in obligation.sites)
+    return tuple(dict.fromkeys(words))
+
+
+# -------------------------------------------------------------------------------------------------- panes
+def source_panes(result: KernelResult, sources: Sources) -> list[dict[str, Any]]:
+    """The files that the kernel's Tile IR and findings come from: which lines, and what became of them."""
+    lines: dict[str, set[int]] = defaultdict(set)
+    details = result.details
+    for ir in details.ir if details else ():
+        if ir.file is not None and ir.line is not None:
+            lines[ir.file].add(ir.line)
+    marks = line_marks(result)
+    for place, line in marks:
+        lines[place].add(line)
+    if result.line is not None:
+        lines[result.file].add(result.line)
+    panes = []
+    for name, wanted in sorted(lines.items(), key=lambda item: (item[0] != result.file, item[0])):
+        file = sources.file(name)
+        if file is not None:
+            panes.append(
+                {
+                    "file": name,
+                    "shown": _spans(file.shown(wanted)),
+                    "marks": {str(line): mark for (at, line), mark in sorted(marks.items()) if at == name},
+                }
+            )
+    return panes
+
+
+def line_marks(result: KernelResult) -> Mapping[tuple[str, int], list[Any]]:
+    """For each source line with obligations: the worst state, and what was proved or not there in words."""
+    codes: dict[tuple[str, int], dict[State, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for obligation in result.details.obligations if result.details else ():
+        places = ((s.file, s.line) for s in obligation.sites if s.file is not None and s.line is not None)
+        for file, line in dict.fromkeys(places):
+            codes[file, line][obligation.state][obligation.code] += 1
+    order = (State.REFUTED, State.UNDECIDED, State.PROVED)
+    found = {}
+    for place, states in codes.items():
+        texts = [f"{state.value}: {', '.join(sorted(states[state]))}" for state in order if state in states]
+        worst = next(state for state in order if state in states)
+        found[place] = [worst.value, "; ".join(texts)]
+    return found
+
+
+def _spans(numbers: Sequence[int]) -> list[list[int]]:
+    """Ascending numbers as first and last of their runs."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return spans
+
+
+def ir_pane(lines: Sequence[IrLine], files: Sequence[str]) -> dict[str, Any]:
+    """Tile IR with, for every line, the number of its file among ``files`` and its line there (0: none)."""
+    html = ir_lines("\n".join(printable(line.text) for line in lines))
+    places = {name: number for number, name in enumerate(files)}
+    origin = [[places[line.file], line.line] if line.file in places and line.line is not None else 0 for line in lines]
+    return {"html": [str(each) for each in html], "from": origin}
+
+
+# ------------------------------------------------------------------------------------------------ drawings
+def drawing_json(drawing: Drawing, finding: Finding | None) -> dict[str, Any]:
+    """A drawing for the page's script; boxes are flat lists ``[start, end, start, end, ...]``."""
+    names = {"a": "", "b": ""} if finding is None else side_names(finding)
+    between = finding is not None and CODES[finding.code].family is Family.BETWEEN_BLOCKS
+    return {
+        "finding": drawing.finding,
+        "array": printable(drawing.array),
+        "dtype": drawing.dtype,
+        "shape": list(drawing.shape),
+        "tile": list(drawing.tile),
+        "grid": list(drawing.grid),
+        "shared": [_flat(box) for box in drawing.shared],
+        "between": between,
+        "launch": printable(drawing.launch),
+        "sides": [_side(side, names["ab"[number]]) for number, side in enumerate(drawing.sides)],
+    }
+
+
+def _side(side: SideDrawing, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "access": printable(side.access),
+        "line": side.site.line if side.site else None,
+        "loops": list(map(printable, side.loops)),
+        "start": list(side.start),
+        "tracks": [
+            [
+                list(track.block),
+                [
+                    [list(map(_flat, step.boxes)), step.count, list(step.iterations), int(step.cut)]
+                    for step in track.steps
+                ],
+            ]
+            for track in side.tracks
+        ],
+    }
+
+
+def _flat(box: Sequence[tuple[int, int]]) -> list[int]:
+    return [edge for axis in box for edge in axis]
+
+
+def file_html(name: str, sources: Sources) -> list[str]:
+    """All lines of a source file as HTML."""
+    file = sources.file(name)
+    return [] if file is None else [str(line) for line in file.html]
+
+
+__all__ = ["drawing_json", "file_html", "ir_pane", "kernel_view", "line_marks", "source_panes"]

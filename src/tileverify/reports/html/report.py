@@ -1,0 +1,191 @@
+"""`html_report`: the whole report as one file that works offline, and needs nothing but a browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from ...codes import CODES
+from ...errors import UsageError
+from ...results import KernelResult, Report, Verdict
+from ...results.json_report import json_report
+from ...system.printable import printable
+from ..history import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+
+    from .overview import Row
+    from .sources import Sources
+
+RUNGS: Final = {
+    "structural": "decided without a solver",
+    "as written": "decided by their own words",
+    "linear integers": "by linear integers",
+    "non-linear integers": "by non-linear integers",
+    "bit-vectors": "by bit-vectors",
+}
+"""How an obligation was decided, after a number of them."""
+
+MISSING: Final = "the HTML report needs Jinja2 and Pygments; install them with: pip install 'tileverify[html]'"
+
+
+def available() -> None:
+    """Raises `UsageError` where the libraries that make pages are missing."""
+    try:
+        import jinja2  # noqa: F401
+        import pygments  # noqa: F401
+    except ImportError:
+        raise UsageError(MISSING) from None
+
+
+def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -> str:
+    """One page, with what changed since ``earlier`` results.
+
+    Raises `UsageError` without the libraries of the extra ``html``.
+    """
+    available()
+    from .overview import overview
+    from .packing import content_policy, packed
+    from .sources import Sources
+
+    view, sources, environment = overview(report), Sources(), _environment()
+    shards: dict[str, _Shard] = {}
+    for row in view.rows:
+        shards.setdefault(row.result.file, _Shard(sources)).add(row, report, environment)
+    numbers = {row.id: list(shards).index(row.result.file) for row in view.rows}
+    style, drawing, page = (_asset(name) for name in ("style.css", "drawing.js", "page.js"))
+    return environment.get_template("page.html").render(
+        report=report,
+        view=view,
+        headline=_headline(report),
+        codes=CODES,
+        symbols={verdict.value: symbol for verdict, symbol in _symbols().items()},
+        shard_of=numbers,
+        shards=[packed(shard.document) for shard in shards.values()],
+        json=packed(json_report(report)),
+        changes=None if earlier is None else _changes(view.rows, earlier),
+        policy=content_policy(scripts=[drawing, page], styles=[style]),
+        style=_raw(style),
+        drawing_script=_raw(drawing),
+        page_script=_raw(page),
+    )
+
+
+def _changes(rows: Sequence[Row], earlier: Sequence[KernelResult]) -> dict[str, Any]:
+    """What changed, each with the page of its launch, if that is still there."""
+    history = compare(earlier, [row.result for row in rows])
+    pages = {(row.result.file, row.result.kernel, row.result.launch): row.id for row in rows}
+    shown = [(change, pages.get((change.file, change.kernel, change.launch))) for change in history.changes]
+    return {"sentence": history.sentence, "shown": shown}
+
+
+def _symbols() -> dict[Verdict, str]:
+    from .overview import VERDICT_SYMBOLS
+
+    return VERDICT_SYMBOLS
+
+
+def _headline(report: Report) -> str:
+    verdicts = [result.verdict for result in report.results]
+    if Verdict.ERROR in verdicts:
+        return "Something could not be checked"
+    for verdict, words in ((Verdict.REFUTED, "Not safe"), (Verdict.UNDECIDED, "Not everything is proved")):
+        if count := verdicts.count(verdict):
+            return f"{words}: {count} of {len(verdicts)} {'is' if count == 1 else 'are'} {verdict.value}"
+    return "Everything is proved" if verdicts else "No kernel was found"
+
+
+# ------------------------------------------------------------------------------------------------ kernels
+@dataclass
+class _Shard:
+    """The launches of one file, which share sources and mostly Tile IR: unpacked when one of them is opened."""
+
+    sources: Sources
+    document: dict[str, Any] = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
+    _known_ir: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row: Row, report: Report, environment: Environment) -> None:
+        from .kernel import drawing_json, file_html, ir_pane, kernel_view, source_panes
+
+        result, details = row.result, row.result.details
+        panes = source_panes(result, self.sources)
+        files = [pane["file"] for pane in panes]
+        for pane, name in zip(panes, files, strict=True):
+            pane["file"] = printable(name)
+            self.document["sources"].setdefault(pane["file"], file_html(name, self.sources))
+        drawings = [] if details is None else details.drawings
+        findings = result.findings
+        html = environment.get_template("kernel.html").render(
+            row=row,
+            result=result,
+            report=report,
+            view=kernel_view(result),
+            panes=bool(panes) or bool(details and details.ir),
+            accesses=() if details is None else details.accesses,
+            example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
+            codes=CODES,
+            rungs=RUNGS,
+        )
+        self.document["kernels"][row.id] = {
+            "html": html,
+            "panes": panes,
+            "ir": None if not details or not details.ir else self._ir(ir_pane(details.ir, files)),
+            "drawings": [
+                drawing_json(each, None if each.finding is None else findings[each.finding]) for each in drawings
+            ],
+            "playback": {printable(each.name): each.text for each in result.playback},
+        }
+
+    def _ir(self, pane: dict[str, Any]) -> int:
+        """The number of a Tile IR text; launches that share it share its lines."""
+        key = repr(pane)
+        if key not in self._known_ir:
+            self._known_ir[key] = len(self.document["ir"])
+            self.document["ir"].append(pane)
+        return self._known_ir[key]
+
+
+# ----------------------------------------------------------------------------------------------- assets
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _raw(text: str) -> Any:
+    """Text of this package that stands in the page as it is."""
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _shown(value: Any) -> Any:
+    """What templates print: text from files, bytecode and user code without control characters."""
+    return printable(value) if type(value) is str else value
+
+
+def _with_code(text: str) -> Any:
+    """What stands between backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = [escape(part) for part in printable(text).split("`")]
+    if len(parts) % 2 == 0:
+        return escape(printable(text))
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    from .overview import duration
+
+    environment = Environment(
+        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_shown
+    )
+    environment.filters["duration"] = duration
+    environment.filters["code"] = _with_code
+    return environment

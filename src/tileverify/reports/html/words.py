@@ -1,0 +1,118 @@
+"""Clauses of a contract in plain words, for readers who do not write launch specs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...contract.data_facts import parse_data_fact
+from ...contract.expressions import parse_condition, parse_size, print_expression
+from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
+from ...errors import SpecError
+
+_RELATIONS: Final = {
+    "==": "equals",
+    "!=": "differs from",
+    "<": "is below",
+    "<=": "is at most",
+    ">": "is above",
+    ">=": "is at least",
+}
+_AXES: Final = {"grid.x": "the grid's width", "grid.y": "the grid's height", "grid.z": "the grid's depth"}
+
+
+def in_words(clause: str) -> str:
+    """``clause`` as a sentence without its full stop; empty where the clause says it best itself."""
+    if clause == "any grid":
+        return "the grid may have any size"
+    if clause.startswith("grid = (") and clause.endswith(")"):
+        return _grid(clause.removeprefix("grid = ("))
+    try:
+        fact = parse_data_fact(clause)
+    except SpecError:
+        return _condition(clause)
+    return _fact(fact)
+
+
+def _grid(text: str) -> str:
+    axes = _split(text.removesuffix(")"))
+    try:
+        blocks = " × ".join(_size(parse_size(axis)) for axis in axes)
+    except SpecError:
+        return ""
+    return f"a grid of {blocks} tile blocks" if axes else ""
+
+
+def _split(text: str) -> list[str]:
+    """At the commas that stand in no parentheses."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(character, 0)
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _condition(clause: str) -> str:
+    try:
+        condition = parse_condition(clause)
+    except SpecError:
+        return ""
+    if isinstance(condition, SameArray):
+        return f"{condition.first} and {condition.second} are one array"
+    return _relation(condition)
+
+
+def _relation(condition: Expression) -> str:
+    match condition:
+        case Apply(op="and", args=args):
+            return ", and ".join(filter(None, map(_relation, args)))
+        case Apply(op="or", args=args):
+            return ", or ".join(filter(None, map(_relation, args)))
+        case Apply(op="==", args=(Apply(op="%", args=(value, divisor)), Number(value=0))):
+            return f"{_size(value)} is a multiple of {_size(divisor)}"
+        case Apply(op="<=" | "<", args=(Number() as low, other)):
+            return f"{_size(other)} is {'at least' if condition.op == '<=' else 'above'} {_size(low)}"
+        case Apply(op=op, args=(left, right)) if op in _RELATIONS:
+            return f"{_size(left)} {_RELATIONS[op]} {_size(right)}"
+    return ""
+
+
+def _size(expression: Expression) -> str:
+    match expression:
+        case Apply(op="cdiv", args=(left, right)):
+            return f"⌈{_size(left)} / {_size(right)}⌉"
+        case Apply(op="//", args=(left, right)):
+            return f"⌊{_size(left)} / {_size(right)}⌋"
+        case Apply(op="*", args=(left, right)):
+            return f"{_factor(left)} · {_factor(right)}"
+        case Apply(op="+" | "-" as op, args=(left, right)):
+            return f"{_size(left)} {'+' if op == '+' else '−'} {_factor(right)}"
+        case Apply(op="min" | "max" as op, args=args):
+            return f"the {'smaller' if op == 'min' else 'larger'} of {' and '.join(map(_size, args))}"
+    text = print_expression(expression)
+    return _AXES.get(text, text)
+
+
+def _factor(expression: Expression) -> str:
+    inner = isinstance(expression, Apply) and expression.op in ("+", "-", "min", "max")
+    return f"({_size(expression)})" if inner else _size(expression)
+
+
+def _fact(fact: DataFact) -> str:
+    low, high = (None if bound is None else _size(bound) for bound in (fact.low, fact.high))
+    within = "" if low is None else f" among those from {low} to below {high}"
+    amount = "" if fact.amount is None else _size(fact.amount)
+    words = {
+        "range": f"every value in {fact.array} lies from {low} to below {high}",
+        "injective": f"no value occurs twice in {fact.array}{within}",
+        "permutation": f"{fact.array} holds every one of its own indices once",
+        "nondecreasing": f"the values in {fact.array} never fall",
+        "multiples": f"every value in {fact.array} is a multiple of {amount}",
+        "shares": f"no value in {fact.array} is negative, and all together are at most {amount}",
+        "disjoint_rows": f"no value occurs in two rows of {fact.array}{within}",
+        "segments": f"the segments that begin at {fact.array} with the lengths in {fact.other} do not meet",
+    }[fact.kind]
+    excused = " and ".join(map(_size, fact.unless))
+    return f"{words}; {excused} excepted" if excused else words

@@ -1,0 +1,57 @@
+"""Witnesses of a saved JSON report, replayed on the kernels that it speaks of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...contract.launch import KernelUnit
+from ...errors import UsageError
+from ...results.claim import Confirmation
+from .replaying import replay
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A refuted finding, ``code`` of a kernel under a launch spec, as it was ``seen`` again."""
+
+    file: str
+    kernel: str
+    launch: str
+    code: str
+    seen: Confirmation
+
+
+def replay_report(document: Mapping[str, Any], *, spec: Path | None = None) -> Iterator[Replayed]:
+    """Replay every witness of a report of ``check --format json``, with its files where the report says they are.
+
+    ``spec``: the file that ``check --spec`` was given.
+
+    :raises FaultNotSeen: a fault did not show.
+    :raises UsageError: a kernel is no longer there, or compiles to other bytecode than the report speaks of.
+    """
+    for result in document["results"]:
+        refuted = [finding for finding in result["findings"] if "launch" in finding.get("witness", {})]
+        if not refuted:
+            continue
+        unit = _unit(result, spec)
+        parameters = [(p.role.value, p.argument, p.dim, p.static) for p in unit.parameters]
+        for finding in refuted:
+            seen = replay(unit.bytecode, unit.symbol, parameters, finding["witness"]["launch"])
+            yield Replayed(result["file"], result["kernel"], result["launch"], finding["code"], seen)
+
+
+def _unit(result: Mapping[str, Any], spec: Path | None) -> KernelUnit:
+    """The kernel of a result, compiled again."""
+    from ...frontend.sources.discover import discover
+
+    file, kernel, launch = result["file"], result["kernel"], result["launch"]
+    for unit in discover([f"{file}::{kernel}"], spec_file=spec):
+        if isinstance(unit, KernelUnit) and (unit.kernel, unit.launch.name) == (kernel, launch):
+            if hashlib.sha256(unit.bytecode).hexdigest() != result["bytecode_sha256"]:
+                raise UsageError(f"{file}::{kernel} [{launch}] is not what the report speaks of; check it again")
+            return unit
+    raise UsageError(f"{file}::{kernel} [{launch}], which the report speaks of, is not there any more")

@@ -1,0 +1,337 @@
+"""The result model: what the verifier says and every report renders.
+
+JSON has the same (``reports/json_report.py``); these classes are its Python face.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..contract.launch import LaunchSpec
+    from .details import KernelDetails
+
+
+class Verdict(enum.Enum):
+    """Ordered from best to worst for the exit code of a whole run."""
+
+    PROVED = "proved"
+    UNDECIDED = "undecided"
+    REFUTED = "refuted"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSite:
+    """Where an access stands.  ``line`` 1-based, ``column`` 0-based; ``call_chain`` innermost frame first."""
+
+    file: str | None
+    line: int | None
+    column: int | None
+    access: str  # "load", "store", "atomic", "assume", ...
+    array: str
+    function: str | None = None
+    call_chain: tuple[tuple[str, int, int], ...] = ()
+    expression: str = ""  # index terms of the access, for people
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of ``array`` that a fault is about: ``count`` of them.
+
+    ``ranges`` holds one half-open index range for each dimension if they form a box, and is empty if they do not.
+    """
+
+    array: str
+    ranges: tuple[tuple[int, int], ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SideValue:
+    """What side ``a`` or ``b`` of a fault read or wrote: ``access`` is ``load`` or ``store``.
+
+    ``after``: what a load gives once the other side has stored; ``value`` is what it gives before that.
+    """
+
+    side: str
+    access: str
+    value: str
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenValues:
+    """What the sides of a fault read and wrote at ``element``, as far as the specification says.
+
+    ``counting``: float arrays held small numbers that count up; otherwise they were zero.
+    """
+
+    element: str
+    sides: tuple[SideValue, ...]
+    counting: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether what both sides do comes to the same value, so that nothing shows although it is a fault."""
+        if len(self.sides) != 2:
+            return False
+        values = {value for side in self.sides for value in (side.value, side.after) if value is not None}
+        return len(values) == 1 and not any(value.startswith(ABOUT) for value in values)
+
+
+ABOUT = "about "
+"""Stands before a float that another device may round differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
+
+    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`verifier.claim.claim_from_json`).
+    ``element`` in words, ``elements`` for programs: everything that both sides touch.
+    """
+
+    sizes: Mapping[str, int]
+    grid: tuple[int, int, int]
+    block_a: tuple[int, int, int]
+    block_b: tuple[int, int, int] | None
+    element: str  # "c[1, 0:64]", "c[5] and 11 more", or "out+0x40" without a layout
+    scalars: Mapping[str, int] = field(default_factory=dict)
+    strides: Mapping[str, int] = field(default_factory=dict)
+    data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
+    variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
+    confirmed_by: str = ""
+    launch: Mapping[str, Any] | None = None
+    elements: Elements | None = None
+    values: SeenValues | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Text to put in place of a part of the source; lines count from 1, columns (in characters) from 0."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
+    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
+
+    id: str  # of the closed list in `repair.catalogue`
+    applicability: str  # "safe", "maybe", "display"
+    text: str
+    edits: tuple[Edit, ...] = ()
+
+
+class SuppressionKind(enum.Enum):
+    """Who says that a finding shall not fail a run."""
+
+    COMMENT = "comment"  # beside the kernel or the access
+    TABLE = "table"  # in the configuration, for sources without comments
+    BASELINE = "baseline"  # it was there when the baseline was written
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why a finding does not fail a run.  It changes the exit code and nothing else, least of all a verdict.
+
+    ``until``: the last day on which it holds (ISO 8601); ``file`` and ``line``: where it is written down.
+    """
+
+    kind: SuppressionKind
+    reason: str
+    until: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided.
+
+    ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
+    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
+    """
+
+    code: str
+    message: str
+    sites: tuple[SourceSite, ...] = ()
+    witness: Witness | None = None
+    hints: tuple[Hint, ...] = ()
+    obligation: str | None = None
+    fingerprint: str = ""
+    suppression: Suppression | None = None
+    denied: bool = False  # a warning that counts as an error in this run
+
+    @property
+    def level(self) -> str:
+        """``error`` for what is wrong; ``warning`` for what is undecided, or wrong without touching the verdict."""
+        if self.code in WARNINGS:
+            return "error" if self.denied else "warning"
+        return "warning" if self.code.startswith("TV9") else "error"
+
+    @property
+    def refutes(self) -> bool:
+        """Whether it says that something is wrong and counts, and not only undecided or worth a look."""
+        return self.level == "error"
+
+    def target(self, site: SourceSite) -> str:
+        """The element that ``site`` is about.
+
+        The load that left something open (TV403) did not touch the element that it reached: its array alone.
+        """
+        elsewhere = self.code == "TV403" and site.access == "load" and len(self.sites) > 1
+        return site.array if self.witness is None or elsewhere else self.witness.element or site.array
+
+
+WARNINGS = frozenset({"TV403"})
+"""Codes of findings that leave a proof a proof."""
+
+
+MOST_REFUTATIONS = 4
+"""So many broken obligations of one kernel are looked for; what else is broken is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationCount:
+    total: int = 0
+    structural: int = 0
+    solver: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds."""
+
+    compile: float = 0.0
+    decode: float = 0.0
+    execute: float = 0.0
+    prove: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenArrays:
+    """Arrays that a proved kernel writes: ``whole``, every element in every launch of the contract, as was proved too,
+    and ``open``, of which that is not known; some of those are never written in full."""
+
+    whole: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackFile:
+    """A pytest file that reproduces one finding by itself."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """The proof of one kernel, and the bytecode that it speaks of."""
+
+    text: str
+    bytecode: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResult:
+    file: str
+    kernel: str
+    launch: str
+    verdict: Verdict
+    holds_for: str | None = None  # "any", "sizes", "launch"; None unless proved
+    deterministic: bool | None = None
+    requires: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()  # those of `assumes` that nobody stated: a recording saw that they held
+    findings: tuple[Finding, ...] = ()
+    obligations: ObligationCount = ObligationCount()
+    proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
+    contract: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
+    bytecode_sha256: str = ""
+    time_ms: Times = Times()
+    notes: tuple[str, ...] = ()
+    line: int | None = None
+    written: WrittenArrays | None = None  # of a proof, where it was asked for
+    cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
+    playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
+    certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
+    proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
+
+    @property
+    def counts_as(self) -> Verdict | None:
+        """The verdict that the exit code goes by: without what is suppressed; ``None`` if nothing else is left.
+
+        A proof with a warning that is denied counts as refuted.
+
+        Errors cannot be suppressed, nor can a kernel with so many refutations that there may be others.
+        """
+        if self.verdict is Verdict.ERROR:
+            return self.verdict
+        left = [finding for finding in self.findings if finding.suppression is None]
+        if self.verdict is Verdict.PROVED:
+            return Verdict.REFUTED if any(finding.refutes for finding in left) else Verdict.PROVED
+        refutations = sum(finding.refutes for finding in self.findings)
+        if refutations >= MOST_REFUTATIONS or any(finding.refutes for finding in left):
+            return self.verdict
+        return Verdict.UNDECIDED if left or not self.findings else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    results: tuple[KernelResult, ...]
+    tool_version: str
+    solver: str
+    trusted: tuple[str, ...] = (
+        "tileiras",
+        "ptxas",
+        "driver",
+        "hardware",
+        "solver",
+        "reading of the Tile IR specification",
+    )
+    findings: tuple[Finding, ...] = ()  # about suppressions and the baseline, not about a kernel
+
+    @property
+    def exit_code(self) -> int:
+        """0 all proved; 1 something refuted; 2 an error; 3 something undecided; 4 nothing found.
+
+        What is suppressed does not count; a suppression that is no good is an error, but none that hides a refutation.
+        """
+        verdicts = {result.counts_as for result in self.results}
+        if Verdict.ERROR in verdicts:
+            return 2
+        if Verdict.REFUTED in verdicts:
+            return 1
+        if self.findings:
+            return 2
+        if Verdict.UNDECIDED in verdicts:
+            return 3
+        return 0 if verdicts else 4
+
+    @property
+    def warnings(self) -> int:
+        """Findings that leave a proof a proof and are not suppressed."""
+        every = (finding for result in self.results for finding in result.findings)
+        return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
+
+
+def deny_undetermined(report: Report) -> Report:
+    """``report`` with every warning that results are not determined (TV403) as an error."""
+
+    def denied(finding: Finding) -> Finding:
+        return replace(finding, denied=True) if finding.code == "TV403" else finding
+
+    results = (replace(result, findings=tuple(map(denied, result.findings))) for result in report.results)
+    return replace(report, results=tuple(results))

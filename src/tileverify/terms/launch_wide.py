@@ -1,0 +1,79 @@
+"""What is the same in every block of a launch: the one place that decides it.
+
+Rule.  A value is *launch-wide* if any two blocks of a launch that compute it, in whatever iterations of the loops
+around, get the same one, lane by lane.  A term is where all its variables and function symbols are of scope ``LAUNCH``
+or ``LANE``.  A value that is not followed (`Opaque`, or a fresh symbol of `scope_of`) is where everything it was *made
+from* is: its operands, and whatever else chose it: the coordinates that elements were moved by, the condition of a
+choice.
+
+Argument, by induction over the ops that a block runs.
+
+* The leaves are the launch's own: what `launch_variable` and `launch_function` make.  Sizes, strides, scalars and the
+  addresses of arguments and globals are passed to all blocks; there is one grid; contents are those of memory that
+  existed before the launch and that no block writes.  All else that an op brings into being (other loaded values, what
+  atomics give back, undefined lanes, memory that a block makes for itself and its address) is the block's own.
+* An op without an effect is one function of its operands, also a float op: however the device rounds, all blocks
+  run the same instruction.  So equal operands give equal results.  Reductions and scans are not even asked that: their
+  order is the compiler's.
+* A side of an ``if`` is entered by some blocks only.  Those that enter compute the same; what leaves it is chosen by
+  the condition, and so made from the condition, too.
+* In a loop, nothing that is launch-wide depends on the iteration, as iteration variables are not; so it does not matter
+  in which iteration a block leaves.  What a loop carries is launch-wide only in closed form, as a term; a carried value
+  that is not followed never is.
+* Two values of one Python object are not one value of the program: a tile and the same tile permuted are `Opaque`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import Function, Kind, Scope, Sort, Term, var
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A float, or a tile of floats: its value is not followed.  Made by `opaque` alone."""
+
+    launch_wide: bool
+
+
+def opaque(*made_from: object) -> Opaque:
+    """A value that is one function of ``made_from`` (of nothing: a constant)."""
+    return Opaque(all(map(is_launch_wide, made_from)))
+
+
+OWN = Opaque(False)
+"""A value that is not followed and may differ between blocks."""
+
+
+def scope_of(*made_from: object) -> Scope:
+    """The scope of a fresh symbol whose value is one function of ``made_from``."""
+    return Scope.LAUNCH if all(map(is_launch_wide, made_from)) else Scope.BLOCK
+
+
+def is_launch_wide(value: object) -> bool:
+    """Whether a value of the program is launch-wide; pointers, views and tokens are not asked."""
+    if isinstance(value, Opaque):
+        return value.launch_wide
+    return isinstance(value, Term) and all(
+        (part.symbol if part.kind is Kind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
+        for part in value.free
+    )
+
+
+def is_launch_variable(leaf: Term) -> bool:
+    """Whether a variable or application is a number that the launch has chosen, for all lanes."""
+    return leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH
+
+
+# --------------------------------------------------------------------------------------------- the leaves
+def launch_variable(name: str, low: int | None = None, high: int | None = None, sort: Sort = Sort.INT) -> Term:
+    """A number that the launch has chosen before its first block begins."""
+    return var(name, Scope.LAUNCH, low, high, sort)
+
+
+def launch_function(
+    name: str, low: int | None = None, high: int | None = None, sort: Sort = Sort.INT, array: str | None = None
+) -> Function:
+    """What the launch keeps in a table that no block changes: equal places give equal values in all blocks."""
+    return Function(name, Scope.LAUNCH, low, high, sort, array)

@@ -1,0 +1,63 @@
+"""The entry that a certificate speaks of: its parameters, and its accesses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Final
+
+from ... import terms as t
+from ...contract.as_terms import build_contract
+from ...contract.launch import Role
+from ...errors import TileVerifyError
+from ...frontend.bytecode import decode
+from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
+from ...frontend.sources.bytecode_file import plain_name
+from ...frontend.symbolic.execute import summarize
+from ...frontend.symbolic.summary import AccessSummary
+from ...terms import Kind
+from .model import Certificate, CertificateError
+
+
+def check_entry(certificate: Certificate, file: str) -> None:
+    """The entry's parameters are the contract's arguments, and what is said to be compiled in follows from it.
+
+    Raises `CertificateError`.
+    """
+    launch, parameters = certificate.launch, certificate.parameters
+    roles = tuple(replace(parameter, static=None) for parameter in parameters)
+    fitting = [
+        tuple(replace(parameter, static=None) for parameter in entry_parameters(launch, bare_pointers=bare))
+        for bare in (False, True)
+    ]
+    values = build_contract(launch).values
+    known = {variable.symbol.name: value for variable, value in values.items() if variable.kind is Kind.VAR}
+    static = all(
+        known.get(f"{each.argument}.{_WORDS[each.role]}[{each.dim}]") is t.const(each.static)
+        for each in parameters
+        if each.static is not None
+    )
+    if roles not in fitting or not static:
+        raise CertificateError("the entry's parameters are not the arguments of the certificate's contract", file)
+
+
+def check_name(certificate: Certificate, file: str) -> None:
+    """The kernel is called by the entry's symbol, or by the function's name in it; raises `CertificateError`."""
+    kernel, symbol = certificate.kernel, certificate.symbol
+    if symbol not in (kernel, kernel.replace(".", "_")) and kernel != plain_name(symbol):
+        raise CertificateError(f"the certificate calls the kernel '{kernel}', but the entry is '{symbol}'", file)
+
+
+_WORDS: Final = defaultdict(str, {Role.SHAPE: "shape", Role.STRIDE: "strides"})
+
+
+def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
+    """The access summary of the entry; raises `TileVerifyError` where the bytecode has none that fits."""
+    module = decode(bytecode)
+    entry = next((entry for entry in module.entries if entry.name == certificate.symbol), None)
+    if entry is None:
+        raise TileVerifyError(f"the bytecode has no entry '{certificate.symbol}'")
+    launch = certificate.launch
+    if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
+        raise TileVerifyError(problem)
+    return summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())

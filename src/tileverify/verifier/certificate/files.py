@@ -1,0 +1,91 @@
+"""Certificates as files: ``NAME.tvcert.json``, and beside it ``NAME.tileirbc``, the bytecode that it speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from ...errors import SourceError, UsageError
+from ...frontend.sources.bytecode_file import read_bytecode
+from ...results import KernelResult, Verdict
+from ...system.atomic_file import write_whole
+from ...system.file_names import FreeNames
+from .model import Certificate
+
+SUFFIX: Final = ".tvcert.json"
+BYTECODE_SUFFIX: Final = ".tileirbc"
+MAX_BYTES: Final = 1 << 28
+
+
+def write_certificates(results: Sequence[KernelResult], folder: Path) -> str:
+    """Write what ``results`` have into ``folder``, which exists, and say how many files; raises `UsageError`.
+
+    What is proved without a certificate is counted: its result has a note that says why.
+    """
+    written = FreeNames()
+    try:
+        for result in results:
+            if result.certificate is not None:
+                name = written.stem(f"{result.kernel}.{result.launch}")
+                write_whole(folder / f"{name}{BYTECODE_SUFFIX}", result.certificate.bytecode)
+                write_whole(folder / f"{name}{SUFFIX}", result.certificate.text)
+    except OSError as error:
+        raise UsageError(f"cannot write certificates to '{folder}': {error.strerror or error}") from None
+    missing = sum(result.verdict is Verdict.PROVED for result in results) - len(written)
+    without = f"; {missing} proved without one, as its notes say" if missing else ""
+    check = f"; check them with: tileverify recheck {folder}" if written else ""
+    return f"{len(written)} certificate{'' if len(written) == 1 else 's'} in {folder}{without}{check}"
+
+
+def certificate_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The certificates under ``paths``: files as they are, folders with everything below.  Raises `UsageError`."""
+    for path in paths:
+        if path.is_dir():
+            found = sorted(path.rglob(f"*{SUFFIX}"))
+            if not found:
+                raise UsageError(f"there is no certificate (*{SUFFIX}) in '{path}'")
+            yield from found
+        else:
+            yield path
+
+
+def read_certificate_file(path: Path) -> str:
+    """Raises `UsageError` for a file that cannot be read."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"'{path}' is larger than any certificate")
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"'{path}' is no text, so it is no certificate") from None
+
+
+def bytecode_beside(path: Path) -> bytes | None:
+    """The bytecode that was written with the certificate, if it is still there."""
+    beside = path.with_name(path.name.removesuffix(SUFFIX) + BYTECODE_SUFFIX)
+    return read_bytecode(beside) if path.name.endswith(SUFFIX) and beside.is_file() else None
+
+
+def bytecode_from(path: Path, certificate: Certificate) -> bytes:
+    """The bytecode in a file, or what a source compiles to for the certificate's kernel and launch.
+
+    Raises `SourceError` or `UsageError`.
+    """
+    from ...contract.launch import KernelUnit
+    from ...frontend.sources.bytecode_file import is_bytecode
+    from ...frontend.sources.discover import discover
+
+    if is_bytecode(path):
+        return read_bytecode(path)
+    wanted = (certificate.kernel, certificate.launch.name)
+    for unit in discover([f"{path}::{certificate.kernel}"]):
+        if isinstance(unit, KernelUnit):
+            if (unit.kernel, unit.launch.name) == wanted:
+                return unit.bytecode
+        else:
+            raise unit.error
+    raise SourceError(
+        f"the source has no launch '{wanted[1]}' of '{wanted[0]}', which the certificate is for", str(path)
+    )

@@ -1,0 +1,157 @@
+"""Launch contracts in certificates: in the words of launch specs, which read back as the same contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...contract.arguments import list_elements
+from ...contract.data_facts import parse_data_fact, print_data_fact
+from ...contract.descriptions import parse_description, print_array
+from ...contract.expressions import parse_condition, parse_size, print_expression
+from ...contract.launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    LaunchSpec,
+    ListArgument,
+    ScalarArgument,
+    TupleArgument,
+)
+from ...contract.layout import check_meanings
+from ...errors import SpecError
+
+Json = dict[str, Any]
+
+
+def launch_to_json(launch: LaunchSpec) -> Json:
+    """All of ``launch`` that a proof depends on, and its name."""
+    return {
+        "name": launch.name,
+        "arguments": [_argument_to_json(argument) for argument in launch.arguments],
+        "grid": None if launch.grid is None else [print_expression(axis) for axis in launch.grid],
+        "requires": [print_expression(fact) for fact in launch.requires],
+        "data": [print_data_fact(fact) for fact in launch.data],
+        "alias": [sorted(group) for group in launch.alias],
+        "overlap": [sorted(group) for group in launch.overlap],
+    }
+
+
+def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
+    """All of a contract that a proof depends on, for people: what a line speaks of, and its text."""
+    for argument in launch.arguments:
+        yield "argument", _argument_text(argument)
+    if launch.grid is None:
+        yield "grid", "any"
+    else:
+        yield "grid", f"({', '.join(map(print_expression, launch.grid))})"
+    yield from (("given", print_expression(fact)) for fact in launch.requires)
+    yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
+    for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
+        yield from ((label, " and ".join(sorted(group))) for group in groups)
+
+
+def _argument_text(argument: Argument) -> str:
+    match argument:
+        case ListArgument(name=name, element=element, length=length, each=each):
+            more = f": {', '.join(map(print_array, each))}" if each else ""
+            return f"{name} = a list of {print_expression(length)} arrays {print_array(element)}{more}"
+        case TupleArgument(name=name, items=items):
+            return f"{name} = ({', '.join(map(_argument_text, items))})"
+        case ConstantArgument(name=name, value=value):
+            return f"{name} = {_constant(value)}, compiled in"
+        case ArrayArgument(name=name):
+            return f"{name} = {print_array(argument)}"
+        case ScalarArgument(name=name, dtype=dtype, value=value):
+            return f"{name} = {dtype}" + ("" if value is None else f" = {print_expression(value)}")
+    raise TypeError(f"not an argument: {argument!r}")
+
+
+def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpec:
+    """The inverse of `launch_to_json`; raises `SpecError`."""
+    try:
+        grid = document["grid"]
+        axes = None if grid is None else tuple(parse_size(axis) for axis in grid)
+        if axes is not None and len(axes) != 3:
+            raise SpecError("its grid has not three axes")
+        launch = LaunchSpec(
+            kernel=kernel,
+            name=document["name"],
+            arguments=tuple(_argument_from_json(argument) for argument in document["arguments"]),
+            grid=None if axes is None else (axes[0], axes[1], axes[2]),
+            requires=tuple(parse_condition(text) for text in document["requires"]),
+            data=tuple(parse_data_fact(text) for text in document["data"]),
+            alias=tuple(frozenset(group) for group in document["alias"]),
+            overlap=tuple(frozenset(group) for group in document["overlap"]),
+        )
+        check_meanings(launch, widened=True)
+        return launch
+    except (KeyError, TypeError, AttributeError) as error:
+        raise SpecError(f"a part is missing or of the wrong type ({error})") from None
+
+
+def essence(launch: LaunchSpec) -> LaunchSpec:
+    """``launch`` without what is for people: two contracts that mean the same launches compare equal so."""
+    data = tuple(replace(fact, text="") for fact in launch.data)
+    return LaunchSpec(
+        kernel="",
+        name=launch.name,
+        arguments=tuple(map(_plain, launch.arguments)),
+        grid=launch.grid,
+        requires=launch.requires,
+        data=data,
+        alias=launch.alias,
+        overlap=launch.overlap,
+    )
+
+
+def _argument_to_json(argument: Argument) -> Json:
+    match argument:
+        case ArrayArgument(name=name):
+            return {"name": name, "is": print_array(argument)}
+        case ScalarArgument(name=name, dtype=dtype, value=None):
+            return {"name": name, "is": dtype}
+        case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None:
+            return {"name": name, "is": f"{dtype} = {print_expression(value)}"}
+        case ListArgument(name=name, element=element, length=length, each=each):
+            listed = {"name": name, "list": print_array(element), "element": element.name}
+            listed["length"] = print_expression(length)
+            return {**listed, "elements": list(map(print_array, each))} if each else listed
+        case TupleArgument(name=name, items=items, fields=fields):
+            members = [_argument_to_json(item) for item in items]
+            return {"name": name, "items": members, "fields": None if fields is None else list(fields)}
+        case ConstantArgument(name=name):
+            return {"name": name, "constant": _constant(argument.value)}
+    raise TypeError(f"not an argument: {argument!r}")
+
+
+def _argument_from_json(document: Mapping[str, Any]) -> Argument:
+    name = document["name"]
+    if "is" in document:
+        return parse_description(name, document["is"])
+    if "list" in document:
+        element = parse_description(document["element"], document["list"])
+        if not isinstance(element, ArrayArgument):
+            raise SpecError(f"the list '{name}' has no arrays")
+        length = parse_size(document["length"])
+        each = tuple(list_elements(name, document.get("elements", ()), element, length))
+        return ListArgument(name, element, length, each)
+    if "items" in document:
+        fields = document["fields"]
+        items = tuple(_argument_from_json(item) for item in document["items"])
+        return TupleArgument(name, items, None if fields is None else tuple(fields))
+    return ConstantArgument(name, document["constant"])
+
+
+def _constant(value: object) -> object:
+    """A constant in JSON.  Only numbers matter to a contract, which may name them; anything else is for people."""
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _plain(argument: Argument) -> Argument:
+    if isinstance(argument, ConstantArgument):
+        return replace(argument, value=_constant(argument.value))
+    if isinstance(argument, TupleArgument):
+        return replace(argument, items=tuple(map(_plain, argument.items)))
+    return argument

@@ -1,0 +1,21 @@
+"""Lemma instances of certificates as SMT-LIB, from their schemas: a certificate cannot bring a lemma of its own."""
+
+from __future__ import annotations
+
+from ..rules.lemma_schemas import SCHEMAS
+from ..rules.smtlib import number
+from .model import Lemma
+
+
+def lemma_assertion(lemma: Lemma) -> str:
+    """What the lemma says."""
+    return SCHEMAS[lemma.schema].stated(_texts(lemma))
+
+
+def lemma_identities(lemma: Lemma) -> tuple[str, ...]:
+    """What must hold of its terms, by the meaning of products and quotients, for the schema to apply."""
+    return SCHEMAS[lemma.schema].identified(_texts(lemma))
+
+
+def _texts(lemma: Lemma) -> list[str]:
+    return [number(arg) if isinstance(arg, int) else arg for arg in lemma.args]

@@ -1,0 +1,105 @@
+"""What a certificate holds.
+
+It says: every launch of ``launch`` under the clauses ``requires`` keeps every one of ``obligations``, of the entry
+``symbol`` of the bytecode with the hash ``bytecode_sha256``.  ``questions`` are the proofs, each a set of conditions
+that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbols`` and ``definitions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ...contract.launch import EntryParameter, LaunchSpec
+from ...errors import TileVerifyError
+from ..rules.smtlib import Declaration
+
+STRUCTURAL: Final = "structural"
+
+
+class CertificateError(TileVerifyError):
+    """A certificate that is none, or that contradicts itself or what it speaks of: it proves nothing."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """An instance of a schema of `lemma_schemas`; integers are its numbers, texts its terms."""
+
+    schema: str
+    args: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """Two terms that are equal by ``lemmas`` under the question and its equalities before; ``twin`` names them."""
+
+    twin: int
+    first: str
+    second: str
+    lemmas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """``conditions`` that contradict the facts, by the equalities and ``lemmas`` (positions in the certificate's).
+
+    ``rung``: the theory in which they do (`..verifier.rungs`); only linear integers need lemmas.
+    """
+
+    id: str
+    conditions: tuple[str, ...]
+    equal: tuple[Equality, ...]
+    lemmas: tuple[int, ...]
+    rung: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What an obligation is about: the number of the access in program order (``None`` where it is no access to
+    memory), its array, and ``at``, where it stands in the source, which is for people."""
+
+    access: str
+    number: int | None
+    array: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """An obligation and its proof: the question that decides it, and those that show which machine integers do not
+    wrap in it and what holds of the values of its atomics (all in ``wraps``).  ``places``, ``question`` and ``wraps``
+    are positions in the certificate's tables."""
+
+    code: str
+    level: str
+    detail: str
+    places: tuple[int, ...]
+    rung: str
+    question: int
+    wraps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """``tool`` and ``solver``: versions that found the proof.  ``file`` and ``kernel`` are for people."""
+
+    tool: str
+    solver: str
+    file: str
+    kernel: str
+    symbol: str
+    bytecode_sha256: str
+    semantic_sha256: str
+    launch: LaunchSpec
+    parameters: tuple[EntryParameter, ...]
+    requires: tuple[str, ...]
+    symbols: Mapping[str, Declaration]
+    definitions: Mapping[str, str]
+    facts: tuple[str, ...]
+    questions: tuple[Question, ...]
+    lemmas: tuple[Lemma, ...]
+    places: tuple[Place, ...]
+    obligations: tuple[Proved, ...]

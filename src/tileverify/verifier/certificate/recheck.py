@@ -1,0 +1,212 @@
+"""A certificate checked: its texts, its hashes, where the bytecode is at hand every question anew, and its proofs by a
+second solver."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ... import terms as t
+from ...contract.as_terms import build_contract
+from ...errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
+from ...frontend.bytecode.identity import semantic_sha256
+from ..rules.clause_terms import clause_terms
+from ..rules.consistency import elements, promises
+from ..rules.derivation import Answered, Underivable, Witnessed, derive
+from ..rules.prepare import launch_facts
+from ..rules.smtlib import Vocabulary
+from .document import read_certificate
+from .entry import check_entry, check_name, summary_of
+from .model import Certificate, CertificateError, Place, Question
+from .scripts import Script, lemma_script, possibility_script, question_scripts
+from .second_solver import Opinion, SecondSolver
+from .statement import Statement, stated_facts, statement
+from .wellformed import check_texts
+
+
+class Answer(enum.Enum):
+    """What the second solver says of a proof."""
+
+    CONFIRMED = "confirmed"
+    OPEN = "not confirmed"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Rechecked:
+    """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
+    was not at hand.  ``answers``: one for each obligation of the certificate."""
+
+    certificate: Certificate
+    bytecode_sha256: str | None
+    answers: tuple[Answer, ...]
+
+    @property
+    def derived(self) -> bool:
+        return self.bytecode_sha256 is not None
+
+    @property
+    def answer(self) -> Answer:
+        """Without the bytecode nobody knows what there is to prove, and where that is nothing, nothing was proved."""
+        if self.count(Answer.REJECTED):
+            return Answer.REJECTED
+        whole = self.derived and self.answers and not self.count(Answer.OPEN)
+        return Answer.CONFIRMED if whole else Answer.OPEN
+
+    def count(self, answer: Answer, *rungs: str) -> int:
+        """How many obligations (of ``rungs``, if any are named) have this answer."""
+        pairs = zip(self.certificate.obligations, self.answers, strict=True)
+        return sum(each is answer and (not rungs or proved.rung in rungs) for proved, each in pairs)
+
+
+def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver) -> Rechecked:
+    """Check the certificate in ``text``, with ``bytecode`` against the kernel that it speaks of.
+
+    Raises `CertificateError` where it is damaged, or does not say of the kernel what a derivation of its own says.
+    """
+    certificate = read_certificate(text, file)
+    check_texts(certificate, file)
+    _check_contract(certificate, file)
+    check_entry(certificate, file)
+    check_name(certificate, file)
+    if bytecode is not None:
+        check_bytecode(certificate, bytecode, file)
+        check_derivation(certificate, bytecode, file)
+    _check_possible(certificate, solver, file)
+    seen = None if bytecode is None else hashlib.sha256(bytecode).hexdigest()
+    return Rechecked(certificate, seen, tuple(_Opinions(certificate, solver).answers()))
+
+
+# -------------------------------------------------------------------------------------- without a solver
+def _check_contract(certificate: Certificate, file: str) -> None:
+    """The facts are what the launch contract says, and one for each clause."""
+    try:
+        vocabulary = Vocabulary()
+        facts = stated_facts(launch_facts(build_contract(certificate.launch)), vocabulary)
+    except SpecError as error:
+        raise CertificateError(f"the certificate's launch contract means nothing: {error.message}", file) from None
+    definitions = list(certificate.definitions.items())[: len(vocabulary.definitions)]
+    symbols = {name: certificate.symbols.get(name) for name in vocabulary.symbols}
+    same = definitions == list(vocabulary.definitions.items()) and symbols == vocabulary.symbols
+    if not same or certificate.facts[: len(facts)] != facts:
+        raise CertificateError("the facts of the certificate are not those of its launch contract", file)
+    if len(certificate.facts) > len(facts) + len(certificate.requires):
+        raise CertificateError("the certificate assumes more than its launch contract and its clauses say", file)
+
+
+def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
+    """The bytes are those that the certificate speaks of; only debug and producer information may differ."""
+    if hashlib.sha256(bytecode).hexdigest() == certificate.bytecode_sha256:
+        return
+    try:
+        same = semantic_sha256(bytecode) == certificate.semantic_sha256
+    except DecodeError as error:
+        raise CertificateError(f"the bytecode cannot be read: {error}", file) from None
+    if not same:
+        raise CertificateError("the bytecode is not what the certificate speaks of: its hash differs", file)
+
+
+def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> None:
+    """Derive every question anew from the bytecode, and compare."""
+    try:
+        found = _derived(certificate, bytecode)
+    except Underivable as error:
+        code = error.obligation.code
+        raise CertificateError(f"the certificate has no proof for an obligation of the kernel ({code})", file) from None
+    except UnsupportedOperation as error:
+        raise CertificateError(f"the kernel has an operation without a rule: {error}", file) from None
+    except TileVerifyError as error:
+        raise CertificateError(f"the questions could not be derived again: {error.message}", file) from None
+    for what, same in _compared(certificate, found):
+        if not same:
+            raise CertificateError(f"the {what} of the certificate are not those that the bytecode leads to", file)
+
+
+def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
+    summary = summary_of(certificate, bytecode)
+    answers = {
+        question.id: Answered(tuple(each.twin for each in question.equal), question.rung)
+        for question in certificate.questions
+    }
+    clauses = clause_terms(certificate.requires, summary, certificate.launch)
+    return statement(derive(summary, certificate.launch, clauses, lambda facts: Witnessed(answers)))
+
+
+def _compared(certificate: Certificate, found: Statement) -> Iterator[tuple[str, bool]]:
+    definitions = found.vocabulary.definitions
+    yield "symbols", dict(certificate.symbols) == found.vocabulary.symbols
+    yield "definitions", list(certificate.definitions.items())[: len(definitions)] == list(definitions.items())
+    yield "facts", certificate.facts == found.facts
+    yield "questions", tuple(map(_without_lemmas, certificate.questions)) == found.questions
+    yield "obligations", certificate.obligations == found.obligations
+    yield "places", tuple(map(_without_position, certificate.places)) == tuple(map(_without_position, found.places))
+
+
+def _without_lemmas(question: Question) -> Question:
+    return replace(question, lemmas=(), equal=tuple(replace(each, lemmas=()) for each in question.equal))
+
+
+def _without_position(place: Place) -> Place:
+    """Line numbers are debug information, which the certificate does not vouch for."""
+    return replace(place, at="")
+
+
+# ----------------------------------------------------------------------------------- with a second solver
+def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
+    """A contract that no launch satisfies would prove everything, and so would facts that no contents keep."""
+    contract = build_contract(certificate.launch)
+    vocabulary = Vocabulary()
+    stated_facts(launch_facts(contract), vocabulary)
+    known = len(vocabulary.definitions)
+    promised = stated_facts(promises(contract), vocabulary)
+    if solver.opinion(possibility_script(certificate, vocabulary, known, promised)) is Opinion.CONTRADICTION:
+        raise CertificateError("no launch satisfies the contract of the certificate", file)
+    for name, count in elements(contract).items():
+        # What facts say of an array that is never there says nothing; one that is described as empty is as it is meant.
+        some = stated_facts([t.le(t.ONE, count)], vocabulary)
+        script = possibility_script(certificate, vocabulary, known, (*promised, *some))
+        if count is not t.ZERO and solver.opinion(script) is Opinion.CONTRADICTION:
+            raise CertificateError(f"`{name}` is empty in every launch of the certificate's contract", file)
+
+
+@dataclass
+class _Opinions:
+    certificate: Certificate
+    solver: SecondSolver
+    _lemmas: dict[int, Answer] = field(default_factory=dict)
+
+    def answers(self) -> Iterator[Answer]:
+        of_questions = [self._question(number) for number in range(len(self.certificate.questions))]
+        for proved in self.certificate.obligations:
+            yield _worst(of_questions[number] for number in (proved.question, *proved.wraps))
+
+    def _question(self, number: int) -> Answer:
+        question = self.certificate.questions[number]
+        lemmas = {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
+        proofs = map(self._ask, question_scripts(self.certificate, number))
+        return _worst((*proofs, *map(self._lemma, sorted(lemmas))))
+
+    def _lemma(self, number: int) -> Answer:
+        """Whether the schema applies: what it takes for products and quotients are products and quotients."""
+        if number not in self._lemmas:
+            self._lemmas[number] = self._ask(lemma_script(self.certificate, number))
+        return self._lemmas[number]
+
+    def _ask(self, script: Script) -> Answer:
+        answer = _ANSWERS[self.solver.opinion(script.text)]
+        return Answer.OPEN if answer is Answer.REJECTED and not script.complete else answer
+
+
+_ANSWERS: Final = {
+    Opinion.CONTRADICTION: Answer.CONFIRMED,
+    Opinion.NONE: Answer.OPEN,
+    Opinion.MODEL: Answer.REJECTED,
+}
+
+
+def _worst(answers: Iterable[Answer]) -> Answer:
+    found = set(answers)
+    return next((answer for answer in (Answer.REJECTED, Answer.OPEN) if answer in found), Answer.CONFIRMED)

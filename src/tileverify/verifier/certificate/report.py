@@ -1,0 +1,152 @@
+"""What ``recheck`` found, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ...system.printable import printable
+from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
+from .launches import contract_lines, launch_to_json
+from .model import STRUCTURAL, Certificate, Proved
+from .recheck import Answer, Rechecked
+
+SCHEMA: Final = "tileverify/recheck/1"
+_SHOWN: Final = 10
+"""Obligations of one certificate that are named in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One certificate file: what checking it found, or why it was rejected before a solver saw it."""
+
+    file: str
+    found: Rechecked | None = None
+    problem: str = ""
+
+    @property
+    def answer(self) -> Answer:
+        return Answer.REJECTED if self.found is None else self.found.answer
+
+
+def exit_code(rows: Sequence[Row]) -> int:
+    """0 everything confirmed, 1 something rejected, 3 something not confirmed and nothing rejected."""
+    answers = {row.answer for row in rows}
+    return 1 if Answer.REJECTED in answers else 3 if Answer.OPEN in answers else 0
+
+
+# -------------------------------------------------------------------------------------------------- text
+def recheck_text(rows: Sequence[Row], tool: str, solver: str) -> str:
+    """Lines for each certificate and a sum; ends with a newline."""
+    lines = [line for row in rows for line in _row_lines(row)]
+    found = [row.found for row in rows if row.found is not None]
+    counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Answer)
+    total = sum(len(each.answers) for each in found)
+    lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
+    broken = sum(row.found is None for row in rows)
+    if broken:
+        lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
+    lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(TRUSTED)}")
+    return "".join(f"{printable(line)}\n" for line in lines)
+
+
+TRUSTED: Final = (
+    "the reading of the bytecode and of layouts",
+    "the lemma schemas, which two solvers prove in the tests",
+    "the second solver",
+)
+
+
+def _row_lines(row: Row) -> Iterator[str]:
+    if row.found is None:
+        yield f"{row.answer.value:13}  {row.file}: {row.problem}"
+        return
+    certificate = row.found.certificate
+    yield f"{row.answer.value:13}  {row.file}: {certificate.kernel}"
+    yield from (f"{'':13}  {line}" for line in _statement_lines(row.found))
+    rungs = ", ".join(
+        f"{row.found.count(Answer.CONFIRMED, rung)} of {total} {rung}"
+        for rung in (STRUCTURAL, LINEAR, BIT_VECTORS, NONLINEAR)
+        if (total := sum(proved.rung == rung for proved in certificate.obligations))
+    )
+    yield f"{'':13}  obligations confirmed: {rungs or 'there are none'}"
+    if reason := _open_because(row.found):
+        yield f"{'':13}  not confirmed: {reason}"
+    for answer in (Answer.REJECTED, Answer.OPEN):
+        pairs = zip(certificate.obligations, row.found.answers, strict=True)
+        named = [proved for proved, each in pairs if each is answer]
+        yield from (f"{'':13}  {answer.value}: {_obligation(proved, certificate)}" for proved in named[:_SHOWN])
+        if len(named) > _SHOWN:
+            yield f"{'':13}  {answer.value}: {len(named) - _SHOWN} more"
+
+
+def _statement_lines(found: Rechecked) -> Iterator[str]:
+    """What was looked at: the bytecode, and the contract that its obligations are about."""
+    certificate = found.certificate
+    if found.bytecode_sha256 is not None:
+        yield f"bytecode  entry {certificate.symbol}, sha256 {found.bytecode_sha256}"
+    lines = [*contract_lines(certificate.launch), *(("requires", clause) for clause in certificate.requires)]
+    before = ""
+    for label, text in lines:
+        yield f"{'' if label == before else label:9} {text}"
+        before = label
+    yield f"told by the certificate, and not looked at: {certificate.file}, launch {certificate.launch.name}"
+
+
+def _open_because(found: Rechecked) -> str | None:
+    if not found.derived:
+        return "not derived again from the bytecode, which is not at hand (--bytecode FILE)"
+    return None if found.answers else "there is nothing to confirm, as it has no obligations"
+
+
+def _obligation(proved: Proved, certificate: Certificate) -> str:
+    places = dict.fromkeys(certificate.places[number].at for number in proved.places)
+    detail = f" ({proved.detail})" if proved.detail else ""
+    return f"{proved.code}{detail} at {' and '.join(places)}, question {proved.question}"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+# -------------------------------------------------------------------------------------------------- JSON
+def recheck_json(rows: Sequence[Row], tool: str, solver: str) -> str:
+    """One document, ending with a newline."""
+    document = {
+        "schema": SCHEMA,
+        "tool": {"version": tool, "solver": solver, "trusted": list(TRUSTED)},
+        "certificates": [_row_json(row) for row in rows],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    if row.found is None:
+        return {"certificate": row.file, "answer": row.answer.value, "problem": row.problem}
+    certificate = row.found.certificate
+    return {
+        "certificate": row.file,
+        "answer": row.answer.value,
+        "file": certificate.file,
+        "kernel": certificate.kernel,
+        "launch": certificate.launch.name,
+        "entry": certificate.symbol,
+        "contract": launch_to_json(certificate.launch),
+        "requires": list(certificate.requires),
+        "told": ["file", "launch"],
+        "bytecode_sha256": row.found.bytecode_sha256 or certificate.bytecode_sha256,
+        "derived": row.found.derived,
+        "reason": _open_because(row.found),
+        "obligations": [
+            {
+                "code": proved.code,
+                "rung": proved.rung,
+                "at": [certificate.places[number].at for number in proved.places],
+                "question": proved.question,
+                "answer": answer.value,
+            }
+            for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
+        ],
+    }

@@ -1,0 +1,79 @@
+"""The scripts that a certificate stands for: each asserts what cannot hold together, and any solver can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..rules.bit_vectors import bit_question
+from ..rules.rungs import BIT_VECTORS, LINEAR
+from ..rules.smtlib import TOKEN, Vocabulary, script
+from .lemma_texts import lemma_assertion, lemma_identities
+from .model import Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """``complete``: a model contradicts the certificate; otherwise something was left out, and it says nothing."""
+
+    name: str
+    text: str
+    complete: bool = True
+
+
+def question_scripts(certificate: Certificate, number: int) -> Iterator[Script]:
+    """The scripts of one question: one for each equality, in order, and the last for the question."""
+    question = certificate.questions[number]
+    given = [*certificate.facts, *question.conditions]
+    for position, each in enumerate(question.equal):
+        wanted = [*given, f"(not (= {each.first} {each.second}))"]
+        text = _script(certificate, wanted, each.lemmas, exact=False)
+        yield Script(f"question-{number}-equality-{position}", text)
+        given.append(f"(= {each.first} {each.second})")
+    name = f"question-{number}"
+    if question.rung == BIT_VECTORS:
+        on_words = bit_question(certificate.symbols, certificate.definitions, given)
+        yield Script(name, on_words.script, on_words.complete)
+    else:
+        yield Script(name, _script(certificate, given, question.lemmas, exact=question.rung != LINEAR))
+
+
+def lemma_script(certificate: Certificate, number: int) -> Script:
+    """The script that says a lemma's terms are not the products and quotients it takes them for."""
+    identities = lemma_identities(certificate.lemmas[number])
+    text = _script(certificate, [f"(not (and true {' '.join(identities)}))"], (), exact=True)
+    return Script(f"lemma-{number}", text)
+
+
+def possibility_script(certificate: Certificate, vocabulary: Vocabulary, known: int, promised: Sequence[str]) -> str:
+    """Whether any launch satisfies the contract: the one script that must not be a contradiction.
+
+    ``promised`` over ``vocabulary``: what else a launch must satisfy; its first ``known`` definitions are the
+    certificate's, the others get names of their own.
+    """
+    fresh = {name: f"{name}p" for name in list(vocabulary.definitions)[known:]}
+
+    def renamed(text: str) -> str:
+        return TOKEN.sub(lambda token: fresh.get(token[0], token[0]), text)
+
+    definitions = dict(certificate.definitions)
+    definitions |= {fresh[name]: renamed(text) for name, text in vocabulary.definitions.items() if name in fresh}
+    symbols = {**vocabulary.symbols, **certificate.symbols}
+    return script(symbols, definitions, [*certificate.facts, *map(renamed, promised)], exact=True)
+
+
+def write_scripts(certificate: Certificate, folder: Path) -> int:
+    """Write all that should be contradictions as ``.smt2`` files; how many.  Raises OSError."""
+    scripts = [each for number in range(len(certificate.questions)) for each in question_scripts(certificate, number)]
+    scripts += [lemma_script(certificate, number) for number in range(len(certificate.lemmas))]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in scripts:
+        text = f"(set-info :status unsat)\n{each.text}(check-sat)\n"
+        (folder / f"{each.name}.smt2").write_text(text, encoding="utf-8")
+    return len(scripts)
+
+
+def _script(certificate: Certificate, given: Sequence[str], lemmas: Sequence[int], *, exact: bool) -> str:
+    stated = [lemma_assertion(certificate.lemmas[number]) for number in lemmas]
+    return script(certificate.symbols, certificate.definitions, [*given, *stated], exact=exact)

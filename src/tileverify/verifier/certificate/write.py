@@ -1,0 +1,155 @@
+"""From a verdict `proved` to its certificate: everything is proved once more, and written down as it is proved."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ... import terms as t
+from ...contract.launch import KernelUnit
+from ...errors import SpecError
+from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.symbolic.summary import AccessSummary
+from ...results import KernelResult
+from ...terms import Kind, Term
+from ...version import __version__
+from ..rules.clause_terms import clause_terms
+from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
+from ..rules.rungs import LINEAR
+from ..rules.smtlib import Vocabulary, needed_names, script
+from ..smt import Decider, Limits, Proof, bound_lemmas, core_of_last, solver_version
+from ..smt import Lemma as SolverLemma
+from .launches import essence, launch_from_json, launch_to_json
+from .lemma_texts import lemma_assertion
+from .model import STRUCTURAL, Certificate, CertificateError, Equality, Lemma, Question
+from .statement import Statement, rung, statement
+
+LIMIT: Final = 4_000_000
+"""Z3's resource units for one look at what a certificate is going to say."""
+
+
+def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> Certificate:
+    """The certificate of ``result``, which says that ``unit`` is proved.
+
+    Raises `CertificateError` where the second proof does not succeed.
+    """
+    try:
+        clauses = clause_terms(result.requires, summary, unit.launch)
+        derivation = derive(summary, unit.launch, clauses, lambda facts: Decider(facts, Limits(), explain=True))
+    except (SpecError, Underivable) as error:
+        raise CertificateError(f"the proof could not be written down: {error}", result.file, result.line) from None
+    if len(derivation.steps) != result.obligations.total:
+        raise CertificateError(
+            f"the proof has {len(derivation.steps)} obligations, but {result.obligations.total} were checked",
+            result.file,
+            result.line,
+        )
+    launch = launch_from_json(launch_to_json(unit.launch))
+    if essence(launch) != essence(unit.launch):
+        raise CertificateError("the launch contract has no words that read back as the same contract", result.file)
+    stated = statement(derivation)
+    vocabulary, of_questions = stated.vocabulary, len(stated.vocabulary.definitions)
+    lemmas = _Lemmas(vocabulary)
+    questions = tuple(
+        _Argument(question, proof, derivation, stated, lemmas).complete()
+        for question, proof in zip(stated.questions, derivation.questions, strict=True)
+    )
+    return Certificate(
+        tool=__version__,
+        solver=solver_version(),
+        file=result.file,
+        kernel=result.kernel,
+        symbol=unit.symbol,
+        bytecode_sha256=hashlib.sha256(unit.bytecode).hexdigest(),
+        semantic_sha256=semantic_sha256(unit.bytecode),
+        launch=launch,
+        parameters=unit.parameters,
+        requires=result.requires,
+        symbols=vocabulary.symbols,
+        definitions=_without_unused(vocabulary.definitions, of_questions, lemmas.found),
+        facts=stated.facts,
+        questions=questions,
+        lemmas=tuple(lemmas.found),
+        places=stated.places,
+        obligations=tuple(
+            replace(each, rung=rung(questions[each.question], structural=each.rung == STRUCTURAL))
+            for each in stated.obligations
+        ),
+    )
+
+
+def _without_unused(definitions: Mapping[str, str], kept: int, lemmas: Iterable[Lemma]) -> dict[str, str]:
+    """The first ``kept`` definitions, and of the others what the lemmas need."""
+    needed = needed_names((arg for lemma in lemmas for arg in lemma.args if isinstance(arg, str)), definitions)
+    return {name: text for i, (name, text) in enumerate(definitions.items()) if i < kept or name in needed}
+
+
+@dataclass
+class _Lemmas:
+    """The lemmas of all questions, each once."""
+
+    vocabulary: Vocabulary
+    found: dict[Lemma, int] = field(default_factory=dict)
+
+    def stated(self, lemma: SolverLemma) -> Lemma:
+        args = (arg if isinstance(arg, int) else self.vocabulary.write(arg) for arg in lemma.args)
+        return Lemma(lemma.schema, tuple(args))
+
+    def number(self, lemma: Lemma) -> int:
+        return self.found.setdefault(lemma, len(self.found))
+
+
+@dataclass
+class _Argument:
+    """Finds out which lemmas a question needs, for each of its equalities and in the end."""
+
+    question: Question
+    proof: Proof
+    derivation: Derivation
+    stated: Statement
+    lemmas: _Lemmas
+
+    def complete(self) -> Question:
+        given = [*self.stated.facts, *self.question.conditions]
+        equal: list[Equality] = []
+        for stated, merge in zip(self.question.equal, self.proof.merges, strict=True):
+            needed = self._needed([*given, f"(not (= {stated.first} {stated.second}))"], merge.lemmas)
+            if needed is None:
+                break
+            equal.append(replace(stated, lemmas=needed))
+            given.append(f"(= {stated.first} {stated.second})")
+        complete = len(equal) == len(self.question.equal)
+        needed = self._needed(given, self.proof.lemmas) if self.question.rung == LINEAR and complete else None
+        rung = self.question.rung if needed is not None or self.question.rung != LINEAR else self._otherwise()
+        return replace(self.question, equal=tuple(equal), lemmas=needed or (), rung=rung)
+
+    def _otherwise(self) -> str:
+        """The theory to put the question in where the lemmas at hand do not carry it."""
+        return beyond_linear([*self.derivation.facts, *self.proof.conditions])
+
+    def _needed(self, given: Sequence[str], lemmas: Sequence[SolverLemma]) -> tuple[int, ...] | None:
+        """The lemmas, first of those that the proof had, that make ``given`` contradict itself."""
+        for offered in (lemmas, (*lemmas, *bound_lemmas(self._arithmetic(lemmas)))):
+            stated = list(dict.fromkeys(map(self.lemmas.stated, offered)))
+            text = script(
+                self.stated.vocabulary.symbols,
+                self.stated.vocabulary.definitions,
+                [*given, *map(lemma_assertion, stated)],
+                exact=False,
+            )
+            core = core_of_last(text, len(stated), linear=True, limit=LIMIT)
+            if core is not None:
+                return tuple(self.lemmas.number(stated[position]) for position in core)
+        return None
+
+    def _arithmetic(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
+        """The products and quotients that the question speaks of."""
+        merged = (t.eq(merge.first, merge.second) for merge in self.proof.merges)
+        args = (arg for lemma in lemmas for arg in lemma.args if isinstance(arg, Term))
+        spoken = (*self.derivation.facts, *self.proof.conditions, *merged, *args)
+        seen: dict[Term, None] = {}
+        for term in spoken:
+            seen.update(dict.fromkeys(s for s in t.postorder(term) if s.kind in (Kind.PRODUCT, Kind.DIV)))
+        yield from seen

@@ -1,0 +1,1 @@
+"""What may be wrong without harm, because a replay confirms every witness."""

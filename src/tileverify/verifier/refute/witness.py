@@ -1,0 +1,434 @@
+"""Witnesses: a small launch that breaks an obligation, as the replay confirmed it, and what people read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from math import prod
+
+from ... import terms as t
+from ...contract.as_terms import Contract, DataTerm, array_layout
+from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.facts.contents import WIDE
+from ...contract.launch import LaunchSpec
+from ...contract.variables import BID, GRID
+from ...frontend.symbolic.summary import Origin
+from ...results import Witness
+from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
+from ...terms import Kind, Scope, Term
+from ...terms.evaluate import Value, evaluate
+from ..rules.copies import OTHER, Copy
+from ..rules.fact_instances import loaded_values
+from ..rules.layout import IndexFootprint
+from ..rules.meeting import Prepared, overlap_distance
+from ..rules.nesting import nested_layouts
+from ..rules.obligations import Obligation
+from ..rules.prepare import contract_values
+from ..smt import Answer, Decider, Model
+from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
+from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
+from .reach import Reach, marks
+from .variety import SPACIOUS, Variety, possible, room
+
+SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
+"""Witnesses are looked for among small launches first: people read them, and the replay runs them."""
+
+GRID_BOUNDS = (4, 8, 64, 1024, 2**14, 2**17, 2**24, None)
+
+MAX_REPLAYS = 3
+
+RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
+
+MOST_SHOWN = 64
+"""Elements of an index array that are shown to people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A confirmed witness.  ``elsewhere``: other contents and blocks are at fault than those of the model."""
+
+    launch: ConcreteLaunch
+    claim: Claim
+    confirmation: Confirmation
+    model: Model
+    elsewhere: bool = False
+
+    @property
+    def steps(self) -> int:
+        return self.confirmation.steps
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Blocks, and the sum of all sizes and scalars: what makes one witness smaller than another."""
+        arrays = (*self.launch.arrays.values(), *chain(*self.launch.lists.values()))
+        sizes = sum(sum(array.shape) for array in arrays)
+        return prod(self.launch.grid), sizes + sum(map(abs, self.launch.scalars.values()))
+
+    @property
+    def ops(self) -> frozenset[int]:
+        """The bytecode offsets of the ops that the replay saw at fault."""
+        return frozenset(touch.offset for touch in (self.confirmation.first, self.confirmation.second) if touch)
+
+    @property
+    def as_claimed(self) -> bool:
+        """Whether those are the ops that the solver meant."""
+        return self.ops == {offset for offset in (self.claim.offset_a, self.claim.offset_b) if offset is not None}
+
+
+@dataclass
+class Search:
+    """Looks for a small launch that breaks ``obligation`` and that the replay confirms.
+
+    ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
+    contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
+    the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
+    from where these arrays' values put them.  ``candidate`` says afterwards whether the solver gave any model at all.
+    """
+
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+    eliminated: Mapping[Term, Term]
+    contract: Contract
+    launch: LaunchSpec
+    origins: Mapping[str, Origin]
+    decider: Decider
+    varied: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
+    reach: Mapping[str, Reach] = field(default_factory=dict)
+    candidate: bool = False
+    _words: tuple[Term, ...] = field(init=False)
+    _nested: tuple[Term, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._words = tuple(_list_words(self.conditions, self.contract))
+        sites = (site for site in (self.obligation.first, self.obligation.second) if site is not None)
+        listed = [site.origin for site in sites if site.origin.name in self.contract.lists]
+        promised = [(each.shape, each.strides) for each in listed if each.name in self.contract.injective]
+        self._nested = nested_layouts(self.contract, promised)
+
+    def run(self, confirm: Confirm) -> Found | None:
+        found = self._first(confirm)
+        if found is None:
+            return None if self.candidate else self._in_the_launch(confirm)
+        return self._minimised(found, confirm)
+
+    def _in_the_launch(self, confirm: Confirm) -> Found | None:
+        """The one launch of a contract of numbers, at fault in any block, where the solver has no model of it.
+
+        Not where contents have a part in it.
+        """
+        values, model = contract_values(self.contract), Model({}, {})
+        free = any(size.sort is t.Sort.INT for size in self.contract.variables)
+        if free or not all(grid in values for grid in GRID) or loaded_values(self.conditions):
+            return None
+        launch = self._launch(model)
+        claim = concrete_claim(self.obligation, model)
+        return None if launch is None else self._elsewhere(launch, claim, model, confirm)
+
+    def _first(self, confirm: Confirm) -> Found | None:
+        """In layouts that are nested, if there are launches with such; else, and where none is found, in any."""
+        rooms = self._rooms()
+        if self._nested:
+            nested = [(*room, *self._nested) for room in rooms]
+            found = self._first_of([room for room in nested if self._has_launch(room)], confirm)
+            if found is not None:
+                return found
+            self._nested = ()
+        return self._first_of(rooms, confirm)
+
+    def _first_of(self, rooms: Sequence[tuple[Term, ...]], confirm: Confirm) -> Found | None:
+        return next(filter(None, (self._first_in(room, confirm) for room in rooms)), None)
+
+    def _rooms(self) -> list[tuple[Term, ...]]:
+        """What is asked of the contents of arrays, in turn.
+
+        Values that cannot keep a distance make races of their own; bounds are hurt most where every value is taken.
+        Where the contract has no such launch, its facts leave the contents no choice in any.
+        """
+        possible, arrays = tuple(self._possible()), self.varied | self.doubted
+        if not arrays:
+            return [possible]
+        tight = (False,) if self.obligation.code in RACES else (True, False)
+        rooms = [(*possible, *self._room(arrays, tight=each)) for each in tight]
+        allowed = [room for room in rooms if self._has_launch(room)]
+        if self.obligation.code in RACES:
+            space = tuple(self._space(arrays))
+            allowed = [wide if self._has_launch(wide := (*room, *space)) else room for room in allowed]
+        return allowed or [possible]
+
+    def _has_launch(self, conditions: Sequence[Term]) -> bool:
+        return self.decider.decide(conditions).answer is not Answer.UNSATISFIABLE
+
+    def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
+        attempts = 0
+        asked: set[frozenset[Term]] = set()
+        for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
+            limited = [*self.conditions, *room, *self._small(size_bound, grid_bound)]
+            if frozenset(limited) in asked:
+                continue  # a contract of numbers has one size
+            asked.add(frozenset(limited))
+            result = self.decider.decide(limited, twins=self.obligation.twins, model=True)
+            if result.answer is not Answer.SATISFIABLE or result.model is None:
+                continue
+            self.candidate = True
+            found = self._confirmed(result.model, confirm)
+            if found is not None and not self._escapes(found, confirm):
+                return found
+            attempts += 1
+            if attempts == MAX_REPLAYS:
+                break
+            if self.varied or self.doubted:
+                room = (*room, *self._larger(result.model))
+        return None
+
+    def _larger(self, model: Model) -> Iterator[Term]:
+        """Another launch: in those sizes the contents had a choice that left the fault out."""
+        number = Numbers(model)
+        sizes = [size for size in self.contract.variables if size.sort is t.Sort.INT]
+        if sizes:
+            yield t.or_(*(t.lt(t.const(number(size)), size) for size in sizes))
+
+    def _small(self, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
+        values = contract_values(self.contract)
+        if size_bound is not None:
+            for size in (*self.contract.variables, *self._words):
+                if size.sort is t.Sort.INT:
+                    yield t.le(size, t.const(size_bound))
+        if grid_bound is not None:
+            for grid in GRID:
+                term = values.get(grid, grid)
+                if term.kind is not Kind.CONST:
+                    yield t.le(term, t.const(grid_bound))
+
+    def _possible(self) -> Iterator[Term]:
+        """There are contents that keep the contract's facts."""
+        values = contract_values(self.contract)
+        for name in sorted({data.fact.array for data in self.contract.data}):
+            yield from (t.substitute(term, values) for term in possible(*self._facts_of(name)))
+
+    def _room(self, arrays: frozenset[str], *, tight: bool) -> Iterator[Term]:
+        """The contents of these arrays may vary."""
+        values = contract_values(self.contract)
+        for name in sorted(arrays):
+            wanted = room(*self._facts_of(name), self._reach(name).values, tight=tight)
+            yield from (t.substitute(term, values) for term in wanted)
+
+    def _space(self, arrays: frozenset[str]) -> Iterator[Term]:
+        """The array at stake has places enough for whatever these arrays hold."""
+        values, site = contract_values(self.contract), self.obligation.first
+        if site is None or not site.origin.shape:
+            return
+        for name in sorted(arrays):
+            wanted = t.scale(max(self._reach(name).places, SPACIOUS), t.product(self._facts_of(name)[0]))
+            yield t.substitute(t.le(wanted, t.product(site.origin.shape)), values)
+
+    def _reach(self, name: str) -> Reach:
+        return self.reach.get(name, Reach())
+
+    def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
+        """The sizes of an array, and what the contract says of its contents."""
+        shape, _ = array_layout(self.contract.arrays[name])
+        return shape, [data for data in self.contract.data if data.fact.array == name]
+
+    def _confirmed(self, model: Model, confirm: Confirm) -> Found | None:
+        """The witness of a model, if it has a launch and the replay sees the fault there."""
+        for variable, equal in reversed(list(self.eliminated.items())):
+            model.variables[variable] = Numbers(model)[equal]
+        claim = concrete_claim(self.obligation, model)
+        launch = self._launch(model)
+        confirmation = None if launch is None else confirm(launch, claim)
+        if not self.varied:
+            if launch is None:
+                return None
+            if confirmation is not None:
+                return Found(launch, claim, confirmation, model)
+            return self._elsewhere(launch, claim, model, confirm)
+        sizes = launch or self._launch(model, contents=False)
+        if sizes is None:
+            return None
+        shown = self._variety(sizes, self.varied, model).shows(claim, confirm)
+        if shown is None:
+            return None
+        if launch is None or confirmation is None:
+            return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        steps = confirmation.steps + shown.confirmation.steps
+        return Found(launch, claim, replace(confirmation, steps=steps), model)
+
+    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> Variety:
+        facts, race = numbered_facts(Numbers(model), self.contract), self.obligation.code in RACES
+        far = max((self._reach(name).values for name in arrays), default=0)
+        return Variety(launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions))
+
+    def _escapes(self, found: Found, confirm: Confirm) -> bool:
+        """Whether other contents of ``doubted`` arrays get the same launch past the fault."""
+        if not self.doubted:
+            return False
+        return self._variety(found.launch, self.doubted, found.model).escapes(found.claim, confirm)
+
+    def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> Found | None:
+        """The claimed ops at fault in other blocks of the launch: which ones go on is not for the solver to know."""
+        shown = confirm.anywhere(launch, claim)
+        if shown.confirmation is None:
+            return None
+        found = Found(launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        return found if found.as_claimed else None
+
+    def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
+        """The launch of a model, if it has one; without its ``contents`` where they keep no facts."""
+        try:
+            return concrete_launch(model, self.contract, self.launch, self.origins, contents=contents)
+        except NoLaunch:
+            return None
+
+    # ------------------------------------------------------------------------------------- minimising
+    def _minimised(self, found: Found, confirm: Confirm) -> Found:
+        facts = (*self.decider.facts, *self.conditions, *self._nested)
+        decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
+        minimiser = Minimiser(
+            found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)
+        )
+        sizes = [size for size in (*self.contract.variables, *self._words) if size.sort is t.Sort.INT]
+        found = minimiser.lower([self._blocks()])
+        empty = [size for size in sizes if size.low == 0 and not Numbers(found.model)(size)]
+        if empty:
+            found = minimiser.prefer([t.le(t.ONE, size) for size in empty])
+        return minimiser.lower(self._goals(sizes, found))
+
+    def _blocks(self) -> Goal:
+        values = contract_values(self.contract)
+        return Goal(t.product(values.get(grid, grid) for grid in GRID), 2 if self.obligation.level == "block" else 1)
+
+    def _goals(self, sizes: Sequence[Term], found: Found) -> Iterator[Goal]:
+        """Sizes and scalars, distances between arrays that may overlap, block ids, iterations.
+
+        A size does not go down to 0 where it need not: an array without elements explains nothing.
+        """
+        present = {leaf for condition in (*self.decider.facts, *self.conditions) for leaf in condition.free}
+        for term in (*sizes, *self._distances()):
+            if term.free & present:
+                filled = term.low == 0 and Numbers(found.model)(term) > 0
+                yield Goal(distance_from_zero(term), 1 if filled else 0)
+        sides = [""] if self.obligation.level in ("", "lane") else ["", OTHER]
+        for mark in sides if self.obligation.level == "block" else [""]:
+            for bid in block_ids(mark):
+                yield from self._goal(bid, present)
+        for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
+            copy = Copy(self.obligation.level, mark) if mark else None
+            for loop in site.loops if site is not None else ():
+                yield from self._goal(copy(loop.iteration) if copy else loop.iteration, present)
+
+    def _goal(self, variable: Term, present: set[Term]) -> Iterator[Goal]:
+        """A variable of the question, or the one that it was found to be equal to."""
+        while variable in self.eliminated:
+            variable = self.eliminated[variable]
+        if variable in present:
+            yield Goal(variable)
+
+    def _distances(self) -> Iterator[Term]:
+        names = sorted(self.contract.arrays)
+        for number, first in enumerate(names):
+            for second in names[:number]:
+                if self.contract.may_overlap(first, second) and {first, second} <= self.origins.keys():
+                    yield overlap_distance(self.origins[first], self.origins[second])
+
+
+def _list_words(conditions: Sequence[Term], contract: Contract) -> Iterator[Term]:
+    """The sizes and strides of arrays in lists that the question is about."""
+    leaves = sorted({leaf for condition in conditions for leaf in condition.free if leaf.kind is Kind.APPLY})
+    prefixes = tuple(f"{name}[].{part}[" for name in contract.lists for part in ("shape", "strides"))
+    return (leaf for leaf in leaves if leaf.function.scope is Scope.LAUNCH and leaf.function.name.startswith(prefixes))
+
+
+# ---------------------------------------------------------------------------------------- for people
+def describe(found: Found, obligation: Obligation, contract: Contract, prepared: Mapping[int, Prepared]) -> Witness:
+    """The witness as reports show it."""
+    number = Numbers(found.model)
+    names = {variable.symbol.name: variable for variable in contract.variables}
+    scalars = dict(found.launch.scalars)
+    strides = {
+        f"{name}.strides[{d}]": stride
+        for name, array in found.launch.arrays.items()
+        if contract.arrays[name].strides is not None
+        for d, stride in enumerate(array.strides)
+    }
+    data = {name: contents for name, array in found.launch.arrays.items() if (contents := _shown(name, array, found))}
+    return Witness(
+        sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT}
+        | dict(_listed_sizes(found))
+        | dict(_distances(found.launch, contract)),
+        grid=found.launch.grid,
+        block_a=found.claim.block_a,
+        block_b=found.claim.block_b,
+        element=found.confirmation.element,
+        scalars=scalars,
+        strides=strides,
+        data=data,
+        variables=() if found.elsewhere else tuple(_variables(obligation, found.model, prepared)),
+        confirmed_by=found.confirmation.replayed_by,
+        launch=claim_to_json(found.launch, found.claim),
+        elements=found.confirmation.elements,
+        values=found.confirmation.values(),
+    )
+
+
+def _shown(name: str, array: ConcreteArray, found: Found) -> tuple[int, ...]:
+    """The contents of a small array; of a large one those elements that the question is about."""
+    contents = array.contents
+    if len(contents) > MOST_SHOWN:
+        contents = mentioned(found.model, name, array.shape, array.strides)
+    return tuple(value for _, value in sorted(contents.items()))
+
+
+def _listed_sizes(found: Found) -> Iterator[tuple[str, int]]:
+    """The sizes of those arrays in lists that the question is about."""
+    mentioned = {(f.name, arguments) for f, arguments in found.model.applications}
+    for name, arrays in found.launch.lists.items():
+        for index, array in enumerate(arrays):
+            for d, size in enumerate(array.shape):
+                if (f"{name}[].shape[{d}]", (index,)) in mentioned:
+                    yield f"{name}[{index}].shape[{d}]", size
+
+
+def _distances(launch: ConcreteLaunch, contract: Contract) -> Iterator[tuple[str, int]]:
+    """How many bytes lie between the first elements of arrays that overlap."""
+    for second, array in launch.arrays.items():
+        first = array.allocation
+        if first != second and contract.may_overlap(first, second) and not contract.is_same(first, second):
+            yield f"{second}.address - {first}.address", array.byte_offset - launch.arrays[first].byte_offset
+
+
+def _variables(
+    obligation: Obligation, model: Model, prepared: Mapping[int, Prepared]
+) -> Iterator[tuple[str, int | None, int | None]]:
+    """Block ids, loop iterations and tile numbers on both sides."""
+    copy = Copy(obligation.level or "lane", OTHER)
+    first = prepared.get(obligation.first.number) if obligation.first else None
+    second = prepared.get(obligation.second.number) if obligation.second else first
+    if first is None or second is None:
+        return
+    shared: dict[Term, None] = dict.fromkeys(BID if obligation.level == "block" else ())
+    shared.update((loop.iteration, None) for side in (first, second) for loop in side.site.loops)
+    for variable in shared:
+        a, b = model.variables.get(variable), model.variables.get(copy(variable))
+        if a is not None or b is not None:
+            yield variable.symbol.name, _number(a), _number(b)
+    for d, (index, other) in enumerate(zip(_tiles(first), _tiles(second), strict=False)):
+        yield f"tile index {d}", _try(index, model), _try(copy(other), model) if obligation.level else None
+
+
+def _tiles(prepared: Prepared) -> list[Term]:
+    place = prepared.place
+    tiles = place.tile_index if isinstance(place, IndexFootprint) else None
+    return [index for index, _ in tiles or ()]
+
+
+def _number(value: Value | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _try(term: Term, model: Model) -> int | None:
+    try:
+        return int(evaluate(term, model.variables, lambda f, a: model.applications[f, a]))
+    except (KeyError, ZeroDivisionError):
+        return None

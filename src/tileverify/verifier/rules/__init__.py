@@ -1,0 +1,1 @@
+"""What must be right for `proved` to be right: obligations, footprints, overlaps, the questions made of them."""

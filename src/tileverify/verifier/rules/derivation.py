@@ -1,0 +1,220 @@
+"""What a verdict `proved` rests on: every obligation of a kernel and every question that had to be answered for it.
+
+The same walk writes a certificate and checks it.  Only who answers differs: the solver, or the certificate itself, so
+that a certificate can neither leave a question out nor put a weaker one in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ...contract.as_terms import Contract, build_contract
+from ...contract.launch import LaunchSpec
+from ...frontend.symbolic.summary import AccessSummary, Promise
+from ...terms import Kind, Term
+from ..smt import Answer, Decides, Merge, Proof, Result, as_merged
+from .arithmetic import expand, mentions_bits
+from .fact_instances import data_facts
+from .obligations import Obligation, every_obligation
+from .prepare import Preparer, launch_facts
+from .protocols import Protocols
+from .rungs import BIT_VECTORS, NONLINEAR
+from .simplify import Simplified, simplify
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An obligation and where its proof stands: ``question`` and ``wraps`` are positions in the derivation's questions.
+
+    ``wraps`` let the conditions be read without the wraps of machine integers, and with what synchronisation adds.  A
+    ``structural`` obligation was decided without a solver; its question is the same obligation for a solver, and may be
+    out of reach.
+    """
+
+    obligation: Obligation
+    structural: bool
+    question: int
+    wraps: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """``facts``: what every launch satisfies; ``questions`` are about them, none twice."""
+
+    contract: Contract
+    facts: tuple[Term, ...]
+    steps: tuple[Step, ...]
+    questions: tuple[Proof, ...]
+
+
+class Underivable(Exception):
+    """An obligation that nobody answered for, or that no question can be asked about."""
+
+    def __init__(self, obligation: Obligation) -> None:
+        super().__init__(obligation.code)
+        self.obligation = obligation
+
+
+SolverFor: TypeAlias = Callable[[Sequence[Term]], Decides]
+"""Who answers questions under some facts."""
+
+
+def derive(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[Term], solver: SolverFor) -> Derivation:
+    """Ask everything that "``launch`` under ``clauses`` is fine" rests on; raises `Underivable`."""
+    contract = build_contract(launch)
+    facts = (*launch_facts(contract), *clauses)
+    ledger = _Ledger(solver(facts))
+    steps = _Walk(summary, contract, facts, ledger).steps()
+    return Derivation(contract, facts, tuple(steps), tuple(ledger.questions))
+
+
+class _Walk:
+    def __init__(self, summary: AccessSummary, contract: Contract, facts: tuple[Term, ...], ledger: _Ledger) -> None:
+        self.contract, self.ledger = contract, ledger
+        self.known = conjuncts(facts)
+        self.wraps: dict[int, tuple[int, ...]] = {}
+        self.sites = []
+        for site in summary.sites:
+            # A preparer for each, so that every wrap is asked about wherever it matters.
+            self.sites.append(Preparer(summary, contract, ledger).site(site))
+            self.wraps[site.number] = ledger.taken()
+        self.promises = []
+        self.wraps_of_promises: list[tuple[Promise, tuple[int, ...]]] = []
+        for item in summary.promises:
+            self.promises.append(Preparer(summary, contract, ledger).promise(item))
+            self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
+        self.origins = Preparer(summary, contract, ledger).origins
+
+    def steps(self) -> Iterator[Step]:
+        protocols = Protocols(self.sites, self.contract, self.ledger)
+        for obligation in map(protocols.explained, every_obligation(self.sites, self.promises, self.contract)):
+            if obligation.blocked is not None:
+                raise Underivable(obligation)
+            self.ledger.taken()
+            grounds = self._grounds_of(obligation)
+            simple = simplify(obligation.conditions, self.known)
+            # As it is, so that nobody has to believe the simplification; simplified where that is out of reach.
+            if not any(self._decided(each, obligation) for each in _variants(obligation, simple)):
+                if simple is not None:
+                    raise Underivable(obligation)
+                self.ledger.keep(self._asked(obligation.conditions))
+            (question,) = self.ledger.taken()
+            yield Step(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
+
+    def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
+        """The questions whose answers let the obligation's conditions say more than its accesses do."""
+        for ground in obligation.grounds:
+            if self.ledger.decide(ground).answer is not Answer.UNSATISFIABLE:
+                raise Underivable(obligation)
+        return self.ledger.taken()
+
+    def _decided(self, conditions: Sequence[Term], obligation: Obligation) -> bool:
+        asked = self._asked(conditions)
+        return self.ledger.decide(asked, twins=obligation.twins).answer is Answer.UNSATISFIABLE
+
+    def _asked(self, conditions: Sequence[Term]) -> tuple[Term, ...]:
+        return (*conditions, *data_facts(conditions, self.contract, self.origins))
+
+    def _wraps_of(self, obligation: Obligation) -> tuple[int, ...]:
+        sides = [side.number for side in (obligation.first, obligation.second) if side is not None]
+        used = [self.wraps[number] for number in sides]
+        used += [wraps for item, wraps in self.wraps_of_promises if item is obligation.promise]
+        return tuple(dict.fromkeys(number for wraps in used for number in wraps))
+
+
+def _variants(obligation: Obligation, simple: Simplified | None) -> Iterator[Sequence[Term]]:
+    yield obligation.conditions
+    if simple is not None:
+        yield simple.conditions
+
+
+@dataclass
+class _Ledger:
+    """Writes down what was proved, each question once."""
+
+    solver: Decides
+    questions: list[Proof] = field(default_factory=list)
+    _known: dict[frozenset[Term], int | None] = field(default_factory=dict)
+    _used: list[int] = field(default_factory=list)
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        wanted = tuple(conditions)
+        key = frozenset(wanted)
+        if key not in self._known:
+            result = self.solver.decide(wanted, twins=twins)
+            self._known[key] = None
+            if result.proof is not None:
+                self._note(key, result.proof)
+        number = self._known[key]
+        if number is None:
+            return Result(Answer.UNKNOWN, "")
+        self._used.append(number)
+        return Result(Answer.UNSATISFIABLE, "", proof=self.questions[number])
+
+    def keep(self, conditions: Sequence[Term]) -> None:
+        """A question to which nobody has an answer, for another solver to try."""
+        self._note(frozenset(conditions), Proof(tuple(map(expand, conditions)), (), (), beyond_linear(conditions)))
+        self._used.append(len(self.questions) - 1)
+
+    def taken(self) -> tuple[int, ...]:
+        """The questions that were relied upon since the last call."""
+        used, self._used = tuple(dict.fromkeys(self._used)), []
+        return used
+
+    def _note(self, key: frozenset[Term], proof: Proof) -> None:
+        self._known[key] = len(self.questions)
+        self.questions.append(proof)
+
+
+def beyond_linear(conditions: Iterable[Term]) -> str:
+    """The theory that a question is put in where linear integers do not do."""
+    return BIT_VECTORS if mentions_bits(conditions) else NONLINEAR
+
+
+def conjuncts(facts: Iterable[Term]) -> frozenset[Term]:
+    return frozenset(part for fact in facts for part in (fact.args if fact.kind is Kind.AND else (fact,)))
+
+
+def question_id(conditions: Iterable[Term]) -> str:
+    """A name for a question, the same in every process; structural, so no two questions share one by accident."""
+    digest = hashlib.sha256()
+    for one in sorted({expand(condition).digest for condition in conditions}):
+        digest.update(one)
+    return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a certificate has to say about a question: which twins are equal, and by which of the theories of `.rungs`
+    it is a contradiction."""
+
+    twins: tuple[int, ...]
+    rung: str
+
+
+@dataclass(frozen=True, slots=True)
+class Witnessed:
+    """Answers from a certificate, by `question_id`, in place of a solver's: whatever is not there is not known.
+
+    Its proofs have no lemmas: those stand in the certificate and are checked there.
+    """
+
+    answers: Mapping[str, Answered]
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        wanted = tuple(map(expand, conditions))
+        answered = self.answers.get(question_id(wanted))
+        if answered is None:
+            return Result(Answer.UNKNOWN, "")
+        replaced: dict[Term, Term] = {}
+        merges = []
+        for number in answered.twins:
+            if not 0 <= number < len(twins):
+                return Result(Answer.UNKNOWN, "")
+            a, b = as_merged(twins[number], replaced)
+            replaced[b] = a
+            merges.append(Merge(number, a, b, ()))
+        return Result(Answer.UNSATISFIABLE, "", proof=Proof(wanted, tuple(merges), (), answered.rung))

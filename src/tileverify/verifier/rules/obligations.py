@@ -1,0 +1,292 @@
+"""The obligations of an access summary, each as one satisfiability question.
+
+An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
+no such launch exists.  Codes and formulas: ``design.md`` section 1, memory model: Tile IR specification, "Memory
+model" (conflicts, scopes, token order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+from ... import terms as t
+from ...contract.as_terms import Contract, extent
+from ...contract.variables import BID, GRID
+from ...frontend.symbolic.pointers import address_of
+from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
+from ...terms import Kind, Term
+from .copies import OTHER, Copy, Renaming
+from .layout import IndexFootprint, Place
+from .meeting import Prepared, awaited, identity, may_share, meet, place_terms, renamed, touches
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
+
+    ``level`` says what the second copy is: ``block``, ``instance`` (same block), ``lane``, or "" for one copy.
+    ``blocked``: why no question can be asked (a TV9xx code and text).  ``grounds``: conditions that some of
+    ``conditions`` rest on, each set of which contradicts what every launch satisfies (see `protocols`).
+    """
+
+    code: str
+    conditions: tuple[Term, ...]
+    first: Site | None = None
+    second: Site | None = None
+    promise: Promise | None = None
+    level: str = ""
+    twins: tuple[tuple[Term, Term], ...] = ()
+    blocked: tuple[str, str] | None = None
+    detail: str = ""
+    grounds: tuple[tuple[Term, ...], ...] = ()
+
+
+def every_obligation(
+    sites: Sequence[Prepared], promises: Iterable[Promise], contract: Contract
+) -> Iterator[Obligation]:
+    """All obligations of a kernel, always in the same order."""
+    for item in promises:
+        yield promise(item)
+    for prepared in sites:
+        yield from bounds(prepared)
+        yield from one_address(prepared, contract)
+    for first, second in combinations_with_replacement(sites, 2):
+        yield from between_blocks(first, second, contract)
+        yield from inside_block(first, second, contract)
+
+
+# --------------------------------------------------------------------------------------- single accesses
+def bounds(prepared: Prepared) -> Iterator[Obligation]:
+    """TV301, TV302 and TV303 of one access."""
+    site, place = prepared.site, prepared.place
+    footprint = site.footprint
+    if isinstance(footprint, ViewFootprint):
+        for d, (index, space) in enumerate(zip(footprint.index, footprint.index_space, strict=True)):
+            if space is not None:
+                # TV301: guard -> index < ceildiv(shape, step), both read unsigned
+                yield Obligation("TV301", (prepared.guard, t.le(space, index)), site, detail=f"axis {d}")
+        for d, promised in enumerate(footprint.inbounds):
+            if promised:
+                # TV303: guard -> index*step + tile <= shape
+                end = t.add(t.scale(footprint.step[d], footprint.index[d]), t.const(footprint.tile[d]))
+                size = footprint.shape[footprint.dim_map[d]]
+                yield Obligation("TV303", (prepared.guard, t.lt(size, end)), site, detail=f"axis {d}")
+    yield from _inside(prepared, place)
+    yield from _aligned(prepared)
+
+
+def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]) -> Iterator[Term]:
+    """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
+    copy = Copy(obligation.level or "lane", OTHER)
+    sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
+    for site, rename in sides if obligation.second is not None else ():
+        footprint = prepared[site.number].site.footprint if site is not None else None
+        if isinstance(footprint, ViewFootprint):
+            for index, space in zip(footprint.index, footprint.index_space, strict=True):
+                if space is not None:
+                    yield rename(t.lt(index, space))
+
+
+def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: Contract) -> Iterator[Term]:
+    """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
+    keeping the kernel from its work."""
+    if obligation.promise is not None:
+        yield obligation.promise.guard
+    if obligation.first is not None:
+        first = prepared[obligation.first.number]
+        yield from (first.guard, touches(first.place))
+    if obligation.second is not None:
+        copy = Copy(obligation.level, OTHER)
+        second = renamed(prepared[obligation.second.number], copy)
+        yield from (second.guard, touches(second.place))
+        if obligation.level == "block":
+            yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+        if obligation.level == "lane":
+            yield _two_lanes(obligation.second, copy)
+
+
+def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
+    """TV302: every live lane lies inside its array."""
+    site, origin = prepared.site, place.origin
+    if origin.kind is OriginKind.UNKNOWN:
+        yield Obligation(
+            "TV302", (), site, blocked=("TV906", "the address is not derived from an argument of the kernel")
+        )
+    elif isinstance(place, IndexFootprint):
+        if place.bounded:
+            return
+        for d, (c, size) in enumerate(zip(place.coordinates, origin.shape, strict=True)):
+            outside = t.or_(t.lt(c, t.ZERO), t.le(size, c))
+            yield Obligation("TV302", (prepared.guard, place.live, outside), site, detail=f"axis {d}")
+    else:
+        extent = _extent(origin)
+        if extent is None:
+            yield Obligation("TV302", (), site, blocked=("TV906", f"the size of `{origin.name}` is not known"))
+            return
+        outside = t.or_(t.lt(place.offset, t.ZERO), t.lt(extent, t.add(place.offset, t.const(place.size))))
+        yield Obligation("TV302", (prepared.guard, place.live, outside), site)
+
+
+def _aligned(prepared: Prepared) -> Iterator[Obligation]:
+    """TV302 as well: an element lies at a multiple of its size, which is a power of two."""
+    site, origin, footprint = prepared.site, prepared.origin, prepared.site.footprint
+    if origin.kind is OriginKind.UNKNOWN:
+        return
+    start = footprint.base if isinstance(footprint, ViewFootprint) else footprint.offset
+    known = origin.alignment or origin.element_bytes
+    if known % footprint.element_bytes:
+        start = t.add(start, address_of(origin))
+    rest = t.floormod(start, t.const(footprint.element_bytes))
+    if rest is not t.ZERO:
+        live = t.TRUE if isinstance(prepared.place, IndexFootprint) else prepared.place.live
+        yield Obligation("TV302", (prepared.guard, live, t.ne(rest, t.ZERO)), site, detail=MISALIGNED)
+
+
+MISALIGNED = "misaligned"
+
+
+def _extent(origin: Origin) -> Term | None:
+    """The size in bytes of what a pointer was derived from, where it is known."""
+    if origin.extent is not None:
+        return origin.extent
+    if not origin.shape:
+        return None
+    return extent(origin.shape, origin.strides, origin.element_bytes)
+
+
+def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV202: two live lanes of one weak store never hit one byte."""
+    site = prepared.site
+    if site.access is not Access.WRITE or site.atomic or not site.lanes:
+        return
+    copy = Copy("lane", OTHER)
+    other = renamed(prepared, copy)
+    common = meet(prepared, other, contract, lanes_matter=True)
+    differ = _two_lanes(site, copy)
+    yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
+
+
+def _two_lanes(site: Site, copy: Copy) -> Term:
+    return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
+
+
+# ------------------------------------------------------------------------------------------ access pairs
+def conflict_code(first: Site, second: Site) -> str | None:
+    """The obligation between blocks that two accesses of one location are under; ``None``: they may meet."""
+    if not (first.writes or second.writes):
+        return None
+    if _strong(first) and _strong(second) and one_width(first, second):
+        return None
+    if first.atomic or second.atomic:
+        return "TV103"
+    return "TV101" if first.writes and second.writes else "TV102"
+
+
+def _strong(site: Site) -> bool:
+    """Carries a scope that includes every block of the launch."""
+    return site.scope in ("device", "sys")
+
+
+def one_width(first: Site, second: Site) -> bool:
+    """Whether scopes help where two elements meet: the specification derives its model from that of PTX, in which
+    operations that overlap in a part are not morally strong.  Elements of one width are aligned (TV302), so they are
+    the same one or do not meet."""
+    return first.footprint.element_bytes == second.footprint.element_bytes
+
+
+def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV101, TV102, TV103: the same byte from two different tile blocks."""
+    code = conflict_code(first.site, second.site)
+    if code is None or _private(first.origin) or _private(second.origin):
+        return
+    if not may_share(first.origin, second.origin, contract):
+        return
+    blocked = _unknown_origin(first, second, contract)
+    if blocked:
+        yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
+        return
+    copy = Copy("block", OTHER)
+    other = renamed(second, copy)
+    differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
+    common = meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, common)
+    yield _pair(code, first, second, conditions, "block", copy)
+
+
+def block_axes(contract: Contract) -> Iterator[Term]:
+    """The block ids that can differ: a grid axis of 1 has only block 0."""
+    for bid, grid in zip(BID, GRID, strict=True):
+        if contract.values.get(grid, grid) is not t.ONE:
+            yield bid
+
+
+def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+    """TV201: conflicting accesses of one block are joined by a token path, unless both are scoped and of one width."""
+    a, b = first.site, second.site
+    if not (a.writes or b.writes) or (a.atomic and b.atomic and one_width(a, b)):
+        return
+    if a is b and not a.loops:
+        return
+    if not may_share(first.origin, second.origin, contract):
+        return
+    blocked = _unknown_origin(first, second, contract)
+    if blocked:
+        yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
+        return
+    copy = Copy("instance", OTHER)
+    other = renamed(second, copy)
+    # another dynamic instance: a different access, or the same one in another iteration
+    differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
+    unordered = t.and_(
+        t.not_(awaited(first, by=second, own=identity, other=copy)),
+        t.not_(awaited(second, by=first, own=copy, other=identity)),
+    )
+    common = meet(first, other, contract)
+    conditions = (first.guard, other.guard, differ, common, unordered)
+    yield _pair("TV201", first, second, conditions, "instance", copy)
+
+
+def _private(origin: Origin) -> bool:
+    return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
+
+
+def _unknown_origin(first: Prepared, second: Prepared, contract: Contract) -> tuple[str, str] | None:
+    for prepared in (first, second):
+        if prepared.origin.kind is OriginKind.UNKNOWN:
+            return "TV906", "an address is not derived from an argument of the kernel"
+        name = prepared.origin.name
+        if prepared.origin.kind is OriginKind.LIST_ELEMENT and any(name in group for group in contract.overlap):
+            return "TV906", f"the arrays of the list `{name}` may overlap in any way"
+    return None
+
+
+def _pair(
+    code: str, first: Prepared, second: Prepared, conditions: Iterable[Term], level: str, copy: Copy
+) -> Obligation:
+    return Obligation(
+        code,
+        tuple(conditions),
+        first.site,
+        second.site,
+        level=level,
+        twins=tuple(_twins([second.guard, *place_terms(second.place)], copy)),
+    )
+
+
+def _twins(terms: Sequence[Term], copy: Copy) -> Iterator[tuple[Term, Term]]:
+    """Quotients and their renamed copies, innermost first."""
+    seen: set[Term] = set()
+    for term in terms:
+        for sub in t.postorder(term):
+            if sub.kind in (Kind.DIV, Kind.TDIV) and sub not in seen:
+                seen.add(sub)
+                renamed = copy(sub)
+                if renamed is not sub:
+                    yield sub, renamed
+
+
+def promise(item: Promise) -> Obligation:
+    """TV401, TV402 and what else the semantics demand: guard -> condition."""
+    return Obligation(item.code, (item.guard, t.not_(item.condition)), promise=item, detail=item.text)

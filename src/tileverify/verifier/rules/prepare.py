@@ -1,0 +1,344 @@
+"""Sites made ready for questions: contract terms put in, machine wraps discharged where they are shown to fit.
+
+    wrap_N(x) may be read as x under a guard g   iff   facts and g  imply  -2**(N-1) <= x < 2**(N-1)
+
+where the facts on index data count as well, for the values that x and g mention.
+Reading it so turns a question ``g and rest`` into one that every solution of the first also solves, so nothing
+broken is lost.  A wrap that is not discharged stays, exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ... import terms as t
+from ...contract.as_terms import Contract, described_number, described_word, extent_of, list_length
+from ...contract.element_types import INDEX_MAX
+from ...contract.launch import ListArgument
+from ...contract.variables import BID, GRID
+from ...errors import SpecError
+from ...frontend.symbolic.summary import (
+    AccessSummary,
+    Footprint,
+    LoopValue,
+    Origin,
+    OriginKind,
+    PointerFootprint,
+    Promise,
+    Site,
+    ViewFootprint,
+)
+from ...terms import Function, Kind, Term
+from ...terms.rendering import unsigned_reading
+from ..search.fact_use import FactUse, Informed
+from ..smt import Answer, Decides
+from .copies import OTHER, Copy
+from .layout import IndexFootprint, Place, place
+from .loop_invariants import LoopInvariants, loop_invariants
+from .meeting import Prepared, map_origin, place_terms
+
+
+@dataclass
+class Preparer:
+    """Applies one contract to the sites and promises of ``summary``.
+
+    ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
+    of the contract.  ``informed``: the decider, with the facts on index data that a question needs; those of the
+    contract unless ``use`` has others.
+    ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
+    changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
+    """
+
+    summary: AccessSummary
+    contract: Contract
+    decider: Decides
+    keep_wraps: bool = False
+    narrow: Callable[[Term, Term, Term], bool] | None = None
+    use: FactUse | None = None
+    origins: Mapping[str, Origin] = field(init=False)
+    informed: Informed = field(init=False)
+    _memo: dict[Term, Term] = field(default_factory=dict)
+    _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
+    _wrapped: dict[Term, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for site in self.summary.sites:
+            _check_rows(site.footprint, self.contract)
+        self._values = contract_values(self.contract)
+        self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
+        self.informed = Informed(self.decider, self.use or FactUse(self.contract), self.origins)
+        self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
+        self._invariants: dict[frozenset[Function], LoopInvariants] = {}
+
+    def term(self, term: Term) -> Term:
+        """``term`` with the contract's values put in."""
+        return t.transform(term, self._value, self._memo)
+
+    def _value(self, term: Term) -> Term | None:
+        if term.kind is Kind.APPLY and self.contract.lists:
+            return list_word(term, self.contract.lists)
+        return self._values.get(term)
+
+    def site(self, site: Site) -> Prepared:
+        site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
+        located = place(site)
+        guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
+        if (plain := self._with_plain_address(site.footprint, guard)) != site.footprint:
+            site = replace(site, footprint=plain)
+            located = place(site)
+        fit = self._under(guard)
+        footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
+        mapped = _map_place(located, lambda x: fit(self.term(x)))
+        waits: dict[int, Term] = {}
+        for wait in site.waits:
+            condition = self.term(wait.condition)
+            waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
+        site = replace(site, footprint=footprint, guard=guard)
+        if site.atomic:
+            site = replace(
+                site,
+                argument=None if site.argument is None else fit(self.term(site.argument)),
+                compare=None if site.compare is None else fit(self.term(site.compare)),
+                loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
+            )
+        return Prepared(site, guard, mapped, waits)
+
+    def _with_plain_address(self, footprint: Footprint, guard: Term) -> Footprint:
+        """The footprint without the wraps in its address that fit: strides must show as factors to be recognised."""
+
+        def plain(address: Term) -> Term:
+            return t.transform(address, drop) if self._has_wrap(address) and not self.keep_wraps else address
+
+        def drop(sub: Term) -> Term | None:
+            inner = _read(sub)
+            if inner is None:
+                return None
+            value = self.term(sub)
+            fits = value is self.term(inner) if _read(value) is None else self._fit_under(value, guard)
+            return inner if fits else None
+
+        if isinstance(footprint, ViewFootprint):
+            shape, strides = (tuple(map(plain, part)) for part in (footprint.shape, footprint.strides))
+            return replace(footprint, base=plain(footprint.base), shape=shape, strides=strides)
+        return replace(footprint, offset=plain(footprint.offset))
+
+    def _known(self, origin: Origin) -> Origin:
+        """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
+        name (CUDA Tile C++ passes no sizes), a list's buffer holds a row of 64-bit words for every array.  Strides of
+        the arrays in a list that the contract gives as numbers: what is compiled in shows as such."""
+        if origin.kind is OriginKind.LIST and origin.name in self.contract.lists:
+            words = 1 + 2 * len(self.contract.lists[origin.name].element.shape)
+            return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
+        if origin.kind is OriginKind.LIST_ELEMENT:
+            known = (self.term(stride) for stride in origin.strides)
+            strides = tuple(k if k.kind is Kind.CONST else s for k, s in zip(known, origin.strides, strict=True))
+            return replace(origin, strides=strides)
+        if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
+            return origin
+        return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
+
+    def promise(self, promise: Promise) -> Promise:
+        condition = self.term(promise.condition)
+        guard = self._reached(self.term(promise.guard), [condition])
+        return replace(promise, guard=guard, condition=self._under(guard)(condition))
+
+    def broken(self, promise: Promise) -> Term:
+        """Where the promise does not hold, as one condition that is only ever asserted."""
+        return self._reached(self.term(t.and_(promise.guard, t.not_(promise.condition))), [])
+
+    # ----------------------------------------------------------------------------------- loop invariants
+    def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
+        """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
+        terms = [guard, *under_it]
+        functions = {part.function for term in terms for part in term.free if part.kind is Kind.APPLY}
+        mentioned = functions & self._loop_values.keys()
+        if mentioned and not self.keep_wraps:
+            guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
+        return self._discharge_guard(guard)
+
+    def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
+        if functions not in self._invariants:
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.informed)
+        return self._invariants[functions]
+
+    def _loop_value(self, value: LoopValue) -> LoopValue:
+        init, after, entered, handed_on = map(self.term, (value.init, value.next, value.entered, value.handed_on))
+        return replace(value, init=init, next=after, entered=entered, handed_on=handed_on)
+
+    # ------------------------------------------------------------------------------------------ wraps
+    def _under(self, guard: Term) -> Callable[[Term], Term]:
+        return lambda term: self._discharge(term, guard)
+
+    def _discharge_guard(self, guard: Term) -> Term:
+        """A guard may be discharged under itself, because it is only ever asserted, never denied.
+
+        That the numbers fit, which it said by way of their readings, is then said as it is.
+        """
+        said: list[Term] = []
+        return t.and_(self._discharge(guard, guard, said), *said)
+
+    def _discharge(self, term: Term, guard: Term, said: list[Term] | None = None) -> Term:
+        """Drop the wraps of ``term`` that fit under ``guard``, innermost first, and unsigned readings likewise.
+
+        ``said`` takes what the guard was needed for.
+        """
+        if self.keep_wraps or not self._has_wrap(term):
+            return term
+
+        def drop(sub: Term) -> Term | None:
+            inner = _read(sub)
+            if inner is None or not self._fit_under(sub, guard):
+                return None
+            if said is not None and not self._fit(sub, t.TRUE):
+                said.append(t.not_(_outside(sub)))
+            return inner
+
+        return t.transform(term, drop)
+
+    def _fit_under(self, wrapped: Term, guard: Term) -> bool:
+        """Whether the value fits, always or where ``guard`` holds, or is made to."""
+        if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
+            return True
+        if self.narrow is None or wrapped.kind is not Kind.WRAP:
+            return False
+        question = (_outside(wrapped), guard)
+        known = self.informed.use.known(question, self.origins)
+        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(_outside(wrapped), *known), guard)
+        return self._fits[wrapped, guard]
+
+    def _has_wrap(self, term: Term) -> bool:
+        """A wrap, or an unsigned reading."""
+        found = self._wrapped
+        for sub in t.postorder(term, found):
+            wrap = sub.kind is Kind.WRAP or unsigned_reading(sub) is not None
+            found[sub] = wrap or any(found[arg] for arg in sub.args)
+        return found[term]
+
+    def _fit(self, wrapped: Term, guard: Term) -> bool:
+        key = (wrapped, guard)
+        if key not in self._fits:
+            result = self.informed.decide([_outside(wrapped), guard])
+            self._fits[key] = result.answer is Answer.UNSATISFIABLE
+        return self._fits[key]
+
+
+def _check_rows(footprint: Footprint, contract: Contract) -> None:
+    """The descriptors of a list have as many words to a row as its arrays have sizes and strides, and an address.
+
+    Raises:
+        SpecError: the bytecode was made for arrays of another rank.
+    """
+    origin = footprint.origin
+    if (
+        origin.kind is not OriginKind.LIST
+        or not isinstance(footprint, ViewFootprint)
+        or origin.name not in contract.lists
+    ):
+        return
+    rank = len(contract.lists[origin.name].element.shape)
+    if footprint.shape[-1] is not t.const(1 + 2 * rank):
+        raise SpecError(
+            f"the list `{origin.name}` holds arrays of {rank} dimensions, but the kernel reads {footprint.shape[-1]} "
+            f"words for each of them, not {1 + 2 * rank}: describe the arrays that it was compiled for"
+        )
+
+
+def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
+    """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
+    name, separator, field_name = word.function.name.partition("[].")
+    if not separator or name not in lists or field_name == "address":
+        return None
+    element = lists[name].element
+    limit = INDEX_MAX[element.index_bits]
+    part, _, rest = field_name.partition("[")
+    dim = int(rest.rstrip("]"))
+    if lists[name].each:
+        return _of_each(lists[name], part, dim, word.args[0])
+
+    def described(part: str, d: int) -> Term:
+        known = described_word(element, part, d)
+        if isinstance(known, int):
+            return t.const(known)
+        function = replace(word.function, name=f"{name}[].{known or f'{part}[{d}]'}", low=0, high=limit)
+        return t.apply(function, *word.args)
+
+    if part == "strides" and element.strides is None:
+        return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
+    return described(part, dim)
+
+
+def _of_each(listed: ListArgument, part: str, dim: int, index: Term) -> Term:
+    """A size or stride of array ``index``, by its number; what is beyond the list is not read."""
+    numbers = [described_number(array, part, dim) for array in listed.each]
+    found = t.const(numbers[-1])
+    for position in range(len(numbers) - 2, -1, -1):
+        found = t.ite(t.eq(index, t.const(position)), t.const(numbers[position]), found)
+    return found
+
+
+def contract_values(contract: Contract) -> dict[Term, Term]:
+    """What the contract puts in for summary variables; a grid axis of 1 makes its block id 0."""
+    values = dict(contract.values)
+    for bid, grid in zip(BID, GRID, strict=True):
+        if values.get(grid, grid) is t.ONE:
+            values[bid] = t.ZERO
+    return values
+
+
+def launch_facts(contract: Contract) -> tuple[Term, ...]:
+    """The contract's facts and ``bid < grid`` for both copies of a block."""
+    values, copy = contract_values(contract), Copy("block", OTHER)
+    inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
+    return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
+
+
+def _read(term: Term) -> Term | None:
+    """The number that a wrap or an unsigned reading is one of."""
+    if term.kind is Kind.WRAP:
+        return term.args[0]
+    reading = unsigned_reading(term)
+    return None if reading is None else reading[1]
+
+
+def _outside(read: Term) -> Term:
+    """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
+    if read.kind is Kind.WRAP:
+        (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1
+    else:
+        reading = unsigned_reading(read)
+        assert reading is not None
+        (bits, inner), low = reading, 0
+        high = 1 << bits
+    return t.or_(t.lt(inner, t.const(low)), t.le(t.const(high), inner))
+
+
+def _map_footprint(
+    footprint: ViewFootprint | PointerFootprint, f: Callable[[Term], Term]
+) -> ViewFootprint | PointerFootprint:
+    if isinstance(footprint, PointerFootprint):
+        return replace(footprint, offset=f(footprint.offset), origin=map_origin(footprint.origin, f))
+    return replace(
+        footprint,
+        origin=map_origin(footprint.origin, f),
+        base=f(footprint.base),
+        shape=tuple(map(f, footprint.shape)),
+        strides=tuple(map(f, footprint.strides)),
+        coordinates=tuple(map(f, footprint.coordinates)),
+        index=tuple(map(f, footprint.index)),
+        index_space=tuple(None if s is None else f(s) for s in footprint.index_space),
+    )
+
+
+def _map_place(located: Place, f: Callable[[Term], Term]) -> Place:
+    origin = map_origin(located.origin, f)
+    if isinstance(located, IndexFootprint):
+        tiles = located.tile_index
+        return replace(
+            located,
+            origin=origin,
+            coordinates=tuple(map(f, located.coordinates)),
+            live=f(located.live),
+            tile_index=None if tiles is None else tuple((f(index), size) for index, size in tiles),
+        )
+    return replace(located, origin=origin, offset=f(located.offset), live=f(located.live))

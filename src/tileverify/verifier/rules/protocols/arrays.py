@@ -1,0 +1,101 @@
+"""Arrays that blocks synchronise through: who writes them, with what scope, and what they hold at first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ....contract.as_terms import INT_BITS, Contract
+from ....frontend.symbolic.summary import Access, Origin, OriginKind
+from ....terms import Kind, Term
+from ..layout import IndexFootprint
+from ..meeting import Prepared, may_share
+
+COVERING: Final = frozenset({"device", "sys"})
+"""Scopes that include every block of the launch."""
+ACQUIRES: Final = frozenset({"acquire", "acq_rel"})
+RELEASES: Final = frozenset({"release", "acq_rel"})
+_NEUTRAL: Final = {"add": 0, "or": 0, "xor": 0, "and": -1}
+"""The operand with which an atomic changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Initial:
+    """What a data fact of the contract says of the contents when the launch begins: ``low <= v0 < high``."""
+
+    low: Term
+    high: Term
+
+
+def covers(prepared: Prepared) -> bool:
+    """Its scope includes every block: with another such access it is morally strong."""
+    return prepared.site.scope in COVERING
+
+
+def acquires(prepared: Prepared) -> bool:
+    return covers(prepared) and prepared.site.ordering in ACQUIRES
+
+
+def releases(prepared: Prepared) -> bool:
+    return covers(prepared) and prepared.site.ordering in RELEASES
+
+
+def only_writers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> tuple[Prepared, ...] | None:
+    """All that may write the memory of ``origin``, if each covers all blocks and writes whole elements through it.
+
+    Elements then are either the same or share no byte, as accesses are aligned (TV302).  Multicast accesses reach the
+    memory of other devices as well and are left out.
+    """
+    if origin.kind not in (OriginKind.PARAMETER, OriginKind.GLOBAL):
+        return None
+    writers = tuple(each for each in sites if each.site.writes and may_share(each.origin, origin, contract))
+    for each in writers:
+        same = each.origin.name == origin.name and each.origin.kind is origin.kind
+        if each.site.op.startswith("multimem") or not same or not covers(each):
+            return None
+        if each.site.footprint.element_bytes != origin.element_bytes:
+            return None
+    return writers
+
+
+def changers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> tuple[Prepared, ...] | None:
+    """`only_writers` without those that put back what they read, as a wait by ``atomic_add(flag, 0)`` does.
+
+    Such a read-modify-write leaves every value where it is and goes on with the release sequence that it reads from
+    (Tile IR specification, memory model): who reads what it wrote synchronises with whoever put the value there.
+    """
+    writers = only_writers(origin, sites, contract)
+    return None if writers is None else tuple(each for each in writers if not _puts_back(each))
+
+
+def _puts_back(prepared: Prepared) -> bool:
+    site = prepared.site
+    if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not Kind.CONST:
+        return False
+    return site.argument.value == _NEUTRAL.get(site.mode or "")
+
+
+def initial_of(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> Initial | None:
+    """The range of the elements of ``origin``, as integers in their signed reading.
+
+    An unsigned range is the same in both readings if it stays below half of the type.
+    """
+    array = contract.arrays.get(origin.name)
+    if origin.kind is not OriginKind.PARAMETER or array is None:
+        return None
+    if INT_BITS.get(array.dtype) != 8 * origin.element_bytes:
+        return None
+    if not all(isinstance(each.place, IndexFootprint) for each in sites if each.origin.name == origin.name):
+        return None  # perhaps between two elements, of which no fact speaks
+    for data in contract.data:
+        if data.fact.kind == "range" and data.fact.array == origin.name and not data.fact.unless:
+            assert data.low is not None
+            assert data.high is not None
+            alike = _within(data.low, data.high, 1 << (8 * origin.element_bytes - 1))
+            return Initial(data.low, data.high) if alike or array.dtype[0] == "i" else None
+    return None
+
+
+def _within(low: Term, high: Term, most: int) -> bool:
+    return low.low is not None and low.low >= 0 and high.high is not None and high.high <= most

@@ -1,0 +1,246 @@
+"""Counters: arrays that a launch changes by atomic additions of one positive number alone.
+
+Source: Tile IR specification, memory model.  Read-modify-writes of one location that carry scopes which include each
+other's block are atomic: in the order of modifications each reads what the one before it wrote.  So if the n-th
+addition of c to a location that held v0 returns r_n, then, as long as nothing wraps,
+
+    r_n = v0 + c * n                                                                                   (count)
+
+and with at most T additions to the location
+
+    v0 <= r <= v0 + c * (T - 1),    a load gives  v0 <= v <= v0 + c * T                               (bounds)
+    two different additions return different values, if  c * T <= 2**N                                (tickets)
+
+T is derived, never assumed; see `total`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+from .... import terms as t
+from ....contract.as_terms import Contract
+from ....contract.variables import BID, GRID
+from ....frontend.symbolic.summary import Access, Origin
+from ....terms import Kind, Scope, Term
+from ..copies import OTHER, Copy
+from ..layout import IndexFootprint
+from ..meeting import Prepared, identity, meet
+from ..obligations import block_axes
+from .arrays import Initial, changers, initial_of
+from .ground import Asker, Ground
+from .instances import Instance, different, own_instance, variables_of
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """``adds``: all that writes the array, each adding ``step`` > 0 to integers of ``bits`` bits.
+
+    ``once``: a block adds at most once to one location; then ``blocks`` bounds how many blocks add there at all.
+    ``total``: how many additions there are to one location; ``initial``: what it holds at first, where nothing wraps.
+    ``distinct``: additions to one location return different values.  ``grounds``: why.
+    """
+
+    origin: Origin
+    adds: tuple[Prepared, ...]
+    step: int
+    once: bool
+    blocks: Term
+    total: Term | None
+    initial: Initial | None
+    distinct: bool
+    grounds: tuple[Ground, ...]
+
+    def adds_by(self, prepared: Prepared) -> bool:
+        """Whether ``prepared``, which accesses the counter, adds to it; what puts back what it reads does not."""
+        return any(add.site.number == prepared.site.number for add in self.adds)
+
+
+def find_counter(origin: Origin, sites: Sequence[Prepared], contract: Contract, ask: Asker) -> Counter | None:
+    """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it."""
+    writers = changers(origin, sites, contract)
+    steps = {_step(each) for each in writers or ()}
+    if not writers or len(steps) != 1 or None in steps:
+        return None
+    (step,) = steps
+    assert step is not None
+    return _Analysis(origin, writers, step, initial_of(origin, sites, contract), contract, ask).counter()
+
+
+def _step(prepared: Prepared) -> int | None:
+    """The positive constant that a site adds; ``None`` for anything else."""
+    site = prepared.site
+    if site.access is not Access.ATOMIC or site.mode != "add" or site.argument is None:
+        return None
+    constant = site.argument.kind is Kind.CONST and site.argument.value > 0
+    return site.argument.value if constant else None
+
+
+@dataclass
+class _Analysis:
+    origin: Origin
+    adds: tuple[Prepared, ...]
+    step: int
+    initial: Initial | None
+    contract: Contract
+    ask: Asker
+
+    def counter(self) -> Counter:
+        bits = 8 * self.origin.element_bytes
+        grounds: list[Ground] = []
+        initial = self.initial
+        once = self._once()
+        blocks, total = self._all_blocks(), None
+        if once is not None:
+            grounds += once
+            blocks, reasons = self._blocks()
+            grounds += reasons
+            total = blocks
+        elif (known := self._static_total()) is not None:
+            total = known
+        elif initial is not None and (drawn := self._drawn(initial)) is not None:
+            total, reasons = drawn
+            grounds += reasons
+        distinct = False
+        if total is not None:
+            # (tickets): c * T <= 2**N
+            fits = self.ask.refuses(t.lt(t.const(1 << bits), t.scale(self.step, total)))
+            distinct = fits is not None
+            grounds += [fits] if fits else []
+        if initial is not None:
+            # (bounds): v0 + c * T < 2**(N-1) for every v0
+            end = None if total is None else t.add(initial.high, t.scale(self.step, total))
+            fits = None if end is None else self.ask.refuses(t.lt(t.const(1 << (bits - 1)), end))
+            grounds += [fits] if fits else []
+            initial = None if fits is None else initial
+        return Counter(
+            self.origin, self.adds, self.step, once is not None, blocks, total, initial, distinct, tuple(grounds)
+        )
+
+    # ------------------------------------------------------------------------------------ how many blocks
+    def _once(self) -> tuple[Ground, ...] | None:
+        """Two different additions of one block never go to one location."""
+        return self.ask.refuses_all(self._repetitions())
+
+    def _repetitions(self) -> Iterator[Ground]:
+        copy = Copy("instance", OTHER)
+        for first, second in combinations_with_replacement(self.adds, 2):
+            if first is second and not variables_of(first.site):
+                continue
+            one = own_instance(first, identity)
+            other = Instance(second, identity, tuple(map(copy, variables_of(second.site))))
+            yield one.guard, other.guard, different(one, other), meet(one.here, other.here, self.contract)
+
+    def _all_blocks(self) -> Term:
+        return t.product(self.contract.values.get(grid, grid) for grid in GRID)
+
+    def _blocks(self) -> tuple[Term, list[Ground]]:
+        """At most so many blocks add to one location: the grid's size along the axes that the location leaves open.
+
+        location(b) = location(b')  ->  b[d] = b'[d]      for every axis d that is left out
+        """
+        grounds: list[Ground] = []
+        count = t.ONE
+        for bid, grid in zip(BID, GRID, strict=True):
+            size = self.contract.values.get(grid, grid)
+            if size is t.ONE:
+                continue
+            found = self.ask.refuses_all((*pair, t.ne(bid, Copy("block", OTHER)(bid))) for pair in self._meetings())
+            if found is None:
+                count = t.mul(count, size)
+            else:
+                grounds += found
+        ranked = None if count is t.ONE else self._ranked()
+        return (count, grounds) if ranked is None else ranked
+
+    def _meetings(self) -> Iterator[Ground]:
+        """Two blocks that add to one location."""
+        copy = Copy("block", OTHER)
+        for first in self.adds:
+            for second in self.adds:
+                if first.site.number <= second.site.number:
+                    one, other = own_instance(first, identity), own_instance(second, copy)
+                    yield one.guard, other.guard, meet(one.here, other.here, self.contract)
+
+    def _ranked(self) -> tuple[Term, list[Ground]] | None:
+        """The same by a number that tells blocks of one location apart: the remainder of a quotient in the location,
+        or the quotient of a remainder.
+
+            location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
+        """
+        copy = Copy("block", OTHER)
+        differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
+        for rank, size in dict.fromkeys(self._ranks()):
+            outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
+            questions: list[Ground] = [(own_instance(add, identity).guard, outside) for add in self.adds]
+            questions += [(*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings()]
+            found = self.ask.refuses_all(questions)
+            if found is not None:
+                return size, list(found)
+        return None
+
+    def _ranks(self) -> Iterator[tuple[Term, Term]]:
+        limits = {bid: self.contract.values.get(grid, grid) for bid, grid in zip(BID, GRID, strict=True)}
+        for add in self.adds:
+            coordinates = add.place.coordinates if isinstance(add.place, IndexFootprint) else (add.place.offset,)
+            for coordinate in coordinates:
+                for part in t.postorder(coordinate):
+                    if part.kind is Kind.DIV:
+                        yield t.floormod(*part.args), part.args[1]
+                    elif part.kind is Kind.MOD and part.args[0] in limits:
+                        yield t.floordiv(*part.args), t.ceildiv(limits[part.args[0]], part.args[1])
+
+    # --------------------------------------------------------------------------------- how many additions
+    def _static_total(self) -> Term | None:
+        """Blocks times executions of each, where all loops around the additions have known lengths."""
+        each = 0
+        for add in self.adds:
+            count = 1
+            for variable in variables_of(add.site):
+                if variable.high is None:
+                    return None
+                count *= variable.high + 1
+            each += count
+        return t.scale(each, self._all_blocks())
+
+    def _drawn(self, initial: Initial) -> tuple[Term, list[Ground]] | None:
+        """A queue: a block draws again only if what it drew was below some launch-known B.
+
+            guard_S(k + 1)  ->  r_S(k) < B        for the additions S in a loop, all others happen once in a block
+
+        Until something wraps, at most max(B - v0, 0) additions return less than B; of the others, a block makes at
+        most one at each site.  So there are at most  T = max(B - v0, 0) + blocks * sites  additions, and if
+        v0 + c * T does not wrap, nothing does: the first T + 1 additions would contain one too many.
+        """
+        loops = {add.site.loops[0].name for add in self.adds if add.site.loops}
+        if len(loops) > 1 or any(len(add.site.loops) > 1 or add.site.lanes for add in self.adds):
+            return None
+        inside = [add for add in self.adds if add.site.loops]
+        for bound in dict.fromkeys(bound for add in inside for bound in self._bounds(add)):
+            grounds = self.ask.refuses_all(self._drawn_again(add, bound) for add in inside)
+            if grounds is not None:
+                drawn = t.maximum(t.sub(bound, initial.low), t.ZERO)
+                return t.add(drawn, t.scale(len(self.adds), self._all_blocks())), list(grounds)
+        return None
+
+    def _drawn_again(self, add: Prepared, bound: Term) -> Ground:
+        now = own_instance(add, identity)
+        then = Instance(add, identity, (t.add(now.args[0], t.ONE),))
+        return t.le(t.ZERO, now.args[0]), then.guard, t.le(bound, now.value)
+
+    def _bounds(self, add: Prepared) -> Iterator[Term]:
+        """What the values that this site draws are compared with."""
+        function = add.site.value.function if add.site.value is not None else None
+        for part in t.postorder(add.guard):
+            if part.kind not in (Kind.LT, Kind.LE):
+                continue
+            for drawn, bound in (part.args, part.args[::-1]):
+                mentions = any(leaf.kind is Kind.APPLY and leaf.function == function for leaf in drawn.free)
+                if mentions and all(_of_launch(leaf) for leaf in bound.free):
+                    yield from (bound, t.add(bound, t.ONE))
+
+
+def _of_launch(leaf: Term) -> bool:
+    return (leaf.function if leaf.kind is Kind.APPLY else leaf.symbol).scope is Scope.LAUNCH

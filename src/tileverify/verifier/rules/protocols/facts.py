@@ -1,0 +1,129 @@
+"""What synchronisation adds to a question: facts about values that scoped accesses gave back, and orders of blocks.
+
+A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What is
+added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
+
+* values: bounds and tickets of `counters`, least values of `flags`;
+* order: if two blocks race, neither access happens before the other (`order`, `locks`).
+
+Side questions that a fact rests on are its grounds; they become part of the obligation, so that certificates hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from .... import terms as t
+from ....contract.as_terms import Contract
+from ....terms import Term
+from ...messages import Reason
+from ...smt import Decides
+from ..meeting import Prepared
+from ..obligations import Obligation
+from .arrays import covers
+from .counters import Counter, find_counter
+from .explain import Explainer
+from .flags import Flag, find_flag
+from .ground import Asker, Ground
+from .instances import watched
+from .locks import Locks
+from .order import Orders
+from .sides import Fact, Side, sides_of
+from .values import bounds, least, tickets
+
+
+@dataclass
+class Protocols:
+    """The synchronisation of one kernel under one contract; what a question does not need is never looked at."""
+
+    sites: Sequence[Prepared]
+    contract: Contract
+    decider: Decides
+    _ask: Asker = field(init=False)
+    _watched: dict[str, Prepared] = field(init=False)
+    _by_number: dict[int, Prepared] = field(init=False)
+    _orders: Orders = field(init=False)
+    _locks: Locks = field(init=False)
+    _counters: dict[str, Counter | None] = field(default_factory=dict)
+    _flags: dict[str, Flag | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._ask = Asker(self.decider)
+        self._watched = watched(self.sites)
+        self._by_number = {prepared.site.number: prepared for prepared in self.sites}
+        self._locks = Locks(self.sites, self._watched, self.contract, self._ask)
+        self._orders = Orders(self.contract, self._ask, self.counter, self.flag, self.with_values)
+
+    def explained(self, obligation: Obligation) -> Obligation:
+        """``obligation`` with all that synchronisation says about it."""
+        if not self._watched or obligation.blocked is not None:
+            return obligation
+        sides = sides_of(obligation, self._watched)
+        facts = [*self._values(sides)]
+        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+            first, second = self._by_number[obligation.first.number], self._by_number[obligation.second.number]
+            facts += self._orders.facts(first, second, *sides)
+            facts += self._locks.facts(first, second, sides[1].rename)
+        return _extended(obligation, facts, sides)
+
+    def with_values(self, question: Obligation) -> Obligation:
+        """The same for a side question: only what is known of values."""
+        sides = sides_of(question, self._watched)
+        return _extended(question, self._values(sides), sides)
+
+    def _values(self, sides: Sequence[Side]) -> Iterable[Fact]:
+        yield from bounds(sides, self.counter, self.contract)
+        yield from tickets(sides, self.counter, self.contract)
+        yield from least(sides, self.flag, self.contract)
+
+    def why_open(self, obligation: Obligation) -> Reason | None:
+        """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
+        explainer = Explainer(self.sites, self._watched, self.contract, self._ask)
+        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            reason = explainer.race(*pair)
+            if reason is not None:
+                return reason
+        seen = [each for side in sides_of(obligation, self._watched) for each in side.seen]
+        return explainer.values(seen)
+
+    # ------------------------------------------------------------------------------------------- arrays
+    def counter(self, prepared: Prepared) -> Counter | None:
+        """The counter that ``prepared`` accesses with a scope that covers the launch, if it is one."""
+        key = _shared(prepared)
+        if key is not None and key not in self._counters:
+            self._counters[key] = None  # what is asked meanwhile does without
+            self._counters[key] = find_counter(prepared.origin, self.sites, self.contract, self._ask)
+        return None if key is None else self._counters[key]
+
+    def flag(self, prepared: Prepared) -> Flag | None:
+        """The flag that ``prepared`` accesses with a scope that covers the launch, if it is one."""
+        key = _shared(prepared)
+        if key is not None and key not in self._flags:
+            self._flags[key] = None
+            self._flags[key] = find_flag(
+                prepared.origin, self.sites, self._watched, self.contract, self._ask, self.with_values
+            )
+        return None if key is None else self._flags[key]
+
+
+def _shared(prepared: Prepared) -> str | None:
+    """A name for the array, if ``prepared`` accesses whole elements of it for all blocks to see."""
+    origin = prepared.origin
+    if not covers(prepared) or prepared.site.footprint.element_bytes != origin.element_bytes:
+        return None
+    return f"{origin.kind.value} {origin.name}"
+
+
+def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[Side]) -> Obligation:
+    known: dict[Term, None] = {}
+    grounds: dict[Ground, None] = dict.fromkeys(obligation.grounds)
+    for fact, reasons in facts:
+        if fact is not t.TRUE:
+            known[fact] = None
+            grounds.update(dict.fromkeys(reasons))
+    if not known:
+        return obligation
+    known.update((fact, None) for side in sides for fact in side.entered())
+    return replace(obligation, conditions=(*obligation.conditions, *known), grounds=tuple(grounds))

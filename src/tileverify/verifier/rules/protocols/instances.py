@@ -1,0 +1,191 @@
+"""Executions of synchronising accesses: which one a value in a question belongs to, and when it has happened.
+
+A scoped load or an atomic gives back a value of its own for every execution: the application of the site's function
+to iterations and lanes (`Site.value`).  So whoever finds ``f(a)`` in a question knows the execution that it speaks of.
+Facts about that value hold only if the execution took place.  Within one block program order says so:
+
+    before(S(a), X)  :=  a  <lex  iterations of X, over the loops that S and X share
+                         or equal there, and S stands before X in the text, and every other loop around S
+                         was left behind iteration a (a_j <= last_j for loops that end by a break)
+                         and  0 <= a < ranges  and  guard_S(a)
+
+X itself is executed, so all that its block's control passed on the way to X is, too.  For a loop that ends by a break
+the guard alone would not do: it names the first and the last of the iterations before, and lets through some that
+never run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from .... import terms as t
+from ....frontend.symbolic.summary import Loop, Promise, Site
+from ....terms import Function, Kind, Scope, Term
+from ..copies import Renaming
+from ..meeting import Prepared, renamed
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One execution of ``origin``, in the block that ``block`` renames to; ``args``: its iterations, then its lanes.
+
+    ``here``: the same site with these in place of its variables.
+    """
+
+    origin: Prepared
+    block: Renaming
+    args: tuple[Term, ...]
+
+    @property
+    def site(self) -> Site:
+        return self.origin.site
+
+    @property
+    def here(self) -> Prepared:
+        return renamed(self.origin, self)
+
+    def __call__(self, term: Term) -> Term:
+        """A term of the site, of this execution."""
+        variables = map(self.block, variables_of(self.site))
+        return t.substitute(self.block(term), dict(zip(variables, self.args, strict=True)))
+
+    @property
+    def guard(self) -> Term:
+        """The path condition, with ranges: the executions that there are at most."""
+        return t.and_(*_ranges(zip(variables_of(self.site), self.args, strict=True)), self(self.origin.guard))
+
+    @property
+    def value(self) -> Term:
+        assert self.site.value is not None
+        return self(self.site.value)
+
+    @property
+    def argument(self) -> Term | None:
+        return None if self.site.argument is None else self(self.site.argument)
+
+
+def variables_of(site: Site) -> tuple[Term, ...]:
+    """Iterations and lanes."""
+    return (*(loop.iteration for loop in site.loops), *(lane.variable for lane in site.lanes))
+
+
+def own_instance(prepared: Prepared, block: Renaming) -> Instance:
+    """The execution that the site's own variables, as ``block`` renames them, describe."""
+    return Instance(prepared, block, tuple(map(block, variables_of(prepared.site))))
+
+
+def different(first: Instance, second: Instance) -> Term:
+    """That two executions of one block are not the same one."""
+    if first.site.number != second.site.number:
+        return t.TRUE
+    return t.or_(*(t.ne(a, b) for a, b in zip(first.args, second.args, strict=True)))
+
+
+def _ranges(pairs: Iterable[tuple[Term, Term]]) -> Iterator[Term]:
+    for variable, value in pairs:
+        if value is not variable:
+            if variable.low is not None:
+                yield t.le(t.const(variable.low), value)
+            if variable.high is not None:
+                yield t.le(value, t.const(variable.high))
+
+
+# -------------------------------------------------------------------------------------------- program order
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An access or a promise that is reached, in the block and iteration that ``rename`` says."""
+
+    number: int | None
+    offset: int
+    loops: tuple[Loop, ...]
+    rename: Renaming
+
+    @classmethod
+    def at(cls, item: Site | Promise, rename: Renaming) -> Point:
+        return cls(item.number if isinstance(item, Site) else None, item.offset, item.loops, rename)
+
+
+def before(instance: Instance, point: Point) -> Term:
+    """That ``instance`` took place, because ``point``, of the same block, is reached behind it (or is it)."""
+    site, args = instance.site, instance.args
+    shared = _shared(site.loops, point.loops)
+    happened, same = t.FALSE, t.TRUE
+    for depth in range(shared):
+        now = point.rename(point.loops[depth].iteration)
+        happened = t.or_(happened, t.and_(same, t.lt(args[depth], now), _left(instance, depth + 1)))
+        same = t.and_(same, t.eq(args[depth], now))
+    if site.offset < point.offset or site.number == point.number:
+        happened = t.or_(happened, t.and_(same, _left(instance, shared)))
+    return t.and_(happened, instance.guard)
+
+
+def entered(instance: Instance, point: Point) -> Iterator[Term]:
+    """What is known of the iterations before the one that ``point`` is in: each of them was entered.
+
+    for a loop around both, where those outside it are in one iteration:  0 <= a <= k  ->  reached(a)
+    """
+    same = t.TRUE
+    for depth in range(_shared(instance.site.loops, point.loops)):
+        loop, argument = instance.site.loops[depth], instance.args[depth]
+        now = point.rename(point.loops[depth].iteration)
+        if loop.reached is not t.TRUE and argument is not now:
+            known = t.and_(same, t.le(t.ZERO, argument), t.le(argument, now))
+            yield t.implies(known, instance(loop.reached))
+        same = t.and_(same, t.eq(argument, now))
+
+
+def _shared(loops: Sequence[Loop], others: Sequence[Loop]) -> int:
+    """How many loops, from outside, are around both."""
+    pairs = enumerate(zip(loops, others, strict=False))
+    return next((depth for depth, (one, other) in pairs if one.name != other.name), min(len(loops), len(others)))
+
+
+def _left(instance: Instance, depth: int) -> Term:
+    """The loops from ``depth`` on were left behind the iteration of ``instance``."""
+    outer = [loop.iteration for loop in instance.site.loops]
+    return t.and_(
+        *(
+            t.le(instance.args[inner], instance(t.apply(loop.last, *outer[:inner])))
+            for inner, loop in enumerate(instance.site.loops)
+            if inner >= depth and loop.last is not None
+        )
+    )
+
+
+# ------------------------------------------------------------------------------------------------- values
+def watched(sites: Iterable[Prepared]) -> dict[str, Prepared]:
+    """The scoped accesses whose values questions can speak of, by the name of their function."""
+    found = {}
+    for prepared in sites:
+        value = prepared.site.value
+        if (
+            prepared.site.atomic
+            and value is not None
+            and value.kind is Kind.APPLY
+            and value.sort is t.Sort.INT
+            and value.function.scope is Scope.BLOCK
+            and value.args == variables_of(prepared.site)
+        ):
+            found[value.function.name] = prepared
+    return found
+
+
+def values_in(
+    conditions: Iterable[Term], sites: Mapping[str, Prepared], blocks: Mapping[str, Renaming]
+) -> dict[str, tuple[Instance, ...]]:
+    """The executions whose values ``conditions`` mention, by block; ``blocks``: what marks a block's functions."""
+    found: dict[str, dict[Term, Instance]] = {mark: {} for mark in blocks}
+    for condition in conditions:
+        for leaf in sorted(condition.free):
+            if leaf.kind is not Kind.APPLY:
+                continue
+            for mark, rename in blocks.items():
+                prepared = sites.get(_unmarked(leaf.function, mark))
+                if prepared is not None:
+                    found[mark].setdefault(leaf, Instance(prepared, rename, leaf.args))
+    return {mark: tuple(instances.values()) for mark, instances in found.items()}
+
+
+def _unmarked(function: Function, mark: str) -> str:
+    return function.name.removesuffix(mark) if mark and function.name.endswith(mark) else "" if mark else function.name

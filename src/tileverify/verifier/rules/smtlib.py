@@ -1,0 +1,229 @@
+"""Terms in SMT-LIB 2.6, for certificates: a second encoding beside the one that proofs are found with.
+
+A `Vocabulary` gives every variable a name that begins with ``$`` and every larger subterm a definition, ``t0`` for an
+integer or ``b0`` for a condition, so that questions about one kernel share what they have in common.  Names depend on
+the order in which terms are written, on nothing else: the same questions in the same order give the same text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ... import terms as t
+from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms.bits import OPERATIONS
+from .arithmetic import expand, is_opaque_quotient, split_product
+from .lemma_schemas import CONGRUENT, EXACT
+
+PRODUCT: Final = "mul"
+QUOTIENT: Final = "quot"
+_SHORT: Final = 24
+"""Characters up to which a term is written out wherever it occurs."""
+_SIMPLE: Final = re.compile(r"[\w.]+", re.ASCII)
+TOKEN: Final = re.compile(r"\|[^|]*\||[()]|[^\s()|]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A variable, or with ``arity`` a function of integers: its sort (``Int``, ``Bool``), what shares its value
+    (``scope``) and the inclusive range of its values in every launch."""
+
+    sort: str
+    scope: str
+    arity: int = 0
+    low: int | None = None
+    high: int | None = None
+
+
+class Vocabulary:
+    """What the terms written so far are made of.
+
+    ``symbols``: variables and functions by name; ``definitions``: terms by name, each made of earlier ones.
+    """
+
+    def __init__(self) -> None:
+        self.symbols: dict[str, Declaration] = {}
+        self.definitions: dict[str, str] = {}
+        self._text: dict[Term, str] = {}
+        self._names: dict[tuple[object, ...], str] = {}
+
+    def write(self, term: Term) -> str:
+        """``term`` as an SMT-LIB term over `symbols` and `definitions`."""
+        term = expand(term)
+        for sub in t.postorder(term):
+            if sub not in self._text:
+                self._text[sub] = self._named(sub)
+        return self._text[term]
+
+    def _named(self, term: Term) -> str:
+        match term.kind:
+            case Kind.CONST:
+                return number(term.value)
+            case Kind.TRUE | Kind.FALSE:
+                return "true" if term is t.TRUE else "false"
+            case Kind.VAR:
+                return self.symbol(term.symbol, 0)
+        return self._define(self._written(term), term)
+
+    def _define(self, text: str, term: Term) -> str:
+        opaque = term.kind in (Kind.PRODUCT, Kind.APPLY) or (term.kind is Kind.DIV and is_opaque_quotient(term))
+        if len(text) <= _SHORT and not opaque:
+            return text
+        name = f"{'b' if term.sort is Sort.BOOL else 't'}{len(self.definitions)}"
+        self.definitions[name] = text
+        return name
+
+    def _written(self, term: Term) -> str:
+        args = [self._text[arg] for arg in term.args] if term.kind is not Kind.PRODUCT else []
+        match term.kind:
+            case Kind.SUM:
+                constant, coefficients = term.payload
+                parts = [a if c == 1 else f"(* {number(c)} {a})" for c, a in zip(coefficients, args, strict=True)]
+                parts += [number(constant)] if constant else []
+                return _joined("+", parts)
+            case Kind.PRODUCT:
+                return f"({PRODUCT} {' '.join(map(self.write, split_product(term)))})"
+            case Kind.DIV:
+                return f"({QUOTIENT if is_opaque_quotient(term) else 'div'} {' '.join(args)})"
+            case Kind.MOD:
+                return f"(mod {' '.join(args)})"
+            case Kind.WRAP:
+                half = 1 << (term.payload - 1)
+                return f"(- (mod (+ {args[0]} {half}) {2 * half}) {half})"
+            case Kind.MIN | Kind.MAX:
+                a, b = args
+                return f"(ite (<= {a} {b}) {a} {b})" if term.kind is Kind.MIN else f"(ite (<= {a} {b}) {b} {a})"
+            case Kind.APPLY:
+                return self._application(term, args)
+        return _joined(_OPERATORS[term.kind], args)
+
+    def _application(self, term: Term, args: Sequence[str]) -> str:
+        name = self.symbol(term.function, len(args))
+        numbers = (f"(ite {a} 1 0)" if s.sort is Sort.BOOL else a for a, s in zip(args, term.args, strict=True))
+        return f"({name} {' '.join(numbers)})" if args else name
+
+    def symbol(self, symbol: Symbol | Function, arity: int) -> str:
+        """A name that no other symbol has: a size may be called ``l0``, as a lane is."""
+        key = (symbol.name, symbol.sort, symbol.scope, symbol.low, symbol.high, arity, isinstance(symbol, Function))
+        if key not in self._names:
+            stem = f"${symbol.name}".translate(_NOT_IN_SYMBOLS)
+            name, count = _quoted(stem), 1
+            while name in self.symbols:
+                count += 1
+                name = _quoted(f"{stem}~{count}")
+            self._names[key] = name
+            sort = "Bool" if symbol.sort is Sort.BOOL else "Int"
+            self.symbols[name] = Declaration(sort, symbol.scope.value, arity, symbol.low, symbol.high)
+        return self._names[key]
+
+
+BIT_OPERATIONS: Final = frozenset(kind.value for kind in OPERATIONS)
+"""The functions that stand for operations on bits; in integers they are congruent and no more."""
+
+_NOT_IN_SYMBOLS: Final = str.maketrans({"|": "_", "\\": "_"})
+
+_OPERATORS: Final[Mapping[Kind, str]] = {
+    Kind.ITE: "ite",
+    Kind.NOT: "not",
+    Kind.AND: "and",
+    Kind.OR: "or",
+    Kind.LT: "<",
+    Kind.LE: "<=",
+    Kind.EQ: "=",
+    Kind.IFF: "=",
+    **{kind: kind.value for kind in OPERATIONS},
+}
+
+
+def number(value: int) -> str:
+    """A numeral; SMT-LIB has no negative ones."""
+    return str(value) if value >= 0 else f"(- {-value})"
+
+
+def _joined(operator: str, parts: Sequence[str]) -> str:
+    return f"({operator} {' '.join(parts)})" if len(parts) > 1 or operator == "not" else parts[0]
+
+
+def _quoted(name: str) -> str:
+    return name if _SIMPLE.fullmatch(name, 1) else f"|{name}|"
+
+
+# ------------------------------------------------------------------------------------------------ scripts
+def tokens(text: str) -> list[str]:
+    """Parentheses, symbols and numerals of an SMT-LIB term."""
+    return TOKEN.findall(text)
+
+
+def script(
+    symbols: Mapping[str, Declaration],
+    definitions: Mapping[str, str],
+    assertions: Iterable[str],
+    *,
+    exact: bool,
+) -> str:
+    """A script that asserts ``assertions`` over just the symbols and definitions that they need.
+
+    The range of a symbol is asserted where it occurs, that products commute where they are functions without meaning
+    (``exact=False``).  The last commands assert ``assertions``, one each, in their order.
+    """
+    wanted = list(assertions)
+    needed = needed_names(wanted, definitions)
+    lines = ["(set-logic ALL)", (EXACT if exact else CONGRUENT).rstrip("\n")]
+    lines += [f"(declare-fun {name} (Int Int) Int)" for name in sorted(BIT_OPERATIONS & needed)]
+    lines += [_declared(name, symbol) for name, symbol in symbols.items() if name in needed]
+    facts: list[str] = []
+    for name, symbol in symbols.items():
+        if name in needed and not symbol.arity:
+            facts += _within(name, symbol)
+    for name, text in definitions.items():
+        if name not in needed:
+            continue
+        lines.append(f"(define-fun {name} () {'Bool' if name[0] == 'b' else 'Int'} {text})")
+        head = tokens(text)[1] if text[0] == "(" else ""
+        if head in symbols:
+            facts += _within(name, symbols[head])
+        elif head == PRODUCT and not exact:
+            facts.append(f"(= {name} ({PRODUCT} {' '.join(reversed(_operands(text)))}))")
+    return "\n".join([*lines, *(f"(assert {formula})" for formula in (*facts, *wanted))]) + "\n"
+
+
+def _declared(name: str, symbol: Declaration) -> str:
+    if symbol.arity:
+        return f"(declare-fun {name} ({' '.join(['Int'] * symbol.arity)}) {symbol.sort})"
+    return f"(declare-const {name} {symbol.sort})"
+
+
+def _within(name: str, symbol: Declaration) -> Iterator[str]:
+    if symbol.low is not None:
+        yield f"(<= {number(symbol.low)} {name})"
+    if symbol.high is not None:
+        yield f"(<= {name} {number(symbol.high)})"
+
+
+def _operands(text: str) -> list[str]:
+    """The operands of ``(head a b ...)``."""
+    found: list[str] = []
+    depth, current = 0, list[str]()
+    for token in tokens(text)[2:-1]:
+        depth += (token == "(") - (token == ")")
+        current.append(token)
+        if depth == 0:
+            found.append(" ".join(current).replace("( ", "(").replace(" )", ")"))
+            current = []
+    return found
+
+
+def needed_names(texts: Iterable[str], definitions: Mapping[str, str]) -> set[str]:
+    """The symbols and definitions that ``texts`` are made of, and those are made of, all the way down."""
+    seen: set[str] = set()
+    pending = list(texts)
+    while pending:
+        for token in tokens(pending.pop()):
+            if token not in seen:
+                seen.add(token)
+                if token in definitions:
+                    pending.append(definitions[token])
+    return seen

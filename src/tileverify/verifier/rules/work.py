@@ -1,0 +1,124 @@
+"""The work that a clause has to leave: a clause that keeps a kernel from what an obligation is about answers nothing.
+
+Three things are demanded of the launches that clauses leave; each is one question, and each has to have a solution:
+
+    work      the accesses at stake are reached, in a launch of more than one block
+    axis a    two blocks whose numbers differ along a reach them, for every axis that the kernel reads
+    loop l    they are reached in a second iteration, or a later one, of every loop around them
+
+``reached`` means path conditions, masks and a live lane, what is loaded included.  A path condition that speaks of the
+launch alone is left out (a flag that switches an access off is a clause like any other), as long as two blocks go on
+to write something.  What blocks hand to each other by a protocol (tickets, counts) is known of the values in a demand;
+where such values have a part in it, two blocks are not enough, for what one of two blocks counts tells what the other
+did: the demand on an axis is then for three.
+
+A demand that no launch of the contract can keep says nothing, and is dropped.  So is the one on an axis, for an
+obligation on a single block, if no launch with two blocks along that axis keeps the obligation in both: sizes may leave
+room for one tile only, and then the last clause that helps is an axis of one block.  An obligation between blocks is
+another matter: if any two blocks along an axis that is read race, the kernel is wrong, and not its launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ... import terms as t
+from ...contract.as_terms import Contract
+from ...contract.variables import BID, GRID
+from ...contract.wording import can_be_said
+from ...frontend.symbolic.summary import Site
+from ...terms import Kind, Term
+from .copies import OTHER, Copy
+from .meeting import Prepared, renamed, touches
+from .obligations import Obligation, reached
+from .prepare import contract_values
+from .projection import conjuncts
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What some launch has to do.  ``unless``: what makes it pointless, if ``conditions`` imply it in every launch."""
+
+    conditions: tuple[Term, ...]
+    unless: Term = t.FALSE
+
+
+def axes_of_work(read: frozenset[int]) -> tuple[int, ...]:
+    """The axes along which blocks have to differ: those that are read, and x if none is."""
+    return tuple(sorted(read)) or (0,)
+
+
+def demands(
+    obligation: Obligation,
+    prepared: Mapping[int, Prepared],
+    contract: Contract,
+    read: frozenset[int],
+    shared: frozenset[str],
+) -> Iterator[Demand]:
+    """What a clause for ``obligation`` has to leave; ``shared``: the functions that stand for what blocks hand over."""
+    base = _without_flags(reached(obligation, prepared, contract))
+    values = contract_values(contract)
+    three = any(leaf.kind is Kind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free)
+    yield Demand((*base, *two_blocks(contract)))
+    pair, unbroken = _pair(obligation, prepared, base)
+    for axis in axes_of_work(read):
+        grid = values.get(GRID[axis], GRID[axis])
+        if grid is t.ONE:
+            continue
+        apart = (*pair, t.ne(BID[axis], Copy("block", OTHER)(BID[axis])))
+        yield Demand(apart, unbroken)
+        if three:
+            yield Demand((*apart, t.le(t.const(3), grid)), unbroken)
+    for iteration in dict.fromkeys(_iterations(obligation)):
+        yield Demand((*base, t.le(t.ONE, iteration)))
+
+
+def writing(sites: Iterable[Prepared], axes: Sequence[int]) -> Iterator[Demand]:
+    """Two blocks write something: one of these suffices."""
+    copy = Copy("block", OTHER)
+    apart = t.or_(*(t.ne(BID[axis], copy(BID[axis])) for axis in axes))
+    for each in sites:
+        if each.site.writes:
+            other = renamed(each, copy)
+            yield Demand((each.guard, touches(each.place), other.guard, touches(other.place), apart))
+
+
+def two_blocks(contract: Contract) -> tuple[Term, ...]:
+    """More than one block in the launch."""
+    values = contract_values(contract)
+    return (t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID)),)
+
+
+def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
+    return tuple(part for part in conjuncts(conditions) if not can_be_said(part))
+
+
+def _pair(
+    obligation: Obligation, prepared: Mapping[int, Prepared], base: tuple[Term, ...]
+) -> tuple[tuple[Term, ...], Term]:
+    """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
+    if obligation.level == "block":
+        return base, t.FALSE
+    copy = Copy("block", OTHER)
+    site = obligation.first
+    if site is not None:
+        own: list[Term] = [prepared[site.number].guard, touches(prepared[site.number].place)]
+    else:
+        own = [] if obligation.promise is None else [obligation.promise.guard]
+    alone = _without_flags(own)
+    broken = t.and_(*obligation.conditions)
+    unbroken = t.FALSE if obligation.level else t.or_(broken, copy(broken))
+    return (*alone, *map(copy, alone)), unbroken
+
+
+def _iterations(obligation: Obligation) -> Iterator[Term]:
+    """The iterations of the loops around the accesses at stake, of either side."""
+    for site, copy in ((obligation.first, None), (obligation.second, Copy(obligation.level or "lane", OTHER))):
+        yield from (copy(each) if copy else each for each in _own_iterations(site))
+    if obligation.promise is not None:
+        yield from (loop.iteration for loop in obligation.promise.loops)
+
+
+def _own_iterations(site: Site | None) -> Iterator[Term]:
+    yield from (loop.iteration for loop in site.loops) if site is not None else ()

@@ -1,0 +1,109 @@
+"""Clauses that the tool may add to a contract: only over launch-known quantities, and each proved sufficient.
+
+Two kinds so far: an obligation that speaks of the launch alone (``assume div_by`` on a size, an index that is an
+argument), and the grid of a launch for which the user gave none (``grid.y == 1`` for an axis that the kernel
+does not read, ``grid.x <= tiles`` for an axis that is a tile index).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ... import terms as t
+from ...contract.variables import BID, GRID
+from ...contract.wording import clause_text
+from ...frontend.symbolic.summary import OriginKind, ViewFootprint
+from ...terms import Kind, Scope, Term
+from ..rules.copies import OTHER, Copy
+from ..rules.meeting import Prepared
+from ..rules.obligations import Obligation
+
+LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
+"""The block ids of a grid's last block."""
+
+LONGEST = 200
+"""Characters of a clause that people can still read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """``condition`` over launch variables and its text in the spec's language."""
+
+    condition: Term
+    text: str
+
+
+def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
+    """An obligation that speaks of the launch alone is itself the clause, path condition included (never hoisted
+    out of it: that would reject launches that are fine)."""
+    if conditions and all(map(launch_only, conditions)):
+        yield from spoken(t.not_(t.and_(*conditions)))
+
+
+def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
+    """No more blocks than tiles, along an axis of the grid that is a tile index."""
+    site = obligation.first
+    if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
+        for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
+            if index in BID and space is not None:
+                yield from spoken(t.le(GRID[BID.index(index)], space))
+
+
+def ignored_axes(read: frozenset[int]) -> Iterator[Clause]:
+    """``grid.y == 1`` where the kernel does not read the number of a block along y: two blocks that differ in it alone
+    do the same thing, so that whatever one of them writes, the other writes as well."""
+    yield from (_single(axis) for axis in (2, 1, 0) if axis not in read)
+
+
+def writes_for_all(sites: Iterable[Prepared]) -> bool:
+    """Whether the kernel writes what other blocks can see, and not by atomics, which several blocks may do."""
+    shared = (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL)
+    return any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites)
+
+
+def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
+    """What the kernel computes from the launch alone, number of tiles and the like, does not leave its integer type."""
+    seen: set[Term] = set()
+    for term in terms:
+        for sub in t.postorder(term):
+            if sub.kind is Kind.WRAP and sub not in seen and launch_only(sub):
+                seen.add(sub)
+                half = t.const(1 << (sub.payload - 1))
+                yield from spoken(t.and_(t.le(t.neg(half), sub.args[0]), t.lt(sub.args[0], half)))
+
+
+def last_block_clauses(sites: Iterable[Prepared]) -> Iterator[Clause]:
+    """What every block does, the last one does within its index space (TV301): necessary, and often enough."""
+    for each in sites:
+        footprint = each.site.footprint
+        if isinstance(footprint, ViewFootprint) and each.guard is t.TRUE:
+            for index, space in zip(footprint.index, footprint.index_space, strict=True):
+                if space is not None:
+                    inside = t.lt(t.substitute(index, LAST_BLOCK), space)
+                    if launch_only(inside):
+                        yield from spoken(inside)
+
+
+def spoken(condition: Term) -> Iterator[Clause]:
+    """The clause, unless it says nothing or nobody could check it at a launch."""
+    text = None if condition is t.TRUE else clause_text(condition)
+    if text is not None and len(text) <= LONGEST:
+        yield Clause(condition, text)
+
+
+def _single(axis: int) -> Clause:
+    return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
+    """What a clause makes a constant: an axis of one block, and the number of that block in both copies."""
+    for bid, axis in zip(BID, GRID, strict=True):
+        if clause.condition is t.eq(axis, t.ONE):
+            yield axis, t.ONE
+            yield bid, t.ZERO
+            yield Copy("block", OTHER)(bid), t.ZERO
+
+
+def launch_only(term: Term) -> bool:
+    return all(leaf.payload.scope is Scope.LAUNCH for leaf in term.free)

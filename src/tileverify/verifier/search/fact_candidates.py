@@ -1,0 +1,262 @@
+"""Facts on index data that kernels usually need, read off what a kernel does with the values that it loads.
+
+They come in groups, the most usual kinds first, and in each group the weakest first.  A candidate is only that: whoever
+takes one up must show that it suffices, and whoever believes one must have seen the data, or say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import permutations
+from typing import Final
+
+from ... import terms as t
+from ...contract.data_facts import print_data_fact
+from ...contract.expressions import Undefined, constant_value, evaluate
+from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
+from ...contract.numbers import numbers_of, scalars_of
+from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
+from ...terms import Function, Kind, Scope, Sort, Term
+from ...terms.rendering import unsigned_reading
+from ..rules.fact_instances import loaded_values
+from ..rules.layout import decompose
+
+MOST_BOUNDS: Final = 24
+"""Upper ends of a range that are tried for one array."""
+
+MOST_STARTS: Final = 8
+"""Numbers of whole tiles that every value may exceed."""
+
+_ONE, _ZERO = Number(1), Number(0)
+
+
+def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact]]:
+    """Groups of facts on the arrays whose contents steer accesses of the kernel; empty if there are none."""
+    uses = _uses(summary, launch)
+    numbers = numbers_of(launch)
+    least = [(fact.array, evaluate(fact.low, {})) for fact in launch.observed if fact.kind == "range" and fact.low]
+    ranges: list[DataFact] = []
+    orders: list[DataFact] = []
+    rows: list[DataFact] = []
+    multiples: list[DataFact] = []
+    values: list[DataFact] = []
+    others: list[DataFact] = []
+    for name, use in uses.items():
+        ends = _sorted(use.ends, numbers)
+        ranges += _ranges(name, ends, use)
+        more = _sorted([end for end in use.others if end not in use.ends], numbers)
+        others += _ranges(name, more, use)
+        starts = _starts(use, max((number for array, number in least if array == name), default=1))
+        others += [DataFact("range", name, Number(start), end) for start in starts for end in (*ends[:2], *more[:2])]
+        if len(use.places) > 1:
+            orders.append(DataFact("nondecreasing", name))
+        multiples += [DataFact("multiples", name, amount=Number(tile)) for tile in sorted(use.tiles)]
+        sizes = _sorted(use.sizes, numbers)
+        if sum(all(i.kind is Kind.CONST for i in place) for place in use.places) > 1:
+            orders += [DataFact("shares", name, amount=size) for size in sizes]
+        for kind in ("disjoint_rows", "injective") if use.rank > 1 else ("injective",):
+            distinct = values if use.sizes else others
+            distinct += [DataFact(kind, name, _ZERO, size) for size in reversed(sizes)]
+            distinct += [DataFact(kind, name, unless=(x,)) for x in use.excused]
+            distinct.append(DataFact(kind, name))
+    for first, second in permutations(uses, 2):
+        if uses[first].rank == uses[second].rank == 1 and uses[first].places & uses[second].places:
+            sizes = _sorted(uses[first].sizes, numbers)
+            rows += [DataFact("segments", first, _ZERO, size, other=second) for size in sizes]
+    groups = [ranges, orders, rows, multiples, values, others]
+    return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups if group]
+
+
+def _starts(use: _Use, most: int) -> list[int]:
+    """Where a range may begin but at 0, up to ``most``: at 1, and where whole tiles are full."""
+    full = {tile * count + 1 for tile in use.tiles for count in range(1, MOST_STARTS) if tile * count < most}
+    return sorted({1, *full})
+
+
+def _ranges(name: str, ends: Sequence[Expression], use: _Use) -> Iterator[DataFact]:
+    for end in ends[:MOST_BOUNDS]:
+        yield from (DataFact("range", name, _ZERO, end, unless=(x,)) for x in use.excused)
+        yield DataFact("range", name, _ZERO, end)
+
+
+@dataclass
+class _Use:
+    """What the values of one array steer.
+
+    ``sizes``: how many places there are where a value is a coordinate, ``ends`` with that the ends of natural ranges;
+    ``others``: ends that might do; ``places``: indices that it is loaded at; ``tiles``: sizes of the tiles accessed;
+    ``excused``: numbers that its values are compared with.
+    """
+
+    rank: int
+    sizes: dict[Expression, None] = field(default_factory=dict)
+    ends: dict[Expression, None] = field(default_factory=dict)
+    others: dict[Expression, None] = field(default_factory=dict)
+    places: set[tuple[Term, ...]] = field(default_factory=set)
+    tiles: set[int] = field(default_factory=set)
+    excused: dict[Expression, None] = field(default_factory=dict)
+
+    def goes_to(self, end: Expression) -> None:
+        """Values, or counters up to them, reach up to ``end``."""
+        self.ends |= dict.fromkeys([Apply("+", (end, _ONE)), end])
+
+
+def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:
+    arrays = {array.name: array for array in launch.arrays()}
+    found: dict[str, _Use] = {}
+    for site in summary.sites:
+        terms = _with_loops(_terms(site), summary)
+        axes = list(_axes(site, arrays))
+        direct = {name for axis in axes for name, _ in _summands(axis.index)}
+        for name, leaves in loaded_values(terms).items():
+            if name not in arrays:
+                continue
+            use = found.setdefault(name, _Use(len(arrays[name].shape)))
+            use.places |= {leaf.args for leaf in leaves}
+            use.tiles |= {size for size in getattr(site.footprint, "tile", ()) if size > 1}
+            use.tiles |= {lane.size for lane in site.lanes if lane.size > 1}
+            use.excused |= dict.fromkeys(_compared(leaves, terms))
+            for axis in axes:
+                _note(use, name, axis, counted=name not in direct)
+            use.others |= dict.fromkeys(Name(s.name) for s in scalars_of(launch) if _mentions(terms, s.name))
+    for name, use in found.items():
+        # A value that is the index of another array's element: table[page[i]].
+        for other, another in found.items():
+            for place in another.places if other != name else ():
+                for d, index in enumerate(place):
+                    for inner, count in _summands(index):
+                        if inner == name:
+                            use.goes_to(_times(_size(arrays[other], d), count))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """``index`` of an access along a dimension that has ``size`` places for it."""
+
+    index: Term
+    size: Expression
+
+
+def _axes(site: Site, arrays: Mapping[str, ArrayArgument]) -> Iterator[_Axis]:
+    array = arrays.get(site.origin.name)
+    if site.origin.kind is not OriginKind.PARAMETER or array is None:
+        return
+    footprint = site.footprint
+    if isinstance(footprint, ViewFootprint):
+        for index, tile, d in zip(footprint.index, footprint.tile, footprint.dim_map, strict=True):
+            size = _size(array, d) if d < len(array.shape) else _ZERO
+            yield _Axis(index, size if tile == 1 else Apply("cdiv", (size, Number(tile))))
+        starts = decompose(_plain(footprint.base), footprint.origin, footprint.element_bytes) or ()
+        yield from (_Axis(start, _size(array, d)) for d, start in enumerate(starts))
+    else:
+        coordinates = decompose(_plain(footprint.offset), footprint.origin, footprint.element_bytes) or ()
+        yield from (_Axis(index, _size(array, d)) for d, index in enumerate(coordinates))
+
+
+def _plain(term: Term) -> Term:
+    """Without the wraps of machine integers, whether they fit or not: this is only to look at."""
+    return t.transform(term, lambda sub: sub.args[0] if sub.kind is Kind.WRAP else None)
+
+
+def _size(array: ArrayArgument, d: int) -> Expression:
+    """A size as a spec would write it; a number by the name that it has in any launch."""
+    size = array.shape[d]
+    return size if constant_value(size) is None else Name(f"{array.name}.shape[{d}]")
+
+
+def _note(use: _Use, name: str, axis: _Axis, *, counted: bool) -> None:
+    """What the axis says of the values of array ``name``, which may be ``counted`` up to instead."""
+    for inner, count in _summands(axis.index):
+        if inner == name:
+            use.sizes[_times(axis.size, count)] = None
+            use.tiles |= {count.numerator} - {1}
+            use.goes_to(_times(axis.size, count))
+    if counted and any(leaf.symbol.scope is Scope.ITERATION for leaf in axis.index.free if leaf.kind is Kind.VAR):
+        use.goes_to(axis.size)
+    use.others |= dict.fromkeys([Apply("+", (axis.size, _ONE)), axis.size])
+
+
+def _summands(index: Term) -> Iterator[tuple[str, Fraction]]:
+    """The arrays whose values an index is made of, each with how many of its values make one place."""
+    left = [(index, Fraction(1))]
+    while left:
+        term, count = left.pop()
+        match term.kind:
+            case Kind.SUM:
+                left += [(part, count / c) for c, part in t.linear_parts(term)[1] if c > 0]
+            case Kind.ITE | Kind.MIN | Kind.MAX | Kind.WRAP:
+                left += [(arg, count) for arg in term.args if arg.sort is Sort.INT]
+            case Kind.MOD if unsigned_reading(term):
+                left.append((term.args[0], count))
+            case Kind.DIV | Kind.TDIV if term.args[1].kind is Kind.CONST and term.args[1].value > 0:
+                left.append((term.args[0], count * term.args[1].value))
+            case Kind.APPLY if term.function.array is not None:
+                yield term.function.array, count
+
+
+def _times(size: Expression, count: Fraction) -> Expression:
+    """``size * count``, rounded down; a factor that is written out already is divided away."""
+    if isinstance(size, Apply) and size.op == "*" and isinstance(size.args[0], Number) and count.numerator == 1:
+        factor, rest = size.args[0].value, size.args[1]
+        if factor % count.denominator == 0:
+            factor //= count.denominator
+            return rest if factor == 1 else Apply("*", (Number(factor), rest))
+    if count == 1:
+        return size
+    if count.denominator == 1:
+        return Apply("*", (size, Number(count.numerator)))
+    return Apply("//", (size, Number(count.denominator)))
+
+
+def _terms(site: Site) -> list[Term]:
+    """The guard, and what says where the access lies."""
+    footprint = site.footprint
+    if isinstance(footprint, PointerFootprint):
+        return [site.guard, footprint.offset]
+    return [site.guard, footprint.base, *footprint.coordinates, *footprint.shape, *footprint.index]
+
+
+def _with_loops(terms: Sequence[Term], summary: AccessSummary) -> list[Term]:
+    """With what the loop values among them are made of."""
+    values = {value.function: value for value in summary.loop_values}
+    seen: set[Function] = set()
+    left, every = list(terms), list(terms)
+    while left:
+        for leaf in left.pop().free:
+            if leaf.kind is Kind.APPLY and leaf.function in values and leaf.function not in seen:
+                seen.add(leaf.function)
+                value = values[leaf.function]
+                left += [value.init, value.next, value.handed_on]
+                every += [value.init, value.next, value.handed_on]
+    return every
+
+
+def _mentions(terms: Iterable[Term], name: str) -> bool:
+    return any(leaf.kind is Kind.VAR and leaf.symbol.name == name for term in terms for leaf in term.free)
+
+
+def _compared(leaves: Sequence[Term], terms: Iterable[Term]) -> Iterator[Expression]:
+    """Numbers, or scalars of the launch, that a loaded value is tested to be equal to."""
+    for term in terms:
+        for part in t.postorder(term):
+            if part.kind is Kind.EQ:
+                for value, other in (part.args, part.args[::-1]):
+                    if value in leaves and other.kind is Kind.CONST:
+                        yield Number(other.value)
+                    elif value in leaves and other.kind is Kind.VAR and other.symbol.scope is Scope.LAUNCH:
+                        yield Name(other.symbol.name)
+
+
+def _sorted(ends: Iterable[Expression], numbers: Mapping[str, int]) -> list[Expression]:
+    """The largest first, where the launch's numbers are known; otherwise as they come."""
+
+    def value(end: Expression) -> int:
+        try:
+            return -evaluate(end, numbers)
+        except (KeyError, Undefined):
+            return 0
+
+    return sorted(dict.fromkeys(ends), key=value)

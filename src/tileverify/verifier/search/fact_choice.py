@@ -1,0 +1,119 @@
+"""The fewest facts of a recording under which a kernel is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ...contract.as_terms import Contract, DataTerm
+from ...contract.facts.strongest import strongest
+from ...contract.launch import DataFact
+from ..proving import Proving
+from ..rules.obligations import Obligation, every_obligation
+from ..rules.prepare import launch_facts
+from ..smt import Answer, Limits
+from .clause_search import fewest
+from .fact_trial import Key, key_of, with_terms
+from .fact_use import FactUse
+
+CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
+"""For one obligation under some facts."""
+
+EVERY_LIMITS: Final = Limits(linear=200_000, nonlinear=0, rounds=30, total=400_000, bits=0)
+"""For one obligation under all facts that are offered."""
+
+MORE_LIMITS: Final = Limits(linear=600_000, nonlinear=0, rounds=60, total=2_000_000, bits=0)
+"""For one obligation under facts that the solver gave up on, where no others were found to suffice; what it then leaves
+open is looked at no longer."""
+
+LEAST_EFFORT: Final = 100_000
+MORE_EFFORT: Final = 3
+"""Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
+
+MOST_TRIED: Final = 40
+"""Sets of facts that are tried."""
+
+
+@dataclass
+class FactChoice(Proving):
+    """Looks for facts that all hold of one launch, so that no set of them is contradictory.
+
+    Accesses are prepared anew for every set, because facts are also needed to read machine integers as they are meant.
+    """
+
+    _own: Contract = field(init=False)
+    _terms: dict[DataFact, DataTerm] = field(init=False)
+    _tried: int = 0
+    _effort: int | None = None
+    _given_up: Key | None = None  # where the solver ran out of resources under the facts that were tried last
+    _spent: int = 0  # on the facts that were tried last
+
+    def choose(self, groups: Sequence[Sequence[DataFact]], wanted: Collection[Key]) -> tuple[DataFact, ...]:
+        """As few of the facts as close the ``wanted`` obligations, earlier ones by preference; empty if none do.
+
+        First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
+        values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
+        """
+        self._own = self.contract
+        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
+        self._prepare()
+        every = [fact for group in groups for fact in group]
+        (terms,) = with_terms([every], self.launch)
+        self._terms = dict(zip(every, terms, strict=True))
+        natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
+        plain = [fact for fact in natural if fact.kind not in ("injective", "disjoint_rows", "multiples")]
+
+        def closes(facts: Sequence[DataFact]) -> bool:
+            return self._close(facts, wanted)
+
+        usual = self.options.limits
+        again: list[tuple[Sequence[DataFact], Key, int]] = []
+        for offered, limits in ((plain, usual), (natural, usual), (every, EVERY_LIMITS)):
+            self._limit(limits)
+            if offered and closes(offered):
+                return tuple(fewest(offered, closes))
+            if self._given_up is not None:
+                again.append((offered, self._given_up, self._spent))
+        self._limit(MORE_LIMITS)
+        for facts, hard, before in again:
+            if self._close(facts, wanted, hard, before):
+                return tuple(fewest(facts, closes))
+        return ()
+
+    def _limit(self, limits: Limits) -> None:
+        """From now on; what the solver gave up within other limits is not known."""
+        if limits != self._decider.limits:
+            self._decider.limits = limits
+            self._cache = {key: known for key, known in self._cache.items() if known.answer is not Answer.UNKNOWN}
+
+    def _close(
+        self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
+    ) -> bool:
+        """Whether the facts close what is wanted; first ``hard``, where most likely they do not.
+
+        What they close was in part known by then, for what it took to ask before: ``spent``.
+        """
+        self._tried += 1
+        self._given_up, self._spent = None, spent
+        if self._tried > MOST_TRIED or self._out_of_time():
+            return False
+        start = self._decider.spent - spent
+        terms = strongest(self._terms[fact] for fact in facts)
+        self.contract = replace(self._own, data=(*self._own.data, *terms))
+        self._use = FactUse(self.contract, said=self._use.said)
+        self._prepare_again({offset for _, places in wanted for offset in places})
+        asked: Iterable[Obligation] = every_obligation(self._sites, self._promises, self.contract)
+        asked = (obligation for obligation in asked if key_of(obligation) in wanted)
+        for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
+            too_much = self._effort is not None and self._decider.spent - start > self._effort
+            opened = None if too_much else self._decide_one(obligation)
+            self._spent = self._decider.spent - start
+            if opened is not None and opened.unknown and obligation.blocked is None:
+                self._given_up = key_of(obligation)
+            if too_much or opened is not None:
+                return False
+        if self._effort is None:
+            self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
+            self._limit(replace(CHOICE_LIMITS, linear=self._effort, total=self._effort))
+        return True

@@ -1,0 +1,127 @@
+"""Facts on index data that would decide what is open: taken up on trial, and only those that suffice are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from ...contract.as_terms import DataTerm, build_contract
+from ...contract.launch import DataFact, LaunchSpec
+from ...terms import Term
+from ..proving import Proving
+from ..rules.fact_instances import data_facts
+from ..rules.obligations import Obligation, reached
+from ..rules.prepare import launch_facts
+from ..smt import Answer, Limits
+
+TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
+"""For one set of facts: what does not help soon is not what is missing."""
+
+TRIAL_TOTAL: Final = 12_000_000
+"""Resource units after which no further facts are looked for."""
+
+LEAST_EFFORT: Final = 40_000
+MORE_EFFORT: Final = 3
+"""Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
+
+Key: TypeAlias = tuple[str, tuple[int, ...]]
+
+
+def key_of(obligation: Obligation) -> Key:
+    """The obligation's code and where it stands in the bytecode."""
+    items = (obligation.first, obligation.second, obligation.promise)
+    return obligation.code, tuple(item.offset for item in items if item is not None)
+
+
+def with_terms(groups: Iterable[Sequence[DataFact]], launch: LaunchSpec) -> list[list[DataTerm]]:
+    """The facts with their numbers as terms of the launch's contract."""
+    made = []
+    for group in groups:
+        contract = build_contract(replace(launch, data=(*launch.data, *group)))
+        made.append(list(contract.data[len(launch.data) :]))
+    return made
+
+
+@dataclass
+class FactTrial(Proving):
+    """``needed``: the facts that closed what was open, by obligation; what stayed open is not in it."""
+
+    needed: dict[Key, tuple[DataFact, ...]] = field(default_factory=dict)
+
+    def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
+        """Try to close the ``wanted`` obligations; gives all facts that were taken up for those that were closed.
+
+        Facts that only keep machine integers from wrapping are looked for where nothing else helped.
+        """
+        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
+        offered, self._use.offered = self._use.offered, ()
+        self._prepare()
+        self._use.offered = offered
+        left = self._close(set(wanted))
+        if left and self._use.offered:
+            self._prepare_again({offset for _, places in left for offset in places})
+            self._close(left)
+        return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
+
+    def _close(self, wanted: Collection[Key]) -> set[Key]:
+        """The obligations among ``wanted`` that stay open."""
+        left: set[Key] = set()
+        for obligation in self._obligations():
+            key = key_of(obligation)
+            if key in wanted and key not in left and not self._closed(obligation, key):
+                left.add(key)
+                self.needed.pop(key, None)
+        return left
+
+    def _closed(self, obligation: Obligation, key: Key) -> bool:
+        """Whether facts close the obligation; those that it needs are noted."""
+        if obligation.blocked is not None:
+            return False
+        conditions = (*obligation.conditions, *data_facts(obligation.conditions, self.contract, self._origins))
+        before = self._use.taken
+        few: list[DataTerm] | None = None
+        if self._decider.spent < TRIAL_TOTAL:
+            with self._with_effort(TRIAL_LIMITS):
+                few = self._use.take_up(conditions, self._origins, self._closing(conditions, obligation))
+        if few is None and self._decide_one(obligation) is None:
+            few = []
+        if few is None or (few and not self._still_reached(obligation)):
+            self._use.taken = before
+            return False
+        self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
+        return True
+
+    def _closing(self, conditions: Sequence[Term], obligation: Obligation) -> Callable[[Sequence[Term]], bool]:
+        """Whether more facts close the obligation.  Once some do, what takes much longer counts as a no."""
+        done = False
+
+        def closes(more: Sequence[Term]) -> bool:
+            nonlocal done
+            if self._out_of_time():
+                return False
+            start = self._decider.spent
+            answer = self._decider.decide([*conditions, *more], twins=obligation.twins).answer
+            closed = answer is Answer.UNSATISFIABLE
+            if closed and not done:
+                done = True
+                spent = max(LEAST_EFFORT, MORE_EFFORT * (self._decider.spent - start))
+                self._decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
+            return closed
+
+        return closes
+
+    @contextmanager
+    def _with_effort(self, limits: Limits) -> Iterator[None]:
+        usual, self._decider.limits = self._decider.limits, limits
+        try:
+            yield
+        finally:
+            self._decider.limits = usual
+
+    def _still_reached(self, obligation: Obligation) -> bool:
+        """The facts leave contents with which the kernel gets there; otherwise they would say nothing."""
+        work = list(reached(obligation, self._by_number, self.contract))
+        work += self._use.known(work, self._origins)
+        return self._decider.decide(work).answer is Answer.SATISFIABLE

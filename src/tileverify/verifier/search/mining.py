@@ -1,0 +1,160 @@
+"""Relations among launch-known quantities that a question itself suggests: what a clause may say.
+
+Candidates only: whoever adopts one has it proved that the question is closed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from ... import terms as t
+from ...contract.variables import BID, GRID
+from ...terms import Kind, Scope, Sort, Term
+from ..rules.copies import OTHER, Copy
+from .clauses import LAST_BLOCK, launch_only
+
+MOST_ITERATIONS = 1 << 20
+"""A loop with more iterations than this has a number that is not known, but for the range of its type."""
+
+
+def denied(conditions: Sequence[Term], *, parts_too: bool) -> Iterator[Term]:
+    """What the question says of the launch, denied: as it stands, and for the last block and the last lanes.
+
+    The second is exact where the question only grows along blocks and lanes; remainders are taken at their largest.
+    Path conditions on the launch stay in; with ``parts_too`` each of them is denied alone as well, after the whole.
+    """
+    parts = [
+        part for condition in conditions for part in (condition.args if condition.kind is Kind.AND else (condition,))
+    ]
+    last = _last(conditions)
+
+    def largest(term: Term) -> Term | None:
+        if term.kind is Kind.MOD and term.args[0].free & set(BID):
+            return t.sub(term.args[1], t.ONE)
+        return None
+
+    for asked in (parts, [t.substitute(t.transform(part, largest), last) for part in parts]):
+        known = list(filter(launch_only, asked))
+        if known:
+            yield t.not_(t.and_(*known))
+        yield from map(t.not_, known if parts_too and len(known) > 1 else ())
+
+
+def fitting(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is computed in the last block and lane does not leave its integer type."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
+    for part in sorted(parts, key=t.render):
+        inner = t.substitute(part.args[0], _last([part]))
+        if launch_only(inner):
+            yield t.lt(inner, t.const(1 << (part.payload - 1)))
+
+
+def fitting_bounds(wrap: Term) -> Iterator[list[Term]]:
+    """The same for one wrap, and that scalars in it are not negative if that alone does not do."""
+    upper = list(fitting([wrap]))
+    if upper:
+        yield upper
+        leaves = [leaf for leaf in wrap.args[0].free if launch_only(leaf) and leaf.sort is Sort.INT]
+        signed = sorted((leaf for leaf in leaves if leaf.low is None or leaf.low < 0), key=t.render)
+        if signed:
+            yield [*upper, *(t.le(t.ZERO, leaf) for leaf in signed)]
+
+
+def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
+    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x, and in
+    ``bid.x + 8 * lane`` for 8."""
+    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
+        steps = sorted(((factor, summand) for factor, summand in t.linear_parts(part)[1]), key=lambda step: step[0])
+        for (small, bid), (large, _) in pairwise(steps):
+            if bid in BID and 0 < small < large:
+                yield t.le(GRID[BID.index(bid)], t.const(large // small))
+
+
+def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``, and
+    ``4 * (grid.y - 1) + 4 <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
+    parts = {part for condition in conditions for part in t.postorder(condition)}
+    below = [part.args for part in sorted(parts, key=t.render) if part.kind is Kind.LT and launch_only(part.args[1])]
+    last = {position: t.sub(limit, t.ONE) for position, limit in below}
+    for part in sorted((part for part in parts if part.kind is Kind.SUM), key=t.render):
+        summands = t.linear_parts(part)[1]
+        for factor, step in summands:
+            known = [each for each in step.args if launch_only(each)] if step.kind is Kind.PRODUCT else []
+            if not known or len(known) == len(step.args) or factor < 0:
+                continue
+            room = t.scale(factor, t.product(known))
+            others = [each for each in summands if each[1] is not step]
+            for known_ends in ({**_LAST_BLOCKS, **last}, {**last, **_LAST_BLOCKS}):
+                ends = (_end([each], known_ends) for each in others)
+                yield from (t.le(end, room) for end in (*ends, _end(others, known_ends)) if end is not None)
+
+
+def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Term | None:
+    """One more than the largest sum of these, over all blocks and lanes, where each has a known largest value."""
+    end = t.ONE
+    for factor, part in summands:
+        most = last.get(part)
+        if most is None and part.high is not None:
+            most = t.const(part.high)
+        if most is None or factor < 0:
+            return None
+        end = t.add(end, t.scale(factor, most))
+    return end
+
+
+_LAST_BLOCKS = LAST_BLOCK | {Copy("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+
+
+def counting(conditions: Sequence[Term]) -> Iterator[Term]:
+    """A loop that counts up to a limit ends before its counter wraps: ``limit + step <= 2**31`` for
+    ``while i < limit: i += step``."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    for part in sorted(parts, key=t.render):
+        counter, limit = part.args
+        if counter.kind is not Kind.WRAP or not launch_only(limit):
+            continue
+        for step in t.linear_parts(counter.args[0])[1]:
+            known = [factor for factor in _factors(step[1]) if launch_only(factor)]
+            if any(factor.kind is Kind.VAR and factor.symbol.scope is Scope.ITERATION for factor in _factors(step[1])):
+                stride = t.scale(step[0], t.product(known))
+                compare = t.le if part.kind is Kind.LT else t.lt
+                yield compare(t.add(limit, stride), t.const(1 << (counter.payload - 1)))
+
+
+def _factors(summand: Term) -> tuple[Term, ...]:
+    return summand.args if summand.kind is Kind.PRODUCT else (summand,)
+
+
+def bounds(sizes: Iterable[Term], conditions: Sequence[Term]) -> Iterator[Term]:
+    """A size reaches what something else in the question is compared with."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    limits = {side.value for part in parts for side in part.args if side.kind is Kind.CONST and side.value > 0}
+    for size in sizes:
+        yield from (t.le(t.const(limit), size) for limit in sorted(limits))
+
+
+def mentioned(conditions: Iterable[Term]) -> frozenset[Term]:
+    return frozenset().union(*(condition.free for condition in conditions))
+
+
+def constants(conditions: Iterable[Term]) -> set[int]:
+    """What a question divides by: sizes that were compiled in."""
+    parts = {part for condition in conditions for part in t.postorder(condition)}
+    return {
+        part.args[1].value
+        for part in parts
+        if part.kind in (Kind.DIV, Kind.MOD, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value > 1
+    }
+
+
+def _last(terms: Sequence[Term]) -> dict[Term, Term]:
+    """The last block, lanes and iterations."""
+    return LAST_BLOCK | {leaf: t.const(high) for leaf in mentioned(terms) if (high := _most(leaf)) is not None}
+
+
+def _most(leaf: Term) -> int | None:
+    """The largest value of a lane, or of the iteration of a loop with a known number of them."""
+    known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
+    high = leaf.symbol.high if known else None
+    return high if high is not None and high < MOST_ITERATIONS else None

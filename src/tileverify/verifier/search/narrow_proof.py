@@ -1,0 +1,175 @@
+"""The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
+
+Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
+may meet at all, and no later question, no witness either, has blocks that differ in it alone.  If the kernel reads no
+block number, x stays open: one block would be no launch of more than one.
+
+What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
+at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
+question stays open: then a witness decides, or it is undecided, and the message says what those clauses are.  Clauses
+for blocks that differ along another axis are adopted all the same, so that the witness shows the axis at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ... import terms as t
+from ...contract.as_terms import list_length
+from ...contract.variables import BID, GRID
+from ...terms import Kind, Term
+from ..proving import CLAUSE_LIMITS, Open
+from ..rules.copies import OTHER, Copy
+from ..rules.fact_instances import loaded_values
+from ..rules.prepare import contract_values
+from ..rules.work import Demand, axes_of_work, two_blocks
+from ..smt import Answer
+from .clause_search import Closes, search
+from .clauses import Clause, ignored_axes, launch_clause
+from .implied import related
+from .kept_work import KeptWork
+from .narrowing import offers
+
+FOR_DATA = 4
+"""Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
+
+
+@dataclass
+class NarrowProof(KeptWork):
+    _several: tuple[Term, ...] | None = None
+
+    def _narrow(self, left: list[Open]) -> list[Open]:
+        """What is open although clauses about launch-known quantities were looked for that close it.
+
+        Sound because each obligation is proved again under the clauses that are adopted.
+        """
+        self._finder = self._aside(self.session)
+        ignored = self._ignore_axes(left)
+        still: list[tuple[Open, int]] = []
+        for opened in left:
+            if self._narrowed(opened):
+                self.proved.add(opened.obligation.code)
+            else:
+                still.append((opened, len(self.clauses)))
+        # A clause that came later may close what came before.
+        again = [self._reopened(opened, self.clauses[known:]) for opened, known in still]
+        closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
+        self.proved |= closed
+        self.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
+        self._drop_implied({})
+        return [reopened for reopened in again if reopened is not None]
+
+    def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
+        """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
+        meet = any(opened.obligation.level == "block" and opened.obligation.blocked is None for opened in left)
+        if self.contract.grid_given or not meet:
+            return []
+        found: list[Clause] = []
+        for clause in ignored_axes(frozenset(axes_of_work(self.summary.read_axes))):
+            more = self._finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
+            if more is Answer.UNSATISFIABLE:
+                continue  # the user has said so
+            if self._possible([clause.condition, *(other.condition for other in found)]):
+                found.append(clause)
+        self._adopt(found)
+        return found
+
+    def _narrowed(self, opened: Open) -> bool:
+        obligation = opened.obligation
+        if obligation.blocked is not None:
+            return False
+        if self._reopened(opened, self.clauses) is None:
+            return True
+        found, wanted = self._own_clause(opened), list[Demand]()
+        if not found and any(self._quantities()):
+            wanted = list(self._demands(obligation))
+            self._demanded.append(wanted)
+            found = self._found(opened, wanted)
+        self._adopt(found)
+        if found and self._decide_one(obligation) is None:
+            return True
+        if wanted:
+            self._narrow_axes(opened, wanted)
+        return False
+
+    def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
+        """Clauses for blocks that differ along one axis, for each axis where that is another question."""
+        axes = axes_of_work(self.summary.read_axes)
+        if opened.obligation.level != "block" or self.contract.grid_given or len(axes) < 2:
+            return
+        copy = Copy("block", OTHER)
+        for axis in axes:
+            apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
+            along = replace(opened, conditions=(*opened.conditions, apart))
+            with self._question(along) as closes:
+                needed = not closes(())
+            self._adopt(self._found(along, wanted) if needed else ())
+
+    def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
+        """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
+        return self._decide_one(opened.obligation) if related(clauses, opened.conditions, self._facts) else opened
+
+    def _own_clause(self, opened: Open) -> list[Clause]:
+        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
+        for clause in launch_clause(opened.obligation, opened.conditions):
+            if self._possible([clause.condition, *self._two_blocks()]):
+                with self._question(opened) as closes:
+                    return self._worded([clause.condition], closes)
+        return []
+
+    def _found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
+        """Clauses that keep the question from holding and leave launches in which the kernel does its work, or is
+        ``idle``; none if none were found."""
+        groups: Iterator[list[Term]] = offers(
+            opened.obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()
+        )
+
+        def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
+            return bool(self._worded(chosen, closes)) and (idle or self._leaves_others(opened.obligation, chosen))
+
+        with self._question(opened) as closes:
+            chosen = search(
+                islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
+                admitted=lambda offered, group: self._admitted(wanted, offered, group),
+                closes=closes,
+                accepted=lambda chosen: accepted(chosen, closes),
+                stop=self._exhausted,
+            )
+            return self._worded(chosen, closes)
+
+    def _would_do(self, opened: Open) -> list[str]:
+        """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
+        people to judge."""
+        if opened.obligation.blocked is not None or not any(self._quantities()):
+            return []
+        return [clause.text for clause in self._found(opened, [*self._demands(opened.obligation)][:1], idle=True)]
+
+    def _quantities(self) -> Iterator[Term]:
+        """What a launch decides within the contract; nothing where all is numbers."""
+        values = contract_values(self.contract)
+        yield from (axis for axis in GRID if values.get(axis, axis).kind is not Kind.CONST)
+        yield from self.contract.variables
+        yield from (list_length(name) for name in self.contract.lists)
+
+    def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
+        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
+        together, or else each that can."""
+        if not group or self._leaves(wanted, [*offered, *group]):
+            return list(group)
+        kept: list[Term] = []
+        for term in group if len(group) > 1 else ():
+            if self._leaves(wanted, [*offered, *kept, term]):
+                kept.append(term)
+        return kept
+
+    def _two_blocks(self) -> tuple[Term, ...]:
+        """More than one block: a contract that excludes every such launch would be vacuous.
+
+        Nothing where the user's own contract has no such launch.
+        """
+        if self._several is None:
+            two = two_blocks(self.contract)
+            self._several = two if self._possible(two) else ()
+        return self._several

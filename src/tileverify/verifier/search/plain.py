@@ -1,0 +1,171 @@
+"""Clauses as an engineer would write them: equal to what was found under what every launch satisfies, and shorter.
+
+    not (position < cdiv(N, 64) and position < 0)    is    position >= 0
+    N <= min(a, b)                                   is    N <= a and N <= b
+    (grid.x - 1) // columns < rows                   is    grid.x <= rows * columns     where columns > 0
+    1024 * grid.x <= 2**31                           is    grid.x <= 2**21
+    128 * cdiv(N, 128) <= N                          is    N % 128 == 0
+
+Nothing is believed here: a part is left out only if the facts and the other parts imply it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ... import terms as t
+from ...terms import Kind, Sort, Term
+from ..rules.projection import at_most_zero, tightened
+
+MOST_TERMS = 100
+"""Larger ones nobody reads, whatever their form."""
+MOST_PARTS = 12
+"""Comparisons up to which a clause is worth the questions."""
+
+Implies = Callable[[Sequence[Term], Term], bool]
+"""Whether the facts and these conditions imply another one; False means "not seen"."""
+
+
+def plain(condition: Term, implies: Implies, *, multiply: bool = True) -> Term:
+    """``condition``, or what is equal to it wherever the facts behind ``implies`` hold.
+
+    ``multiply``: quotients become products, which read better; proofs from them are harder.
+    """
+    if sum(1 for _ in t.postorder(condition)) > MOST_TERMS:
+        return condition
+    spread = _spread(condition)
+    if sum(1 for part in t.postorder(spread) if part.kind in _COMPARISONS) > MOST_PARTS:
+        return spread
+    found = _multiplied(spread, implies) if multiply else spread
+    # A single comparison was needed to prove something, and a launch keeps it.
+    return _pruned(found, (), implies) if found.kind in _JUNCTION else found
+
+
+_COMPARISONS = (Kind.LT, Kind.LE, Kind.EQ)
+
+
+def _spread(condition: Term) -> Term:
+    """Negations at comparisons only, choices as alternatives, comparisons with a minimum or maximum as several."""
+    match condition.kind:
+        case Kind.AND | Kind.OR:
+            return _JUNCTION[condition.kind](*map(_spread, condition.args))
+        case Kind.NOT if condition.args[0].kind in _DUAL:
+            inner = condition.args[0]
+            return _JUNCTION[_DUAL[inner.kind]](*(_spread(t.not_(arg)) for arg in inner.args))
+        case Kind.ITE if condition.sort is Sort.BOOL:
+            c, a, b = condition.args
+            return t.and_(_spread(t.or_(t.not_(c), a)), _spread(t.or_(c, b)))
+        case Kind.NOT if condition.args[0].kind is Kind.EQ:
+            return _unequal(condition)
+        case Kind.LT | Kind.LE:
+            return _compared(condition)
+    return condition
+
+
+_JUNCTION = {Kind.AND: t.and_, Kind.OR: t.or_}
+_DUAL = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}
+_SPREAD = {
+    # the side of the comparison that the choice stands on, and how its alternatives are joined
+    (0, Kind.MIN): t.or_,
+    (0, Kind.MAX): t.and_,
+    (1, Kind.MIN): t.and_,
+    (1, Kind.MAX): t.or_,
+}
+
+
+def _compared(condition: Term) -> Term:
+    if condition is t.TRUE or condition is t.FALSE:
+        return condition
+    for place, side in enumerate(condition.args):
+        join = _SPREAD.get((place, side.kind))
+        if join is not None:
+            return join(*(_spread(_with(condition, place, arg)) for arg in side.args))
+        if side.kind is Kind.WRAP and (cases := _signed_reading(side)) is not None:
+            return _spread(_with(condition, place, cases))
+        if side.kind is Kind.ITE:
+            # The unsigned reading of a scalar: intervals decide most of its sides.
+            c, a, b = side.args
+            return _spread(t.ite(c, _with(condition, place, a), _with(condition, place, b)))
+    return _reduced(condition)
+
+
+def _signed_reading(wrapped: Term) -> Term | None:
+    """The wrap of what an unsigned scalar holds, as two cases."""
+    inner, bits = wrapped.args[0], wrapped.payload
+    if inner.low is None or inner.high is None or inner.low < 0 or inner.high >= 1 << bits:
+        return None
+    return t.ite(t.lt(inner, t.const(1 << bits - 1)), inner, t.sub(inner, t.const(1 << bits)))
+
+
+def _with(comparison: Term, place: int, side: Term) -> Term:
+    other = comparison.args[1 - place]
+    return t.rebuild(comparison, (side, other) if place == 0 else (other, side))
+
+
+def _unequal(condition: Term) -> Term:
+    """A size that is not the least that it can be is more."""
+    for size, least in (condition.args[0].args, condition.args[0].args[::-1]):
+        if least.kind is Kind.CONST and size.low == least.value:
+            return _compared(t.lt(least, size))
+    return condition
+
+
+def _reduced(condition: Term) -> Term:
+    """Without a common factor, and ``ceil(n / c) <= k`` as ``n <= c*k``, ``1 <= ceil(n / c)`` as ``1 <= n``."""
+    a, b = condition.args
+    row = tightened(t.add(t.sub(a, b), t.ONE if condition.kind is Kind.LT else t.ZERO))
+    constant, parts = t.linear_parts(row)
+    if len(parts) == 1 and parts[0][1].kind is Kind.DIV:
+        x, d = parts[0][1].args
+        if d.kind is Kind.CONST and d.value > 0 and parts[0][0] == 1:
+            return at_most_zero(t.add(x, t.const(1 - d.value * (1 - constant))))
+        if d.kind is Kind.CONST and d.value > 0 and (parts[0][0], constant) == (-1, 1):
+            return at_most_zero(t.sub(d, x))
+    for c, part in parts:
+        if part.kind is Kind.DIV and part.args[1] is t.const(c):
+            # c * (x // c) is x - x % c, which is at most x - k where x % c is at least k
+            k = t.add(t.sub(row, t.scale(c, part)), part.args[0])
+            if k is t.const(c - 1):
+                return t.eq(t.floormod(t.add(part.args[0], t.ONE), t.const(c)), t.ZERO)
+    return at_most_zero(row)
+
+
+def _multiplied(condition: Term, implies: Implies) -> Term:
+    """Quotients by what is positive in every launch are multiplied out: ``x // d < m`` is ``x < m*d``.
+
+    And a quotient that is one, and never less, is at most one.
+    """
+
+    def multiply(term: Term) -> Term | None:
+        if term.kind is Kind.EQ:
+            for quotient, least in (term.args, term.args[::-1]):
+                if quotient.kind is Kind.DIV and least.kind is Kind.CONST and implies((), t.le(least, quotient)):
+                    return _compared(t.le(quotient, least))
+        if term.kind in (Kind.LT, Kind.LE):
+            quotient, other = term.args if term.args[0].kind is Kind.DIV else term.args[::-1]
+            # x // d < m and m <= x // d: the other two comparisons need one added first
+            whole = (term.kind is Kind.LT) == (quotient is term.args[0])
+            if quotient.kind is Kind.DIV and whole and quotient.args[1].kind is not Kind.CONST:
+                x, d = quotient.args
+                if implies((), t.lt(t.ZERO, d)):
+                    product = t.mul(other, d)
+                    return t.lt(x, product) if quotient is term.args[0] else t.le(product, x)
+        return None
+
+    return t.transform(condition, multiply)
+
+
+def _pruned(condition: Term, given: tuple[Term, ...], implies: Implies) -> Term:
+    """The condition without parts that make no difference where ``given`` holds; the longest are tried first."""
+    if condition.kind not in _JUNCTION:
+        if condition is t.TRUE or implies(given, condition):
+            return t.TRUE
+        return t.FALSE if condition is t.FALSE or implies(given, t.not_(condition)) else condition
+    kind = condition.kind
+    parts = sorted(condition.args, key=lambda part: (-len(t.render(part)), t.render(part)))
+    for place, part in enumerate(parts):
+        others = [other for number, other in enumerate(parts) if number != place]
+        # What stands beside it holds in a conjunction, and fails in a disjunction where this part matters.
+        beside = others if kind is Kind.AND else map(t.not_, others)
+        parts[place] = _pruned(part, (*given, *beside), implies)
+    return _JUNCTION[kind](*parts)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tileverify.cache.verdicts.verdicts import ResultCache, _looked_at, default_folder
 
+from tileverify.cache.verdicts import ResultCache, _looked_at, default_folder
 from tileverify.contract.launch import (
     ArrayArgument,
     ConstantArgument,

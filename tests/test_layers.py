@@ -12,17 +12,17 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
 
 ROOMS = (
-    "errors", "version", "codes", "paths", "hook", "system", "terms", "contract", "results",
+    "errors", "codes", "hook", "system", "terms", "contract", "results",
     "frontend", "verifier", "backend", "corpus", "reports", "repair",
     "cache", "configuration", "check", "launching", "record", "gating",
-    "commands", "cli", "api", "__init__", "__main__",
+    "commands", "cli", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up.  A room is a folder or a module directly below the package."""
 
 LONGEST_MODULE = 600
 """Lines.  Most modules have 150 to 300; one that comes near this has two purposes."""
 
-MOST_EDGES = 130
+MOST_EDGES = 118
 """Imports from room to room, each pair counted once."""
 
 

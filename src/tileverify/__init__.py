@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .version import __version__ as __version__
+from .system.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .api import gate as gate

@@ -21,11 +21,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from .paths import display_path
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from .system.failures import TRACEBACK, failure_sentence
+from .system.paths import display_path
 from .system.private_folder import is_private
-from .version import __version__
+from .system.version import __version__
 
 if TYPE_CHECKING:
     from .cache.known_files import KnownFiles

@@ -11,7 +11,7 @@ from .commands import bundles, check, doctor, explain, gate, looking, mcp, reche
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
-from .version import __version__
+from .system.version import __version__
 
 _COMMANDS: Final = (
     check.check,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.control import execute
 from tileverify.backend.interpreter.machine import BlockRun, Program
 from tileverify.backend.interpreter.memory import Memory, MemoryImage
 from tileverify.backend.interpreter.values import Tile
+from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import decode, encode

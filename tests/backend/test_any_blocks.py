@@ -6,8 +6,8 @@ import tracemalloc
 from itertools import product
 
 import pytest
-from tileverify.backend.replay.replay.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
 
+from tileverify.backend.replay.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
 from tileverify.results.claim import Claim
 
 

@@ -8,9 +8,9 @@ from itertools import islice, pairwise, product
 from pathlib import Path
 
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
 import tileverify.corpus
+from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import (
     Apply,

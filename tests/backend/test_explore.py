@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.frontend.symbolic.programs import ProgramMaker
-from tileverify.backend.replay.replay.explore import Exploration, explore
 
 from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule, standard_schedules
+from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry, Module, Value

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.interpreter import BlockLog, Budget, GridRun, NotModelled, run_grid
+from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import F16, F32, I8, I32, BodyBuilder, ModuleBuilder, pointer, tile

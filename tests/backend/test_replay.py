@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tileverify.backend.replay.replay.replay import replay
-
+from tileverify.backend.replay.replay import replay
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown
 

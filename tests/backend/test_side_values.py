@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tileverify.backend.replay.replay.counting import counting_floats
-from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.interpreter.formats import from_bits
+from tileverify.backend.replay.counting import counting_floats
+from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.frontend.bytecode.model import ScalarType

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
+from tileverify.backend.replay.replay import Replayer
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, TOKEN, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.results.claim import Claim, Confirmation

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tileverify.backend.replay.replay.explore import Exploration, explore
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.formats import round_to, to_bits
 from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
+from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import Undefined, constant_value, evaluate, free_names

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import pytest
-from tileverify.backend.replay.replay.explore import Exploration
 
 from tileverify.backend.interpreter.schedule import Schedule, standard_schedules
+from tileverify.backend.replay.explore import Exploration
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches

@@ -9,9 +9,9 @@ from itertools import product
 from math import prod
 
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
 from tileverify.backend.numbers.conditions import Contract
+from tileverify.backend.replay.replay import Replayer
 from tileverify.check import check_unit
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expressions import GRID_NAMES

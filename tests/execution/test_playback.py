@@ -20,7 +20,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
-from tileverify.reports.playback import FaultNotSeen, bytecode, replay, replay_report
+from tileverify.playback import FaultNotSeen, bytecode, replay, replay_report
 from tileverify.reports.playback.device import no_device
 from tileverify.results.claim import claim_from_json, claim_to_json
 from tileverify.results.json_report import result_from_json, result_to_json, schema_text

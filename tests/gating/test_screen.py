@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tileverify.gating.screen.screen.vocabulary import MODULES
 
 import tileverify.corpus
 from tileverify.gating.screen.screen import screen
+from tileverify.gating.screen.vocabulary import MODULES
 
 HEAD = "import cuda.tile as ct\nimport math\nfrom dataclasses import dataclass, field\n"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tileverify.gating.sandbox.sandbox.sandbox import Outcome
 
 from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, gate, judge
 from tileverify.gating.jobs.references import ReferenceProcess
+from tileverify.gating.sandbox.sandbox import Outcome
 from tileverify.results import WrittenArrays
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"

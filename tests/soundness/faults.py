@@ -15,7 +15,6 @@ from random import Random
 from typing import Any
 
 from numpy.typing import NDArray
-from tileverify.backend.replay.replay.explore import Exploration, explore
 
 from tileverify.backend.interpreter import (
     BlockLog,
@@ -38,6 +37,7 @@ from tileverify.backend.interpreter.conflicts import (
 )
 from tileverify.backend.interpreter.faults import BudgetSpent
 from tileverify.backend.interpreter.schedule import Schedule
+from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.check import entry_of
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from tileverify import terms as t
-from tileverify.cache.verdicts import verdicts as cache
+from tileverify.cache import verdicts as cache
 from tileverify.codes import CODES
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.launch import Role

@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tileverify.backend.replay.replay.replay import Replayer
-
+from tileverify.backend.replay.replay import Replayer
 from tileverify.check import entry_of, summary_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from tileverify.backend.replay.replay.explore import explore
 
 from tileverify.backend.interpreter.schedule import standard_schedules
+from tileverify.backend.replay.explore import explore
 from tileverify.check import CheckOptions, check_unit, entry_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches

@@ -189,7 +189,7 @@ def test_without_the_option_nothing_is_loaded(run_tests: RunTests, tmp_path: Pat
         "    assert pytestconfig.pluginmanager.has_plugin('tileverify')\n"
         "    loaded = {name for name in sys.modules if name.startswith('tileverify')}\n"
         "    record = {f'tileverify.record{below}' for below in ('', '.pytest_plugin', '.pytest_plugin.plugin')}\n"
-        "    assert loaded == {'tileverify', 'tileverify.version', *record}, loaded\n"
+        "    assert loaded == {'tileverify', 'tileverify.system', 'tileverify.system.version', *record}, loaded\n"
         "    assert not {'z3', 'numpy', 'cuda.tile'} & set(sys.modules)\n"
     )
     assert run_tests(tmp_path).outcomes == {"test_free": "passed"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
+from tileverify.backend.replay.replay import Replayer
 from tileverify.check import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown

@@ -16,8 +16,8 @@ from random import Random
 from typing import Final
 
 import pytest
-from tileverify.backend.replay.replay.replay import Replayer
 
+from tileverify.backend.replay.replay import Replayer
 from tileverify.check import check_unit, entry_of
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit

@@ -10,7 +10,7 @@ import click
 from ..configuration import configuration
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
-from ..version import __version__
+from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .options import EXIT_CODES

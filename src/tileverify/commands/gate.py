@@ -150,7 +150,7 @@ def gate(
 def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
     from ..gating.runs.candidates import OnStdin, candidates
-    from ..paths import display_path
+    from ..system.paths import display_path
 
     if target == "-":
         if sys.stdin.isatty():

@@ -77,7 +77,7 @@ def _read(path: Path) -> bytes:
 def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Path | None) -> None:
     """List kernels and their launches without compiling or verifying them."""
     from ..frontend.sources.discover import SourceFailure, candidates
-    from ..paths import display_path
+    from ..system.paths import display_path
 
     rows: list[dict[str, Any]] = []
     failed = False
@@ -118,7 +118,7 @@ def _units(target: str, spec: Path | None) -> Iterator[KernelUnit]:
 
 
 def _heading(unit: KernelUnit) -> str:
-    from ..paths import display_path
+    from ..system.paths import display_path
     from ..system.printable import printable
 
     return printable(f"{display_path(unit.file)}::{unit.kernel} [{unit.launch.name}]")

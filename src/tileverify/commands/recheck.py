@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..errors import UsageError
-from ..version import __version__
+from ..system.version import __version__
 from .shell import Working, emit
 
 _EXIT_CODES = """\b

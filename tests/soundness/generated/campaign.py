@@ -37,7 +37,7 @@ TRUTHS = ("right", "faulty", "mixed", "open")
 SEARCHED = 8
 """Of refuted kernels, every so many-th is asked for a clause that was missed."""
 PATIENCE = 300
-"""Seconds for one kernel, which takes a fraction of one: who needs more has no end."""
+"""Seconds of processor time for one kernel, which takes a fraction of one: who needs more has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,9 @@ def _record(task: tuple[int, int]) -> Record:
     except _NoEndError:
         wrong = f"endless: more than {PATIENCE} seconds"
         return Record(number, "error", "open", wrong, (), (), ops_of(generated), generated.features, 0, PATIENCE)
+    except Exception as error:  # one mistake shall not end a run of hours
+        wrong = f"crash: {''.join(traceback.format_exception(error)[-3:])}"
+        return Record(number, "error", "open", wrong, (), (), ops_of(generated), generated.features, 0, 0)
     return Record(
         number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
         tuple(sorted(_reasons(judged.result))), ops_of(generated), generated.features, judged.launches, judged.seconds,
@@ -107,13 +110,13 @@ def _ending() -> Iterator[None]:
     def end(*_: object) -> None:
         raise _NoEndError
 
-    before = signal.signal(signal.SIGALRM, end)
-    signal.alarm(PATIENCE)
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def ops_of(generated: Generated) -> frozenset[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from tileverify.frontend.bytecode.model import (
+    Block,
     Entry,
     GatherScatterViewType,
     Op,
@@ -26,28 +28,84 @@ def operands(op: Op) -> Iterator[Value]:
 def axes_read(entry: Entry) -> tuple[int, ...]:
     """The axes whose block number reaches an address, a mask, a condition, a trip count or a stored value."""
     ops = list(walk(entry.body))
+    ends = list(_ends(entry.body, ()))
     return tuple(
-        axis for axis in range(3) if _reaches(ops, {op.results[axis] for op in ops if op.name == "get_tile_block_id"})
+        axis
+        for axis in range(3)
+        if _reaches(ops, ends, {op.results[axis] for op in ops if op.name == "get_tile_block_id"})
     )
 
 
-def _reaches(ops: list[Op], known: set[Value]) -> bool:
+End: TypeAlias = tuple[Op, Op]
+"""A terminator, and the op that it gives its operands to."""
+
+
+def _ends(block: Block, around: tuple[Op, ...]) -> Iterator[End]:
+    """The terminators in a block; ``around``: the ops that it is a part of, the innermost last."""
+    for op in block.ops:
+        if op.name == "yield":
+            yield op, around[-1]
+        elif op.name in ("continue", "break"):
+            yield op, next(each for each in reversed(around) if each.name in ("for", "loop"))
+        for region in op.regions:
+            for inner in region.blocks:
+                yield from _ends(inner, (*around, op))
+
+
+def _reaches(ops: list[Op], ends: list[End], known: set[Value]) -> bool:
+    """Whether something that depends on ``known`` values steers the kernel; tokens carry no number."""
     while known:
         before = len(known)
         for op in ops:
             if not any(value in known for value in operands(op)):
                 continue
             steers = op.declaration.effect in ("read", "write", "read_write") or op.name in ("if", "for")
-            if steers and any(value in known and not isinstance(value.type, TokenType) for value in _deciding(op)):
+            if steers and any(value in known for value in _deciding(op)):
                 return True
-            known.update(op.results)
-            for region in op.regions:
-                known.update(value for block in region.blocks for value in block.arguments)
-            if op.declaration.terminator:
-                known.update(value for other in ops if other.regions for value in other.results)
+            if not op.regions:
+                known.update(value for value in op.results if not isinstance(value.type, TokenType))
+        for op in (op for op in ops if op.regions):
+            known.update(_passed_on(op, known))
+        for end, around in ends:
+            known.update(_given(end, around, known))
         if len(known) == before:
             return False
     return False
+
+
+def _passed_on(op: Op, known: set[Value]) -> Iterator[Value]:
+    """Arguments of a body to which values outside of it go: what is carried, and the number of the iteration."""
+    if op.name in ("for", "loop"):
+        carried = op.operands.get("inits", ())
+        assert isinstance(carried, tuple)
+        for argument, value in zip(_carried(op), carried, strict=True):
+            if value in known and not isinstance(argument.type, TokenType):
+                yield argument
+        if op.name == "for" and any(value in known for value in _deciding(op)):
+            yield op.regions[0].blocks[0].arguments[0]
+    elif any(value in known for value in operands(op)):
+        yield from op.results
+        yield from (value for region in op.regions for block in region.blocks for value in block.arguments)
+
+
+def _given(end: Op, around: Op, known: set[Value]) -> Iterator[Value]:
+    """Results and carried arguments that a terminator gives known values to."""
+    if around.name not in ("if", "for", "loop"):
+        if any(value in known for value in operands(end)):
+            yield from around.results
+        return
+    targets = [around.results] if around.name == "if" else [around.results, _carried(around)]
+    if around.name == "loop":  # a `break` gives results, a `continue` the next iteration
+        targets = targets[:1] if end.name == "break" else targets[1:]
+    for each in targets:
+        for target, value in zip(each, operands(end), strict=True):
+            if value in known and not isinstance(target.type, TokenType):
+                yield target
+
+
+def _carried(op: Op) -> Sequence[Value]:
+    arguments = op.regions[0].blocks[0].arguments
+    return arguments[1:] if op.name == "for" else arguments
 
 
 def _deciding(op: Op) -> Iterator[Value]:

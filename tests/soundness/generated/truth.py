@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
-from tileverify.backend.replay.replay.explore import Exploration, explore
 
 from tileverify.backend.interpreter import (
     BlockLog,
@@ -27,6 +26,7 @@ from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
 from tileverify.backend.interpreter.values import UNSPECIFIED
+from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode

@@ -9,7 +9,7 @@ from ...contract.concrete import Block
 from ...errors import TileVerifyError
 from ...frontend.bytecode.model import Entry, Location
 from ...frontend.bytecode.traverse import walk
-from ...paths import display_path
+from ...system.paths import display_path
 from ..interpreter.faults import OpenUse, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .blocks import Executed, Told
 

@@ -62,10 +62,14 @@ def _differences(types: Mapping[str, str], first: ScheduledRun, second: Schedule
     image = first.memory.image
     written, summed = _written(first) | _written(second), _summed(first) | _summed(second)
     for number in sorted(written):
+        # What blocks allocate comes behind all else, in the order of the schedule: the same number may stand for memory
+        # of another block, and none of it is a result.
+        if number >= len(image.allocations) or image.allocations[number].name.startswith("alloca@"):
+            continue
         allocation = image.allocations[number]
         left = _differing(number, first, second)
         for origin in image.origins:
-            if not len(left) or origin.allocation != number or allocation.name.startswith("alloca@"):
+            if not len(left) or origin.allocation != number:
                 continue
             inside = (left >= origin.base - allocation.base) & (left < origin.base - allocation.base + origin.size)
             if inside.any():

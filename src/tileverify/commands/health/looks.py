@@ -14,7 +14,7 @@ from ...cache.verdicts import default_folder
 from ...errors import TileVerifyError
 from ...system.failures import failure_sentence
 from ...system.private_folder import problem_of
-from ...version import __version__
+from ...system.version import __version__
 from .driver import driver_and_devices
 from .model import Diagnosis, State
 

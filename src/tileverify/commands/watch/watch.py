@@ -15,7 +15,7 @@ from ...check import solver_version
 from ...errors import UsageError
 from ...results import Finding, KernelResult, Report
 from ...results.json_report import report_from_json
-from ...version import __version__
+from ...system.version import __version__
 from .affected import affected, path_of
 
 _DEBOUNCE_MS: Final = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import UsageError
-from ...version import __version__
+from ...system.version import __version__
 from .desk import Desk
 from .stdio import serve_lines
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...check import solver_version
 from ...errors import UsageError
-from ...version import __version__
+from ...system.version import __version__
 from .. import GateOptions, GateResult
 from .answer_rows import Counts, Table, rows
 from .candidates import Candidate, OnStdin, Task, read_text, tasks

@@ -10,11 +10,11 @@ from ...backend.assembler import Assembler
 from ...contract.launch import KernelUnit
 from ...frontend.bytecode.model import Block, Op
 from ...frontend.symbolic.locations import user_frame
-from ...paths import display_path
 from ...reports.reasons import undetermined
 from ...results import KernelResult, Verdict
+from ...system.paths import display_path
+from ...system.version import __version__
 from ...verifier.certificate.document import read_certificate
-from ...version import __version__
 from .manifest import entry_of, parameter_types
 from .model import Bundle, Cubin
 

@@ -10,8 +10,8 @@ import numpy as np
 from ...backend.interpreter import InterpreterStop
 from ...backend.replay.explore import Exploration, explore
 from ...frontend.bytecode.model import Op
-from ...paths import display_path
 from ...results import Verdict
+from ...system.paths import display_path
 from ...system.printable import printable
 from .run import BACKEND, Prepared, RunOptions, cannot_run, prepare
 from .text import blocks, heading

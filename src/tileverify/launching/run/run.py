@@ -29,8 +29,8 @@ from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.sources.discover import SourceFailure, discover
-from ...paths import display_path
 from ...results import KernelResult, Report, Verdict
+from ...system.paths import display_path
 
 BACKEND: Final = "reference interpreter"
 

@@ -40,7 +40,7 @@ class Judged:
 def judged(result: KernelResult, *, new: bool, seconds: float) -> Judged:
     if result.verdict is Verdict.PROVED:
         return Judged(result.kernel, PROVED, "", "", new, seconds)
-    from ...version import __version__
+    from ...system.version import __version__
 
     first = result.findings[0] if result.findings else None
     at = next((f" at {site.file}:{site.line}" for site in first.sites if site.line is not None), "") if first else ""

@@ -11,7 +11,7 @@ from pprint import pformat
 from ...contract.launch import KernelUnit
 from ...results import Finding, KernelResult, PlaybackFile, SourceSite, Witness
 from ...system.printable import printable
-from ...version import __version__
+from ...system.version import __version__
 from ..findings import values_text
 
 LAUNCHES = 100

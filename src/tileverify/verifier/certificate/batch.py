@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...errors import UsageError
-from ...paths import display_path
+from ...system.paths import display_path
 from .document import read_certificate
 from .files import bytecode_beside, bytecode_from, certificate_files, read_certificate_file
 from .model import CertificateError

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ... import terms as t
-from ...paths import display_path
 from ...results import SourceSite
+from ...system.paths import display_path
 from ...terms import Term
 from .. import messages
 from ..rules.derivation import Derivation, Step, question_id

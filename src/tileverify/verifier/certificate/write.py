@@ -13,8 +13,8 @@ from ...errors import SpecError
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
+from ...system.version import __version__
 from ...terms import Kind, Term
-from ...version import __version__
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
 from ..rules.rungs import LINEAR

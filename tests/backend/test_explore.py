@@ -252,6 +252,21 @@ def test_open_bytes_are_compared_with_care() -> None:
     assert [(each.element, each.first, each.second) for each in difference.elements] == [("a[1]", 4, None)]
 
 
+def test_memory_that_blocks_allocate_is_no_result() -> None:
+    """Two allocations of different sizes: which block's is the first one depends on the schedule."""
+
+    def build(f: BodyBuilder, parameters: Sequence[Value], bid: Value) -> None:
+        token = f.op("make_token")
+        for count in (1, 2):
+            local = f.op("alloca", num_elem=count, align=4, results=[tile(pointer(I32))])
+            token = f.op("store_ptr_tko", ptr=local, val=bid, token=token)
+        f.op("store_ptr_tko", ptr=at(f, parameters[0], bid), val=bid, token=token)
+
+    found = explored(kernel(1, build), 3, schedules=standard_schedules(8))
+    assert found.agrees
+    assert not found.codes
+
+
 def of_random_program(seed: int, schedules: Sequence[Schedule]) -> Exploration:
     module, parameters, concrete = ProgramMaker(seed, flags=False).make()
     return explore(module, module.entries[0], parameters, concrete, {}, schedules=schedules, budget=1 << 26)

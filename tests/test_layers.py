@@ -102,6 +102,12 @@ def test_the_verifier_needs_no_compiler(module: Path) -> None:
     assert not [f"{module}:{line}" for name, line in imports(module) if is_under(name, ("cuda",))]
 
 
+@pytest.mark.parametrize("module", [path for path in OWN if path.is_relative_to("tileverify/verifier/rules")], ids=str)
+def test_what_must_be_right_leans_on_nothing_that_may_be_wrong(module: Path) -> None:
+    elsewhere = tuple(f"tileverify.verifier.{room}" for room in ("search", "refute", "smt", "certificate"))
+    assert not [f"{module}:{line}: {name}" for name, line in imports(module) if is_under(name, elsewhere)]
+
+
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_only_the_smt_folder_imports_the_solver(module: Path) -> None:
     if not module.is_relative_to("tileverify/verifier/smt"):

@@ -249,7 +249,7 @@ def _with_written(
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from .verifier.rules.coverage import written_arrays
+    from .verifier.coverage import written_arrays
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.requires

@@ -19,10 +19,11 @@ from tileverify.verifier import proving
 from tileverify.verifier.certificate.recheck import Answer, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.rules import derivation
+from tileverify.verifier.rules.answers import Answer as SolverAnswer
+from tileverify.verifier.rules.answers import Proof, Result
 from tileverify.verifier.rules.arithmetic import expand
 from tileverify.verifier.rules.rungs import BIT_VECTORS, LINEAR
-from tileverify.verifier.smt import Answer as SolverAnswer
-from tileverify.verifier.smt import Decider, Proof, Result, rung
+from tileverify.verifier.smt import Decider, rung
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]
 

@@ -33,8 +33,9 @@ from tileverify.terms import Scope, Sort, Term, bits
 from tileverify.verifier import verify
 from tileverify.verifier.rules import fact_instances as data
 from tileverify.verifier.rules import meeting, obligations, prepare
+from tileverify.verifier.rules.answers import Answer
 from tileverify.verifier.rules.protocols import arrays
-from tileverify.verifier.smt import Answer, Decider
+from tileverify.verifier.smt import Decider
 
 from .generated.campaign import Record, records
 

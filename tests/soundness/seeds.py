@@ -23,7 +23,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.results import Verdict
-from tileverify.verifier.smt import Limits
+from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import VerifyOptions, verify
 
 from .mutants.subjects import units

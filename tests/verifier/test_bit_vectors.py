@@ -14,10 +14,11 @@ from tileverify import terms as t
 from tileverify.terms import Function, Scope, Term
 from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question
 from tileverify.verifier.rules.rungs import BIT_VECTORS
 from tileverify.verifier.rules.smtlib import Vocabulary
-from tileverify.verifier.smt import Answer, Decider, Limits
+from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.words import Words
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tileverify import terms as t
 from tileverify.contract.variables import GRID
-from tileverify.verifier.search.clause_search import search
+from tileverify.verifier.rules.clause_search import search
 
 CLAUSES = [t.eq(axis, t.ONE) for axis in GRID]
 

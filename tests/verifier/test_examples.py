@@ -8,7 +8,8 @@ from hypothesis import assume, given, settings
 
 from tileverify import terms as t
 from tileverify.terms import Function, Scope
-from tileverify.verifier.smt import Answer, Decider, Limits
+from tileverify.verifier.rules.answers import Answer, Limits
+from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.examples import Examples
 
 from .expressions import Tree, term, trees

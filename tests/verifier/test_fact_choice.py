@@ -12,8 +12,8 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import verify
+from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.search import fact_choice
-from tileverify.verifier.smt import Limits
 
 KERNELS: Final = """
 import cuda.tile as ct

@@ -14,10 +14,10 @@ from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.rules.arithmetic import is_opaque_quotient, split_product
 from tileverify.verifier.rules.bit_vectors import bit_question
 from tileverify.verifier.rules.lemma_schemas import CONGRUENT, EXACT, SCHEMAS
-from tileverify.verifier.rules.smtlib import Declaration, Vocabulary, number, script
-from tileverify.verifier.smt import Lemma, bound_lemmas, core_of_last
-from tileverify.verifier.smt.lemmas import (
+from tileverify.verifier.rules.lemmas import (
+    Lemma,
     bit_lemmas,
+    bound_lemmas,
     coefficients_of_products,
     distribution_lemmas,
     eager_lemmas,
@@ -26,6 +26,8 @@ from tileverify.verifier.smt.lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
+from tileverify.verifier.rules.smtlib import Declaration, Vocabulary, number, script
+from tileverify.verifier.smt import core_of_last
 
 LIMIT = 20_000_000
 

@@ -18,7 +18,8 @@ from tileverify.verifier.refute.minimise import (
     Minimiser,
     distance_from_zero,
 )
-from tileverify.verifier.smt import Decider, Model
+from tileverify.verifier.rules.answers import Model
+from tileverify.verifier.smt import Decider
 
 X = t.var("x", Scope.LAUNCH, 0, 10_000)
 Y = t.var("y", Scope.LAUNCH, 0, 10_000)

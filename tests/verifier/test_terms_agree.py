@@ -8,7 +8,8 @@ from hypothesis import assume, example, given, settings
 
 from tileverify import terms as t
 from tileverify.terms.evaluate import evaluate
-from tileverify.verifier.smt import Answer, Decider, Limits
+from tileverify.verifier.rules.answers import Answer, Limits
+from tileverify.verifier.smt import Decider
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees
 

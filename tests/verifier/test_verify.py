@@ -14,7 +14,7 @@ from tileverify.frontend.symbolic.summary import Access, Loop, Promise, Wait, ea
 from tileverify.results import Verdict
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.terms import Function, Scope, Term
-from tileverify.verifier.smt import Limits
+from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
 
 from .builders import Witnesses, lanes, never, origin, pointer_site, spec, summary, tile_site

@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.check import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.search.clause_search import fewest
+from tileverify.verifier.rules.clause_search import fewest
 
 ADD = """
 import cuda.tile as ct

@@ -16,12 +16,13 @@ from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, 
 from ..errors import SpecError
 from ..frontend.symbolic.summary import AccessSummary, Origin
 from ..terms import Term
+from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
+from .rules.fact_use import FactUse
 from .rules.layout import IndexFootprint
 from .rules.meeting import Prepared
 from .rules.prepare import Preparer, launch_facts
-from .search.fact_use import FactUse
-from .smt import Answer, Decider, Limits, Session
+from .smt import Decider, Session
 
 WORK_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For whether a block of any launch gets to an access: what is not told within them is taken to be so."""

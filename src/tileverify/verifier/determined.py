@@ -21,10 +21,11 @@ from ..terms import Term
 from . import messages
 from .proving import Open, Outcome
 from .refute.witness import Found, Search, describe
+from .rules.answers import Answer
 from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause
 from .search.narrow_proof import NarrowProof
-from .smt import Answer, Session
+from .smt import Session
 
 
 @dataclass

@@ -14,18 +14,19 @@ from ..contract.launch import LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, ObligationCount, Verdict
 from ..terms import Term
+from .rules.answers import Answer, Limits, Result
+from .rules.clause_search import Closes
 from .rules.determinism import deterministic
+from .rules.fact_use import FactUse, Groups
 from .rules.obligations import Obligation, every_obligation
 from .rules.prepare import Preparer, launch_facts
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
-from .search.clause_search import Closes
 from .search.clauses import Clause, fixed, spoken
-from .search.fact_use import FactUse, Groups
 from .search.implied import without_implied
 from .search.plain import plain
 from .search.widening import free_text
-from .smt import Answer, Decider, Limited, Limits, Result, Session
+from .smt import Decider, Limited, Session
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For the search of clauses: what does not help soon is not the natural one."""

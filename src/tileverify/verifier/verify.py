@@ -25,6 +25,7 @@ from .determined import Determined
 from .proving import Open, Outcome, VerifyOptions
 from .refute.reach import reaches
 from .refute.witness import RACES, Found, Search, describe
+from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .rules.loop_exits import left_behind
@@ -41,7 +42,7 @@ from .search.narrow_proof import NarrowProof
 from .search.observed import follow_from_observed
 from .search.wide_proof import WIDE_LIMITS, WideProof
 from .search.widening import levels
-from .smt import Answer, Limits, Session
+from .smt import Session
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 

@@ -14,10 +14,10 @@ from ...results import SourceSite
 from ...system.paths import display_path
 from ...terms import Term
 from .. import messages
+from ..rules.answers import Proof
 from ..rules.derivation import Derivation, Step, question_id
 from ..rules.obligations import Obligation
 from ..rules.smtlib import Vocabulary
-from ..smt import Proof
 from .model import STRUCTURAL, Equality, Place, Proved, Question
 
 

@@ -15,12 +15,14 @@ from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...system.version import __version__
 from ...terms import Kind, Term
+from ..rules.answers import Limits, Proof
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
+from ..rules.lemmas import Lemma as SolverLemma
+from ..rules.lemmas import bound_lemmas
 from ..rules.rungs import LINEAR
 from ..rules.smtlib import Vocabulary, needed_names, script
-from ..smt import Decider, Limits, Proof, bound_lemmas, core_of_last, solver_version
-from ..smt import Lemma as SolverLemma
+from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion
 from .model import STRUCTURAL, Certificate, CertificateError, Equality, Lemma, Question

@@ -25,11 +25,11 @@ from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ...terms import Function, Term
 from ...terms.evaluate import Value, evaluate
+from ..rules.answers import Model
 from ..rules.copies import OTHER, Copy
 from ..rules.meeting import overlap_distance
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..smt import Model
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12

@@ -13,7 +13,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ... import terms as t
 from ...terms import Term
-from ..smt import Answer, Decider, Limits, Model
+from ..rules.answers import Answer, Limits, Model
+from ..smt import Decider
 
 LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_000)
 """A smaller witness that is hard to find is not worth the wait."""

@@ -18,6 +18,7 @@ from ...results import Witness
 from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
 from ...terms import Kind, Scope, Term
 from ...terms.evaluate import Value, evaluate
+from ..rules.answers import Answer, Model
 from ..rules.copies import OTHER, Copy
 from ..rules.fact_instances import loaded_values
 from ..rules.layout import IndexFootprint
@@ -25,7 +26,7 @@ from ..rules.meeting import Prepared, overlap_distance
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..smt import Answer, Decider, Model
+from ..smt import Decider
 from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .reach import Reach, marks

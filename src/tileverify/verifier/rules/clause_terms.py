@@ -14,7 +14,7 @@ from ...contract.variables import GRID
 from ...errors import SpecError
 from ...frontend.symbolic.summary import AccessSummary
 from ...terms import Kind, Scope, Sort, Term
-from ..smt import Answer, Result
+from .answers import Answer, Result
 from .obligations import every_obligation
 from .prepare import Preparer
 

@@ -15,7 +15,7 @@ from ...contract.as_terms import Contract, build_contract
 from ...contract.launch import LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...terms import Kind, Term
-from ..smt import Answer, Decides, Merge, Proof, Result, as_merged
+from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
 from .fact_instances import data_facts
 from .obligations import Obligation, every_obligation

@@ -19,7 +19,7 @@ from ... import terms as t
 from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Access
 from ...terms import Term
-from ..smt import Answer, Decides
+from .answers import Answer, Decides
 from .copies import OTHER, Copy
 from .meeting import Prepared, awaited, identity, may_share, meet
 from .obligations import block_axes

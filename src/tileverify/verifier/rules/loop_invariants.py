@@ -25,7 +25,7 @@ from typing import Final
 from ... import terms as t
 from ...frontend.symbolic.summary import LoopValue
 from ...terms import Function, Kind, Scope, Sort, Term
-from ..smt import Answer, Decides
+from .answers import Answer, Decides
 
 _MOST_BOUNDS: Final = 12
 """Terms that one value is compared with; loops of real kernels have two or three."""

@@ -31,9 +31,9 @@ from ...frontend.symbolic.summary import (
 )
 from ...terms import Function, Kind, Term
 from ...terms.rendering import unsigned_reading
-from ..search.fact_use import FactUse, Informed
-from ..smt import Answer, Decides
+from .answers import Answer, Decides
 from .copies import OTHER, Copy
+from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
 from .meeting import Prepared, map_origin, place_terms

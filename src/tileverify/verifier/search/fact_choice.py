@@ -10,12 +10,12 @@ from ...contract.as_terms import Contract, DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
 from ..proving import Proving
+from ..rules.answers import Answer, Limits
+from ..rules.clause_search import fewest
+from ..rules.fact_use import FactUse
 from ..rules.obligations import Obligation, every_obligation
 from ..rules.prepare import launch_facts
-from ..smt import Answer, Limits
-from .clause_search import fewest
 from .fact_trial import Key, key_of, with_terms
-from .fact_use import FactUse
 
 CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one obligation under some facts."""

@@ -11,10 +11,10 @@ from ...contract.as_terms import DataTerm, build_contract
 from ...contract.launch import DataFact, LaunchSpec
 from ...terms import Term
 from ..proving import Proving
+from ..rules.answers import Answer, Limits
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation, reached
 from ..rules.prepare import launch_facts
-from ..smt import Answer, Limits
 
 TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one set of facts: what does not help soon is not what is missing."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ... import terms as t
 from ...terms import Kind, Scope, Sort, Term
 from ...terms.evaluate import evaluate
-from ..smt import Answer, Decides
+from ..rules.answers import Answer, Decides
 from .clauses import Clause
 
 

@@ -9,12 +9,12 @@ from ... import terms as t
 from ...contract.wording import can_be_said
 from ...terms import Term
 from ..proving import CLAUSE_LIMITS, Proving
+from ..rules.answers import Answer
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation, reached
 from ..rules.projection import conjuncts
 from ..rules.protocols import watched
 from ..rules.work import Demand, axes_of_work, demands, writing
-from ..smt import Answer
 
 
 @dataclass

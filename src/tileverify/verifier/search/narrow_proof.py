@@ -21,12 +21,12 @@ from ...contract.as_terms import list_length
 from ...contract.variables import BID, GRID
 from ...terms import Kind, Term
 from ..proving import CLAUSE_LIMITS, Open
+from ..rules.answers import Answer
+from ..rules.clause_search import Closes, search
 from ..rules.copies import OTHER, Copy
 from ..rules.fact_instances import loaded_values
 from ..rules.prepare import contract_values
 from ..rules.work import Demand, axes_of_work, two_blocks
-from ..smt import Answer
-from .clause_search import Closes, search
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
 from .kept_work import KeptWork

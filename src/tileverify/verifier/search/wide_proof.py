@@ -16,12 +16,13 @@ from ...contract.variables import GRID
 from ...results import Verdict
 from ...terms import Term
 from ..proving import SEARCH_TOTAL, Open, Outcome
+from ..rules.answers import Answer, Limits
+from ..rules.clause_search import search
 from ..rules.meeting import place_terms
 from ..rules.obligations import promise
 from ..rules.prepare import Preparer, launch_facts
 from ..rules.work import Demand
-from ..smt import Answer, Limited, Limits
-from .clause_search import search
+from ..smt import Limited
 from .clauses import (
     Clause,
     fitting_clauses,

@@ -1,25 +1,7 @@
 """The only door to the solver: decides conjunctions of terms."""
 
-from .answers import Answer, Decides, Limits, Merge, Model, Proof, Result
-from .decide import Decider, Limited, as_merged, solver_version
-from .lemmas import Lemma, bound_lemmas
+from .decide import Decider, Limited, solver_version
 from .scripts import core_of_last
 from .session import Session
 
-__all__ = [
-    "Answer",
-    "Decider",
-    "Decides",
-    "Lemma",
-    "Limited",
-    "Limits",
-    "Merge",
-    "Model",
-    "Proof",
-    "Result",
-    "Session",
-    "as_merged",
-    "bound_lemmas",
-    "core_of_last",
-    "solver_version",
-]
+__all__ = ["Decider", "Limited", "Session", "core_of_last", "solver_version"]

@@ -19,12 +19,12 @@ import z3
 from ... import terms as t
 from ...terms import ZERO, Kind, Term
 from ...terms.evaluate import Value, evaluate
+from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
+from ..rules.lemmas import Lemma
 from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
-from .answers import Answer, Limits, Merge, Model, Proof, Result
 from .examples import Call, Examples
-from .lemmas import Lemma
 from .rung import ModelNumbers, Rung
 from .selection import Selection
 from .session import Session
@@ -316,18 +316,6 @@ class Limited:
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
         return self.decider.decide(conditions, twins=twins, limits=self.limits)
-
-
-def as_merged(twins: tuple[Term, Term], replaced: Mapping[Term, Term]) -> tuple[Term, Term]:
-    """Twins as the solver sees them after earlier ones were ``replaced``."""
-    a, b = (_replace(expand(term), replaced) for term in twins)
-    return a, b
-
-
-def _replace(term: Term, replacements: Mapping[Term, Term]) -> Term:
-    if not replacements:
-        return term
-    return t.transform(term, replacements.get)
 
 
 def solver_version() -> str:

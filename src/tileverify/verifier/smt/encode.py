@@ -20,8 +20,8 @@ from ... import terms as t
 from ...terms import Function, Kind, Sort, Symbol, Term
 from ...terms.bits import OPERATIONS
 from ..rules.arithmetic import is_opaque_quotient, split_product
+from ..rules.lemmas import products_in_sums
 from .expressions import Expression, Expressions
-from .lemmas import products_in_sums
 
 
 class Encoder:

@@ -12,10 +12,9 @@ from ... import terms as t
 from ...terms import Function, Kind, Sort, Term
 from ...terms.bits import OPERATIONS, number_of
 from ...terms.evaluate import Value
+from ..rules.answers import Answer, Limits, Model
 from ..rules.arithmetic import is_opaque_quotient, split_product
-from .answers import Answer, Limits, Model
-from .encode import Encoder
-from .lemmas import (
+from ..rules.lemmas import (
     Lemma,
     bit_lemmas,
     coefficients_of_products,
@@ -25,6 +24,7 @@ from .lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
+from .encode import Encoder
 from .session import Session
 
 MAX_LEARNED: Final = 64

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...terms import Term
+from ..rules.answers import Answer, Limits
 from ..rules.arithmetic import mentions_bits
-from .answers import Answer, Limits
 from .rung import Rung
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import z3
 from ... import terms as t
 from ...terms import Function, Kind, Sort, Symbol, Term
 from ...terms.evaluate import Value, evaluate
+from ..rules.answers import Answer, Model
 from ..rules.bit_vectors import bit_question
 from ..rules.smtlib import Vocabulary
-from .answers import Answer, Model
 
 
 class Words:

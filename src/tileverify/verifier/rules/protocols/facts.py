@@ -18,7 +18,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....terms import Term
 from ...messages import Reason
-from ...smt import Decides
+from ..answers import Decides
 from ..meeting import Prepared
 from ..obligations import Obligation
 from .arrays import covers

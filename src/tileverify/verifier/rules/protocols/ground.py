@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ....terms import FALSE, Term, and_
-from ...smt import Answer, Decides
+from ..answers import Answer, Decides
 
 Ground: TypeAlias = tuple[Term, ...]
 """Conditions that were shown to contradict what every launch satisfies."""

@@ -14,9 +14,9 @@ from ...contract.as_terms import Contract, DataTerm
 from ...contract.facts.strongest import strongest
 from ...frontend.symbolic.summary import Origin
 from ...terms import Term
-from ..rules.fact_instances import Said, instances
-from ..smt import Answer, Decides, Result
+from .answers import Answer, Decides, Result
 from .clause_search import fewest
+from .fact_instances import Said, instances
 
 Groups: TypeAlias = Sequence[Sequence[DataTerm]]
 

@@ -22,20 +22,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from ... import terms as t
-from ...contract.as_terms import array_layout, build_contract
-from ...contract.launch import LaunchSpec
-from ...contract.variables import BID, GRID
-from ...frontend.bytecode.model import Block, Entry
-from ...frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
-from ...results import WrittenArrays
-from ...terms import Kind, Scope, Term
-from ..smt import Answer, Decider, Limits
-from .clause_terms import clause_terms
-from .inverse import candidate
-from .layout import IndexFootprint
-from .meeting import Prepared, touches
-from .prepare import Preparer, launch_facts
+from .. import terms as t
+from ..contract.as_terms import array_layout, build_contract
+from ..contract.launch import LaunchSpec
+from ..contract.variables import BID, GRID
+from ..frontend.bytecode.model import Block, Entry
+from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
+from ..results import WrittenArrays
+from ..terms import Kind, Scope, Term
+from .rules.answers import Answer, Limits
+from .rules.clause_terms import clause_terms
+from .rules.inverse import candidate
+from .rules.layout import IndexFootprint
+from .rules.meeting import Prepared, touches
+from .rules.prepare import Preparer, launch_facts
+from .smt import Decider
 
 LIMITS = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=200_000, bits=0)
 """For one question: what a right candidate needs is found soon."""

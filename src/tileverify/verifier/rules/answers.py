@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ... import terms as t
 from ...terms import Function, Term
 from ...terms.evaluate import Value
+from .arithmetic import expand
 from .lemmas import Lemma
 
 
@@ -77,3 +79,15 @@ class Decides(Protocol):
     """Whoever answers questions: the solver, or a certificate of what it answered."""
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result: ...
+
+
+def as_merged(twins: tuple[Term, Term], replaced: Mapping[Term, Term]) -> tuple[Term, Term]:
+    """Twins as the solver sees them after earlier ones were ``replaced``."""
+    a, b = (_replace(expand(term), replaced) for term in twins)
+    return a, b
+
+
+def _replace(term: Term, replacements: Mapping[Term, Term]) -> Term:
+    if not replacements:
+        return term
+    return t.transform(term, replacements.get)

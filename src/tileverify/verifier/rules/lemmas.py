@@ -16,7 +16,7 @@ from itertools import combinations
 from ... import terms as t
 from ...terms import Kind, Term
 from ...terms.bits import fits
-from ..rules.arithmetic import is_opaque_quotient, split_product
+from .arithmetic import is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tools.rooms import PAGE, ROOMS, SOURCE, edges, imports, modules, page, room_of, rooms_imported
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
-
-ROOMS = (
-    "errors", "codes", "hook", "system", "terms", "contract", "results",
-    "frontend", "verifier", "backend", "corpus", "reports", "repair",
-    "cache", "configuration", "check", "launching", "record", "gating",
-    "commands", "cli", "api", "playback", "__init__", "__main__",
-)  # fmt: skip
-"""From the ground up.  A room is a folder or a module directly below the package."""
+OWN = modules()
 
 LONGEST_MODULE = 600
 """Lines.  Most modules have 150 to 300; one that comes near this has two purposes."""
@@ -26,40 +18,8 @@ MOST_EDGES = 118
 """Imports from room to room, each pair counted once."""
 
 
-def room_of(module: Path) -> str:
-    return module.parts[1] if len(module.parts) > 2 else module.stem
-
-
-def imports(module: Path) -> Iterator[tuple[str, int]]:
-    """Dotted names that a module imports, relative ones resolved, with their lines."""
-    package = list(module.parts[:-1])
-    for node in ast.walk(ast.parse((SOURCE / module).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            origin = ".".join([*base, *([node.module] if node.module else [])])
-            yield origin, node.lineno
-            yield from ((f"{origin}.{alias.name}", node.lineno) for alias in node.names)
-
-
-def rooms_imported(module: Path) -> Iterator[tuple[str, int]]:
-    """The rooms of this package that a module names, with lines; its own is among them."""
-    for name, line in imports(module):
-        first, _, below = name.partition(".")
-        if first == "tileverify" and below and below.split(".")[0] in ROOMS:
-            yield below.split(".")[0], line
-
-
 def is_under(name: str, roots: tuple[str, ...]) -> bool:
     return any(name == root or name.startswith(f"{root}.") for root in roots)
-
-
-def is_corpus_kernel(module: Path) -> bool:
-    return module.parts[1] == "corpus" and len(module.parts) > 3
-
-
-OWN = [path for path in MODULES if not is_corpus_kernel(path)]
 
 
 def test_every_room_has_its_place() -> None:
@@ -75,8 +35,13 @@ def test_imports_point_to_rooms_before_their_own(module: Path) -> None:
 
 
 def test_the_rooms_know_few_of_each_other() -> None:
-    edges = {(room_of(module), room) for module in OWN for room, _ in rooms_imported(module)}
-    assert len({(a, b) for a, b in edges if a != b}) <= MOST_EDGES
+    assert len(edges()) <= MOST_EDGES
+
+
+def test_the_drawing_shows_what_is_imported() -> None:
+    """`python -m tools.rooms` draws it again."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+    assert page().count("\n") <= 150
 
 
 @pytest.mark.parametrize("module", [path for path in OWN if room_of(path) == "backend"], ids=str)

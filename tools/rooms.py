@@ -1,0 +1,100 @@
+"""The rooms of the package and what they import: ``python -m tools.rooms`` draws them into ARCHITECTURE.md.
+
+A room is a folder or a module directly below ``src/tileverify``.  `ROOMS` is the one order that imports keep to.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+SOURCE: Final = ROOT / "src"
+PAGE: Final = ROOT / "ARCHITECTURE.md"
+
+ROOMS: Final = (
+    "errors", "codes", "hook", "system", "terms", "contract", "results",
+    "frontend", "verifier", "backend", "corpus", "reports", "repair",
+    "cache", "configuration", "check", "launching", "record", "gating",
+    "commands", "cli", "api", "playback", "__init__", "__main__",
+)  # fmt: skip
+"""From the ground up: a room imports those before it."""
+
+EVERYWHERE: Final = frozenset({"errors", "codes", "system", "results"})
+"""Rooms that nearly every other one imports: no arrow leads to them."""
+
+FACES: Final = frozenset({"__init__", "__main__", "playback", "cli"})
+"""A few lines each, beside `commands` and `api`: not drawn."""
+
+BEGIN: Final = "<!-- drawn by `python -m tools.rooms` -->\n"
+END: Final = "<!-- end -->\n"
+
+Edge = tuple[str, str]
+
+
+def modules() -> list[Path]:
+    """All modules below ``src``, but for the corpus' kernels, which are data."""
+    found = (path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
+    return sorted(path for path in found if not (path.parts[1] == "corpus" and len(path.parts) > 3))
+
+
+def room_of(module: Path) -> str:
+    return module.parts[1] if len(module.parts) > 2 else module.stem
+
+
+def imports(module: Path) -> Iterator[tuple[str, int]]:
+    """Dotted names that a module imports, relative ones resolved, lazy ones too, with their lines."""
+    package = list(module.parts[:-1])
+    for node in ast.walk(ast.parse((SOURCE / module).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            yield origin, node.lineno
+            yield from ((f"{origin}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def rooms_imported(module: Path) -> Iterator[tuple[str, int]]:
+    """The rooms of this package that a module names, with lines; its own is among them."""
+    for name, line in imports(module):
+        first, _, below = name.partition(".")
+        if first == "tileverify" and below and below.split(".")[0] in ROOMS:
+            yield below.split(".")[0], line
+
+
+def edges() -> set[Edge]:
+    """(room, room that it imports)."""
+    found = {(room_of(module), room) for module in modules() for room, _ in rooms_imported(module)}
+    return {(a, b) for a, b in found if a != b}
+
+
+def shortened(given: Iterable[Edge]) -> list[Edge]:
+    """The edges that no chain of others implies, so that a drawing can be read."""
+    left = sorted(given)
+    below: dict[str, set[str]] = {}
+    for room in ROOMS:  # rooms further down come first
+        direct = {b for a, b in left if a == room}
+        below[room] = direct.union(*(below.get(other, set()) for other in direct))
+    return [(a, b) for a, b in left if not any(b in below[other] for x, other in left if x == a and other != b)]
+
+
+def drawing() -> str:
+    """A Mermaid flowchart: an arrow from a room to each one that it needs and no other between them brings along."""
+    hidden = EVERYWHERE | FACES
+    shown = [(a, b) for a, b in edges() if not {a, b} & hidden]
+    lines = [f"  {a} --> {b}" for a, b in shortened(shown)]
+    return "\n".join(["```mermaid", "flowchart BT", *lines, "```", ""])
+
+
+def page() -> str:
+    """ARCHITECTURE.md with the drawing as it should be."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + drawing() + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,8 +1,17 @@
 """The obligations of an access summary, each as one satisfiability question.
 
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
-no such launch exists.  Codes and formulas: ``design.md`` section 1, memory model: Tile IR specification, "Memory
-model" (conflicts, scopes, token order).
+no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
+(conflicts, scopes, token order).  With g, f, w the guard, the footprint and the waits-for of a site, primed for the
+second copy (`copies`), what must be impossible is
+
+    TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
+    TV201                 g and g' and k != k' and f meets f' and not w(k, k') and not w'(k', k)
+    TV202                 g and g' and l != l' and f(l) meets f(l')
+    TV301                 g and index >= ceildiv(shape, step)                 unsigned
+    TV302                 g and live and (f < 0 or f >= size),  g and live and f % width != 0
+    TV303                 g and index * step + tile > shape
+    TV401, TV402          g and not condition
 """
 
 from __future__ import annotations

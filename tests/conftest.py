@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.command_line import CommandLine, command_line
+from tests.shared import FOLDER
 from tests.toolkit import mark_missing
 
 TESTS = Path(__file__).parent
@@ -49,6 +51,13 @@ def _has_cuda_device() -> bool:
         return False
     count = ctypes.c_int(0)
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where the processes of one run find each other's work (`shared`)."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ[FOLDER] = str(tmp_path_factory.getbasetemp().parent / "shared")
 
 
 @pytest.fixture

@@ -21,12 +21,13 @@ from typing import Any
 import pytest
 
 from tileverify import terms as t
+from tileverify.cache import known_files
 from tileverify.cache import verdicts as cache
-from tileverify.codes import CODES
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.launch import Role
 from tileverify.contract.variables import BID
-from tileverify.frontend.symbolic import control, lanes, loops, machine, periodic, tokens, values, views
+from tileverify.frontend.symbolic import block_numbers, control, lanes, loops, machine, periodic, tokens, values, views
+from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
 from tileverify.terms import Scope, Sort, Term, bits
@@ -425,14 +426,11 @@ def clauses_forgotten(patch: Patch) -> None:
 
 
 # --------------------------------------------------------------------------- what all blocks share, and beyond
-def mended(module: str, *names: str) -> Any:
-    """The part of the prover that keeps a flaw out; ``None`` where nothing does, so that nothing has to be undone."""
-    try:
-        found = importlib.import_module(f"tileverify.{module}")
-        for name in names:
-            found = getattr(found, name)
-    except (ImportError, AttributeError):
-        return None
+def private(module: str, *names: str) -> Any:
+    """A part of the package that no other module may use by its name."""
+    found: Any = importlib.import_module(f"tileverify.{module}")
+    for name in names:
+        found = getattr(found, name)
     return found
 
 
@@ -450,43 +448,36 @@ def pieces_are_launch_wide(patch: Patch) -> None:
 @sabotage
 def unwritten_memory_is_launch_wide(patch: Patch) -> None:
     """Memory that a block made for itself is taken for memory that was there when the launch began."""
-    ask = mended("frontend.symbolic.contents", "_stable")
-    if ask is not None:
 
-        def initial(m: Any, op: Any, origin: Any) -> bool:
-            return bool(op.attributes["ord"] == "weak" and not m.written.may_write(origin))
+    def initial(m: Any, op: Any, origin: Any) -> bool:
+        return bool(op.attributes["ord"] == "weak" and not m.written.may_write(origin))
 
-        everywhere(patch, ask, initial)
+    everywhere(patch, private("frontend.symbolic.contents", "_stable"), initial)
 
 
 @sabotage
 def narrow_parameters_fit(patch: Patch) -> None:
     """Sizes and strides may be narrower in bytecode than the launch says, and are believed to hold what it says."""
-    ask = mended("frontend.sources.abi", "_fitting_types")
-    if ask is not None:
+    ask = private("frontend.sources.abi", "_fitting_types")
 
-        def fitting(parameter: Any, argument: Any) -> frozenset[str]:
-            found: frozenset[str] = ask(parameter, argument)
-            return found | {"i8"} if parameter.role in (Role.SHAPE, Role.STRIDE) else found
+    def fitting(parameter: Any, argument: Any) -> frozenset[str]:
+        found: frozenset[str] = ask(parameter, argument)
+        return found | {"i8"} if parameter.role in (Role.SHAPE, Role.STRIDE) else found
 
-        everywhere(patch, ask, fitting)
+    everywhere(patch, ask, fitting)
 
 
 @sabotage
 def axes_pinned(patch: Patch) -> None:
     """Only of the first axis it is noticed that a kernel reads it: the others may be left with one block."""
-    ask = mended("frontend.symbolic.block_numbers", "read_axes")
-    if ask is not None:
-        everywhere(patch, ask, lambda entry: ask(entry) & {0})
+    ask = block_numbers.read_axes
+    everywhere(patch, ask, lambda entry: ask(entry) & {0})
 
 
-if "TV403" in CODES:
-
-    @sabotage
-    def padding_is_zero(patch: Patch) -> None:
-        """Nothing that the specification leaves open is followed (TV403)."""
-        make = mended("frontend.symbolic.open_values", "OpenValues")
-        patch.setattr(make, "promises", lambda self: ())
+@sabotage
+def padding_is_zero(patch: Patch) -> None:
+    """Nothing that the specification leaves open is followed (TV403)."""
+    patch.setattr(OpenValues, "promises", lambda self: ())
 
 
 def stale_by_table() -> str | None:
@@ -519,13 +510,10 @@ def key_without_launch(patch: Patch) -> None:
     patch.setattr(cache, "_key", key)
 
 
-surroundings = mended("known_files", "surroundings")
-if surroundings is not None:
-
-    @exposed_by_table
-    def key_without_surroundings(patch: Patch) -> None:
-        """What was seen of a file counts whatever else the compiler and the kernel depend on."""
-        everywhere(patch, surroundings, list)
+@exposed_by_table
+def key_without_surroundings(patch: Patch) -> None:
+    """What was seen of a file counts whatever else the compiler and the kernel depend on."""
+    everywhere(patch, known_files.surroundings, list)
 
 
 # ------------------------------------------------------------------------------------------------- exposing
@@ -533,12 +521,17 @@ WRONG_PROOFS = ("proved", "shut out", "undetermined")
 """How wrong verdicts begin that a flawed prover gives; one that merely breaks does not count."""
 
 
-def exposed(chosen: Sabotage, seed: int, count: int) -> Record | None:
-    """The first kernel with a wrong proof under the sabotage."""
+def exposed(chosen: Sabotage, seed: int, count: int, first: int = 0) -> Record | None:
+    """The first kernel from ``first`` on with a wrong proof under the sabotage."""
     with pytest.MonkeyPatch.context() as patch:
         chosen.commit(patch)
         return next(
-            (record for record in records(seed, range(count)) if (record.wrong or "").startswith(WRONG_PROOFS)), None
+            (
+                record
+                for record in records(seed, range(first, first + count))
+                if (record.wrong or "").startswith(WRONG_PROOFS)
+            ),
+            None,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,8 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.results import KernelResult, Verdict
 
-from .generated.campaign import Record, kernel, known_records, ops_of, records, same_flaw, summary, to_json
+from ..shared import in_parts
+from .generated.campaign import Record, from_json, kernel, known_records, ops_of, records, same_flaw, summary, to_json
 from .generated.clauses import separating
 from .generated.draws import Draws, replayed
 from .generated.judgement import compare, judge
@@ -54,13 +56,25 @@ FEATURES = FREQUENT | {
     "path: narrow on one side", "path: one of two", "protocol: flag", "protocol: last", "protocol: lock",
     "protocol: queue", "protocol: ticket", "unsigned scalar",
 }  # fmt: skip
+PART = 10
+"""Kernels that a test process judges before it asks what is left."""
 SOON = 700
 """Kernels that are enough to expose the sabotages below."""
+KNOWN = {
+    "axes_pinned": 14, "clauses_forgotten": 21, "every_order_hands_over": 408, "last_lane_skipped": 154,
+    "one_side_taken": 281, "path_condition_lost": 93, "pieces_are_launch_wide": 1, "program_order_orders": 47,
+    "reads_ignored": 23, "tokens_order_everything": 47, "unbounded_integers": 93, "unwritten_memory_is_launch_wide": 0,
+}  # fmt: skip
+"""The kernel of `SEED` that exposed each when it was last searched for (`python -m tests.soundness.sabotage`)."""
 
 
 @cache
 def judged() -> tuple[Record, ...]:
-    return tuple(records(SEED, range(COUNT)))
+    def part(first: int) -> str:
+        return "\n".join(to_json(each, SEED) for each in records(SEED, range(first, first + PART)))
+
+    lines = "\n".join(in_parts("generated", range(0, COUNT, PART), part)).splitlines()
+    return tuple(from_json(json.loads(line)) for line in lines)
 
 
 def test_no_verdict_is_wrong() -> None:
@@ -212,12 +226,18 @@ def test_a_clause_that_tells_launches_apart_is_found() -> None:
     ],
 )
 def test_a_flawed_prover_is_exposed(name: str) -> None:
+    assert exposing(name) is not None
+
+
+def exposing(name: str) -> Record | None:
+    """The kernel that is known to expose a sabotage or, if the generator has changed, another one."""
     (chosen,) = (each for each in SABOTAGES if each.name == name)
-    assert exposed(chosen, SEED, SOON) is not None
+    return exposed(chosen, SEED, 1, first=KNOWN[name]) or exposed(chosen, SEED, SOON)
 
 
-def test_a_key_that_leaves_something_out_is_exposed() -> None:
-    (chosen,) = (each for each in SABOTAGES if each.name == "key_without_launch")
+@pytest.mark.parametrize("name", ["key_without_launch", "key_without_surroundings"])
+def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == name)
     assert chosen.expose is not None
     assert chosen.expose() is None
     assert evidence(chosen, SEED, 0) is not None
@@ -225,7 +245,7 @@ def test_a_key_that_leaves_something_out_is_exposed() -> None:
 
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == "last_lane_skipped")
-    record = exposed(chosen, SEED, SOON)
+    record = exposing("last_lane_skipped")
     assert record is not None
     chosen.commit(monkeypatch)
     tape = kernel(SEED, record.number).tape

@@ -1,0 +1,49 @@
+"""Work that several test processes need, done once: whoever comes first takes a part, and all have the whole."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = "TILEVERIFY_TESTS_SHARED"
+"""The environment variable that names a folder of this test run's processes (`conftest.py` sets it)."""
+
+PATIENCE: Final = 900.0
+"""Seconds to wait for a part that another process has taken; then it is done here."""
+
+
+def in_parts(name: str, parts: Sequence[int], work: Callable[[int], str]) -> list[str]:
+    """``work(part)`` for every part, in order, each done by one of the processes of this test run.
+
+    Under pytest-xdist processes that ask for the same ``name`` share the parts through files; a process alone does all.
+    """
+    shared = os.environ.get(FOLDER)
+    if shared is None:
+        return [work(part) for part in parts]
+    folder = Path(shared) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        try:
+            (folder / f"{part}.taken").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        _write(folder / f"{part}.done", work(part))
+    return [_awaited(folder / f"{part}.done", lambda part=part: work(part)) for part in parts]  # type: ignore[misc]
+
+
+def _write(path: Path, text: str) -> None:
+    made = path.with_suffix(f".{os.getpid()}")
+    made.write_text(text, encoding="utf-8")
+    made.replace(path)
+
+
+def _awaited(path: Path, work: Callable[[], str]) -> str:
+    end = time.monotonic() + PATIENCE
+    while not path.exists():
+        if time.monotonic() > end:  # whoever took it is gone
+            _write(path, work())
+        time.sleep(0.05)
+    return path.read_text(encoding="utf-8")

@@ -238,9 +238,7 @@ def exposing(name: str) -> Record | None:
 @pytest.mark.parametrize("name", ["key_without_launch", "key_without_surroundings"])
 def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == name)
-    assert chosen.expose is not None
-    assert chosen.expose() is None
-    assert evidence(chosen, SEED, 0) is not None
+    assert evidence(chosen, SEED, 0) is not None, "without the flaw these tests pass: they are part of this run"
 
 
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 from tools.rooms import PAGE, ROOMS, SOURCE, edges, imports, modules, page, room_of, rooms_imported
+
+from tileverify.contract.launch import GRID_MAX
+from tileverify.hook.recorder import MAX_GRID_AXIS
 
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
 OWN = modules()
@@ -104,3 +108,11 @@ def test_imports_inside_the_package_are_relative(module: Path) -> None:
 def test_modules_stay_small() -> None:
     lengths = {str(module): (SOURCE / module).read_bytes().count(b"\n") for module in MODULES}
     assert not {module: lines for module, lines in lengths.items() if lines > LONGEST_MODULE}
+
+
+def test_the_grid_s_limit_is_written_once() -> None:
+    """And in the hook, which imports nothing of ours."""
+    written = re.compile(r"(2 ?\*\* ?24|1 << 24\)) - 1$|16_?777_?215", re.MULTILINE)
+    places = {str(module) for module in OWN if written.search((SOURCE / module).read_text(encoding="utf-8"))}
+    assert places == {"tileverify/contract/launch.py", "tileverify/hook/recorder.py"}
+    assert MAX_GRID_AXIS == GRID_MAX

@@ -279,7 +279,7 @@ def test_scatter_through_an_index_array_needs_a_fact() -> None:
 # ------------------------------------------------------------------------------- promises and contracts
 def test_a_launch_promise_becomes_a_clause() -> None:
     aligned = t.eq(t.floormod(OUT.shape[0], t.const(16)), t.ZERO)
-    item = Promise("TV401", aligned, t.TRUE, "the size is divisible by 16", None, from_launch=True)
+    item = Promise("TV401", aligned, t.TRUE, "the size is divisible by 16", None)
     launch = spec({"out": ("N",)}, (cdiv("N", 128),))
     store = tile_site(1, Access.WRITE, OUT, (X,), (128,))
     result = outcome(launch, store, promises=(item,))

@@ -19,6 +19,7 @@ from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
 from .launch import (
+    GRID_MAX,
     Apply,
     Argument,
     ArrayArgument,
@@ -34,7 +35,7 @@ from .launch import (
     flat,
 )
 from .layout import may_overlap_itself, strides_of
-from .variables import GRID, GRID_MAX, argument_address
+from .variables import GRID, argument_address
 
 INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
 MOST_FACTORS: Final = 256

@@ -10,9 +10,12 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..errors import SpecError
+
+GRID_MAX: Final = 2**24 - 1
+"""Tile blocks along one axis of a grid: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
 
 INFERRED = "inferred"
 """The name of the launch that the tool makes up for a kernel without a spec."""

@@ -18,6 +18,7 @@ from .expressions import (
     substitute,
 )
 from .launch import (
+    GRID_MAX,
     Argument,
     ArrayArgument,
     DataFact,
@@ -32,9 +33,6 @@ from .layout import check_meanings
 from .parameters import KernelParameter
 from .scope import Scope, flatten
 from .spec_files import RawLaunch
-
-MAX_GRID_AXIS = 2**24 - 1
-"""The largest number of tile blocks along one axis (cuda.tile's limit)."""
 
 
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:
@@ -151,8 +149,8 @@ class _Builder:
                 self.scope.check(expression, grid=False)
                 expression = substitute(expression, self.scope.constants)
                 literal = constant_value(expression)
-                if literal is not None and not 1 <= literal <= MAX_GRID_AXIS:
-                    raise SpecError(f"{literal} blocks; an axis has 1 to {MAX_GRID_AXIS}")
+                if literal is not None and not 1 <= literal <= GRID_MAX:
+                    raise SpecError(f"{literal} blocks; an axis has 1 to {GRID_MAX}")
                 axes.append(expression)
             except SpecError as error:
                 raise self.at(f"grid[{number}]", error) from None

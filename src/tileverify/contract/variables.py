@@ -6,9 +6,7 @@ from typing import Final
 
 from ..terms import Scope, Term, var
 from ..terms.launch_wide import launch_variable
-
-GRID_MAX: Final = 2**24 - 1
-"""Largest grid axis: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
+from .launch import GRID_MAX
 
 BID: Final = tuple(var(f"bid.{axis}", Scope.BLOCK, 0, GRID_MAX - 1) for axis in "xyz")
 GRID: Final = tuple(launch_variable(f"grid.{axis}", 1, GRID_MAX) for axis in "xyz")

@@ -18,9 +18,9 @@ from ..contract.as_table import NotExpressible, launch_table
 from ..contract.decorator import decorated_launches
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.facts.observed import observed_facts
-from ..contract.launch import KernelUnit, LaunchSpec
+from ..contract.launch import GRID_MAX, KernelUnit, LaunchSpec
 from ..contract.overlap import overlaps
-from ..contract.spec import MAX_GRID_AXIS, build_launch
+from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
@@ -66,8 +66,8 @@ def grid_of(grid: Any) -> Grid:
     """All three axes; raises `UsageError` for a grid that cannot be launched."""
     axes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     whole = all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes)
-    if not whole or not 1 <= len(axes) <= 3 or not all(1 <= axis <= MAX_GRID_AXIS for axis in axes):
-        raise UsageError(f"grid {grid!r}: one to three whole numbers from 1 to {MAX_GRID_AXIS} make a grid")
+    if not whole or not 1 <= len(axes) <= 3 or not all(1 <= axis <= GRID_MAX for axis in axes):
+        raise UsageError(f"grid {grid!r}: one to three whole numbers from 1 to {GRID_MAX} make a grid")
     x, y, z = (*axes, 1, 1)[:3]
     return x, y, z
 

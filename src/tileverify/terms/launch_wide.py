@@ -61,11 +61,6 @@ def is_launch_wide(value: object) -> bool:
     )
 
 
-def is_launch_variable(leaf: Term) -> bool:
-    """Whether a variable or application is a number that the launch has chosen, for all lanes."""
-    return leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH
-
-
 # --------------------------------------------------------------------------------------------- the leaves
 def launch_variable(name: str, low: int | None = None, high: int | None = None, sort: Sort = Sort.INT) -> Term:
     """A number that the launch has chosen before its first block begins."""

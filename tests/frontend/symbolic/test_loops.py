@@ -258,7 +258,6 @@ def test_the_step_must_be_positive() -> None:
     summary = summarize(made, made.entries[0], PARAMETERS)
     (promise,) = [promise for promise in summary.promises if "step" in promise.text]
     assert (promise.code, promise.condition, promise.guard) == ("TV402", lt(ZERO, N), TRUE)
-    assert promise.from_launch
     assert agree(made, 3).accesses == 3
 
 

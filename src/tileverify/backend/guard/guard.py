@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES, INDEX_MAX
 from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, power, print_expression
 from ...contract.launch import (
+    GRID_MAX,
     Apply,
     Argument,
     ArrayArgument,
@@ -32,8 +33,6 @@ from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
 from .arguments import ArrayValue, Grid, LaunchRefused, Value
 from .names import readings
-
-GRID_MOST: Final = (1 << 24) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +277,7 @@ class _Compiler:
 
     def _fitting(self) -> Iterator[Check]:
         for axis, name in enumerate(GRID_NAMES):
-            yield Check(f"1 <= g{axis} <= {GRID_MOST}", f"{name} is not between 1 and {GRID_MOST}")
+            yield Check(f"1 <= g{axis} <= {GRID_MAX}", f"{name} is not between 1 and {GRID_MAX}")
         for position, each in enumerate(self.order):
             if isinstance(each, ArrayArgument):
                 limit = INDEX_MAX[each.index_bits]

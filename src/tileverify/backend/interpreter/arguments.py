@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
-from ...contract.launch import EntryParameter, Role
+from ...contract.launch import GRID_MAX, EntryParameter, Role
 from ...frontend.bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
 from .faults import LaunchMismatch
 from .formats import round_to, to_bits
@@ -23,8 +23,6 @@ from .tiles import constant_tile
 from .values import Array, RuntimeValue, Tile, wrapped
 
 T = TypeVar("T")
-
-GRID_LIMIT: Final = (1 << 24) - 1
 
 ELEMENT_BYTES: Final[dict[str, int]] = {
     "bool": 1, "i8": 1, "u8": 1, "f8e4m3": 1, "f8e5m2": 1, "f8e8m0": 1,
@@ -152,7 +150,7 @@ def bind_launch(
 
     :raises LaunchMismatch: the launch lacks an argument, or a number does not fit its parameter.
     """
-    if not all(1 <= axis <= GRID_LIMIT for axis in launch.grid):
+    if not all(1 <= axis <= GRID_MAX for axis in launch.grid):
         raise LaunchMismatch(f"no launch has the grid {launch.grid}")
     if len(parameters) != len(entry.parameters):
         raise LaunchMismatch(f"{entry.name} has {len(entry.parameters)} parameters, {len(parameters)} are described")

@@ -21,6 +21,7 @@ from ...contract.expressions import (
     substitute,
 )
 from ...contract.launch import (
+    GRID_MAX,
     Apply,
     ArrayArgument,
     Expression,
@@ -35,7 +36,6 @@ from ...contract.launch import (
 from ...contract.layout import apart, may_overlap_itself, meanings, strides_of
 from ...errors import SpecError, UsageError
 
-GRID_LIMIT: Final = (1 << 24) - 1
 MOST_COMPARED: Final = 1 << 20
 """Elements of an array whose addresses are compared one by one."""
 ADDRESS: Final = 1 << 44
@@ -153,7 +153,7 @@ class Contract:
         for listed in lists(self.spec):
             yield self._within(listed.length, 0, (1 << 31) - 1)
         for axis, name in zip(self.grid, GRID_NAMES, strict=True):
-            yield self._within(axis, 1, GRID_LIMIT, f"1 <= {name} <= {GRID_LIMIT}")
+            yield self._within(axis, 1, GRID_MAX, f"1 <= {name} <= {GRID_MAX}")
 
     def _within(self, expression: Expression, low: int, high: int | None, text: str = "") -> Condition:
         resolved = self.resolved(expression)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
 from ...terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
-from ...terms.launch_wide import OWN, is_launch_variable, opaque, scope_of
+from ...terms.launch_wide import OWN, opaque, scope_of
 from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
@@ -293,10 +293,7 @@ class Machine:
         if condition is TRUE or not self.recording or self.path is FALSE:
             return
         lanes = lanes_of(shape) if mentions_lanes(condition) else ()
-        launch = not lanes and all(map(is_launch_variable, condition.free | self.path.free))
-        self.promises.append(
-            Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset, launch)
-        )
+        self.promises.append(Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset))
 
     def access(
         self,

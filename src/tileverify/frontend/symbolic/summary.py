@@ -186,7 +186,7 @@ class Promise:
     """Something the producer promised or the semantics demand: on every ``guard``, ``condition`` must hold.
 
     ``code``: TV401 (assume), TV402 (arithmetic defined, subtile indices in range) ...  ``text`` says it in words,
-    e.g. ``divisor is not 0``.  ``from_launch``: only launch variables occur, so it may become a clause of C.
+    e.g. ``divisor is not 0``.
     """
 
     code: str
@@ -197,7 +197,6 @@ class Promise:
     lanes: tuple[Lane, ...] = ()
     loops: tuple[Loop, ...] = ()
     offset: int = 0
-    from_launch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +229,6 @@ class AccessSummary:
     """All accesses and promises of one entry.
 
     ``names`` maps variables introduced by loops and loads to readable text for reports.
-    ``facts`` are conditions on launch variables that hold for every launch by construction of the ABI
-    (for example: an int32 size fits int32), already implied by the variables' intervals where possible.
     Definitions of trip counts and exit iterations are part of the guards of the sites behind the loop.
     ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
@@ -245,7 +242,6 @@ class AccessSummary:
     promises: tuple[Promise, ...]
     origins: Mapping[str, Origin]
     stable_arrays: frozenset[str]
-    facts: tuple[Term, ...] = ()
     order_ops: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -62,8 +62,8 @@ class Written:
 
     def check(self, origin: Origin, access: Access) -> None:
         """The executor may not find a write that this pass did not foresee."""
-        if access is not Access.READ:
-            assert self.may_write(origin), f"unforeseen write to {origin.kind.value} {origin.name}"
+        if access is not Access.READ and not self.may_write(origin):
+            raise RuntimeError(f"unforeseen write to {origin.kind.value} {origin.name}")
 
 
 def origin_key(origin: Origin) -> str:

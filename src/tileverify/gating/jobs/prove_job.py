@@ -25,7 +25,6 @@ from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
 from ...results import Finding, KernelResult, SourceSite, Verdict
 from ...results.json_report import result_to_json
-from ..model import Reason
 from ..screen.plain_values import NotPlain, harmless, name, number, parameter_from_json, text
 from .compile_job import raw_of, specs_of
 
@@ -206,8 +205,3 @@ def _launch(claim: Claimed, specs: SourceSpecs, parameters: tuple[KernelParamete
     launch_spec = build_launch(raw_of({**fields, "kernel": claim.kernel}, file), claim.launch, parameters)
     notes = tuple(text(each, 2000) for each in claim.document["notes"][:20])
     return replace(launch_spec, inferred=claim.document["inferred"] is True, notes=notes)
-
-
-def reason_from_json(document: dict[str, Any]) -> Reason:
-    """A reason that `prove_submission` sent."""
-    return Reason(document["id"], document["message"], document["line"], document["column"])

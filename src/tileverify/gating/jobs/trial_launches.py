@@ -24,6 +24,7 @@ from ...backend.interpreter.formats import from_bits
 from ...backend.numbers.choose import choose
 from ...backend.numbers.conditions import Contract
 from ...contract.expressions import GRID_NAMES, Undefined
+from ...contract.launch import GRID_MAX
 from ...errors import UsageError
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 
@@ -40,7 +41,6 @@ ALL_BLOCKS: Final = 5 << 12
 """Of all launches together."""
 MOST_ROOTS: Final = 6
 MOST_TOLD: Final = 8
-_LARGEST_AXIS: Final = 1 << 24
 _DIVIDING: Final = frozenset({"divi", "remi"})
 _SHIFTING: Final = frozenset({"shli", "shri"})
 
@@ -87,7 +87,7 @@ def constants_of(entry: Entry) -> Constants:
     if any(op.name in _DIVIDING for op in ops):
         few = [number for number in integers if number > 1][:16]
         products = (one * other for one, other in product(few, few))
-        integers |= dict.fromkeys(number for number in products if number <= _LARGEST_AXIS)
+        integers |= dict.fromkeys(number for number in products if number <= GRID_MAX)
     return Constants(tuple(integers), tuple(floats))
 
 
@@ -157,9 +157,9 @@ def _size_for(contract: Contract, axis: int, blocks: int, root: str, base: Value
         except (KeyError, Undefined):
             return 0
 
-    if contract.spec.grid is None or length(_LARGEST_AXIS) < blocks or length(1) >= blocks:
+    if contract.spec.grid is None or length(GRID_MAX) < blocks or length(1) >= blocks:
         return None
-    low, high = 1, _LARGEST_AXIS
+    low, high = 1, GRID_MAX
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if length(middle) >= blocks else (middle, high)

@@ -6,18 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, SourceSite, Verdict
 from .comments import Comments, comments_of
-from .model import CommentRule, Rule, TableRule
+from .model import Rule, TableRule
 
 MANY_FAULTS: Final = (
     f"only {MOST_REFUTATIONS} faults of a kernel are looked for, and there may be others: it fails although these are "
     "suppressed"
 )
-
-AnyRule: TypeAlias = CommentRule | TableRule
 
 
 def with_suppressions(

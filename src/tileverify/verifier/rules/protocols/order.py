@@ -179,9 +179,6 @@ class Orders:
             sources.append(t.and_(*parts))
         yield t.implies(t.and_(way.learnt(seen), touches(seen, self.contract)), t.or_(*sources)), ()
 
-    def _in_grid(self, copy: Renaming) -> Iterator[Term]:
-        return (t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True))
-
 
 def published(ask: Asker, x: Prepared, s: Prepared) -> tuple[Ground, ...] | None:
     """``s`` releases, and waits for ``x`` of the same iteration wherever both take place."""

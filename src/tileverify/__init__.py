@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from .api import patch as patch
     from .api import tune as tune
     from .backend.guard import LaunchRefused as LaunchRefused
+    from .backend.ledger.ledger import InFlightConflict as InFlightConflict
+    from .errors import TileVerifyError as TileVerifyError
+    from .launching.bundle.model import BundleRefused as BundleRefused
     from .launching.optouts import UnprovedLaunch as UnprovedLaunch
     from .launching.optouts import unproved as unproved
     from .launching.optouts import unproved_launches as unproved_launches
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
 _PLACES = {
     **dict.fromkeys(("gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
+    "BundleRefused": "tileverify.launching.bundle.model",
+    "InFlightConflict": "tileverify.backend.ledger.ledger",
     "LaunchRefused": "tileverify.backend.guard",
+    "TileVerifyError": "tileverify.errors",
 }
 
 
@@ -37,3 +43,7 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_PLACES[name]), name)
     globals()[name] = found  # asked once
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted(("__version__", *_PLACES))

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 class TileVerifyError(Exception):
     """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise."""
 
+    __module__ = "tileverify"  # where users find it, and what a traceback prints
+
     message: str
     file: str | None = None
     line: int | None = None

@@ -38,6 +38,8 @@ class OptOut:
 class UnprovedLaunch(UserWarning):
     """A launch ran without a proof, as an opt-out around it says."""
 
+    __module__ = "tileverify"
+
 
 @contextmanager
 def unproved(*, reason: str) -> Iterator[None]:

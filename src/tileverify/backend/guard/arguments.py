@@ -29,6 +29,7 @@ Grid: TypeAlias = tuple[int, int, int]
 class LaunchRefused(TileVerifyError):
     """TV501 (arguments overlap) or TV502 (outside the contract): the launch was not made."""
 
+    __module__ = "tileverify"
     code: str = "TV502"
 
     exit_code = 1

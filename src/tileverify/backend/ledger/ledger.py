@@ -21,6 +21,7 @@ from .order import EventMark, Order, StreamId, Work
 class InFlightConflict(TileVerifyError):
     """TV504: the launch would touch bytes that unordered work in flight uses."""
 
+    __module__ = "tileverify"
     exit_code = 1
 
 

@@ -14,6 +14,7 @@ SUFFIX = ".tvk"
 class BundleRefused(TileVerifyError):
     """TV503: a file that is no whole bundle of this tool, or whose parts do not belong together."""
 
+    __module__ = "tileverify"
     exit_code = 1
 
 

@@ -21,7 +21,7 @@ def test_it_proves_and_refutes_and_needs_no_gpu(tileverify: CommandLine) -> None
     ran = tileverify("doctor", "--format", "json")
     assert ran.code == 0
     document = json.loads(ran.out)
-    assert document["schema"] == "tileverify/commands/health/1"
+    assert document["schema"] == "tileverify/doctor/1"
     states = {each["name"]: each["state"] for each in document["diagnoses"]}
     for name in ("tileverify", "python", "solver", "cuda.tile", "proof", "refutation", "configuration", "cache"):
         assert states[name] == "ok"

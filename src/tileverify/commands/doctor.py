@@ -32,7 +32,7 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
         rows = [
             {"name": each.name, "state": each.state.value, "found": each.found, "advice": each.advice} for each in found
         ]
-        emit(json.dumps({"schema": "tileverify/commands/health/1", "diagnoses": rows}, indent=2) + "\n")
+        emit(json.dumps({"schema": "tileverify/doctor/1", "diagnoses": rows}, indent=2) + "\n")
     else:
         from ..system.printable import printable
 

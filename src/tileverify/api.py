@@ -93,10 +93,9 @@ def patch() -> Any:
 
 def tune(*call: Any, **options: Any) -> Any:
     """The fastest of the variants that are proved; see `launching.tuning`."""
-    from .backend.gpu.timing import CudaTimer
-    from .launching.tuning import Tuner
+    from .launching.tuning import on_device
 
-    return Tuner(launcher().planned, CudaTimer()).tune(*call, **options)
+    return on_device(launcher().planned).tune(*call, **options)
 
 
 def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = None, **options: Any) -> GateResult:

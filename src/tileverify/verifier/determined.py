@@ -115,7 +115,7 @@ class Determined(NarrowProof):
         if not any(self._quantities()):
             return ()
         self._finder = self._aside(self.session)
-        return self._found(opened, list(self._demands(opened.obligation)), idle=True)
+        return self._found(opened, self._demands(opened.obligation), idle=True)
 
 
 def _why_open(source: Site | None) -> str:

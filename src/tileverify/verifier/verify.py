@@ -208,6 +208,8 @@ class _Verification(NarrowProof):
                 continue  # the fault of another finding, which comes before this one
             shown.add(place)
             confirmed[key] = obligation, found
+        if not confirmed:
+            self._finder = self._aside(self.session)  # what is suggested is looked for with resources of its own
         for key in list(reasons):
             if self._only_outside(unexplained[key], [obligation for obligation, _ in confirmed.values()]):
                 del reasons[key]

@@ -30,7 +30,7 @@ from tileverify.results.claim import Claim, claim_from_json
 
 from .clauses import holds, read_clauses, separating
 from .kernels import Generated
-from .reading import axes_read, may_be_open
+from .reading import axes_read, may_be_open, steered_by_what_is_computed
 from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
@@ -148,12 +148,13 @@ def _judge_proved(
         if seen[-1].codes:
             wrong = f"proved under {result.requires}, but {sorted(seen[-1].codes)} shows in {launch}"
             return Judged(result, wrong, "faulty", len(seen), seconds)
-    wrongs = (
-        _unsteady(interpreted, result, _spread(kept, SAMPLE)),
-        _shut_out(interpreted, result, launches, kept, seen),
-    )
-    wrong = next((text for each in wrongs for text in each), None)
+    wrong = next(_unsteady(interpreted, result, _spread(kept, SAMPLE)), None)
     remarks: list[str] = []
+    shut_out = next(_shut_out(interpreted, result, launches, kept, seen), None)
+    if shut_out and steered_by_what_is_computed(interpreted.entry):
+        remarks.append("shut out, where values that are not followed decide what blocks do")
+    else:
+        wrong = wrong or shut_out
     wrong = wrong or _undetermined(generated, interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
     return Judged(result, wrong, _truth(seen), len(tried), seconds, tuple(remarks))
 

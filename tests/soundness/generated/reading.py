@@ -36,6 +36,18 @@ def axes_read(entry: Entry) -> tuple[int, ...]:
     )
 
 
+COMPUTED = ("cmpf", "ftoi", "reduce", "scan")
+"""Ops whose results the prover takes for whatever it likes."""
+
+
+def steered_by_what_is_computed(entry: Entry) -> bool:
+    """Whether an address, a mask or a condition comes from ops whose results the prover does not follow."""
+    ops = list(walk(entry.body))
+    return _reaches(
+        ops, list(_ends(entry.body, ())), {value for op in ops if op.name in COMPUTED for value in op.results}
+    )
+
+
 End: TypeAlias = tuple[Op, Op]
 """A terminator, and the op that it gives its operands to."""
 

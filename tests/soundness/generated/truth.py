@@ -22,9 +22,11 @@ from tileverify.backend.interpreter import (
     bind_launch,
     run_block,
 )
+from tileverify.backend.interpreter.access_log import DynamicAccess
 from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
+from tileverify.backend.interpreter.memory import Origin
 from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteLaunch
@@ -106,6 +108,8 @@ class Interpreted:
             codes |= explored.codes
             stops = [stop.reason for stop in explored.stops]
         origins = bound.image.origins
+        if any(_beside_its_array(access, origins[access.origin]) for log in logs for access in log.accesses):
+            codes.add("TV302")
         made = {log.block: [a for a in log.accesses if _of_launch(origins[a.origin].name)] for log in logs}
         writers = tuple(block for block, accesses in made.items() if any(a.writes is not None for a in accesses))
         return Seen(frozenset(codes), stops[0] if stops else None, writers)
@@ -224,6 +228,13 @@ def _use_what_others_wrote(ops: Iterable[Op]) -> bool:
         for result in op.results
         if not isinstance(result.type, TokenType)
     )
+
+
+def _beside_its_array(access: DynamicAccess, origin: Origin) -> bool:
+    """Outside of the array that it was meant for, though inside of memory that this one shares with others: the
+    interpreter is a machine, and faults where memory ends."""
+    footprints = (each for each in (access.reads, access.writes) if each is not None)
+    return any(each.low < origin.base or each.end > origin.base + origin.size for each in footprints)
 
 
 def _alone(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]]) -> Iterator[str]:

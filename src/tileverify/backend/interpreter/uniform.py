@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from ...frontend.bytecode.model import Entry, Op, Value
@@ -11,6 +12,7 @@ DIFFERING: Final = frozenset({"get_tile_block_id", "alloca", "int_to_ptr"})
 """Without an effect, but of this block, or of the memory that it made (`int_to_ptr` looks for what lies there)."""
 
 
+@lru_cache(maxsize=64)
 def uniform_ops(entry: Entry) -> frozenset[Op]:
     """Ops without an effect, or a region, whose operands are parameters of the entry and results of such ops."""
     known: set[Value] = set(entry.parameters)

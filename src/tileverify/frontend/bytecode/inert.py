@@ -7,10 +7,13 @@ without effect, and it is not the kernel's author who could keep it.  It is repo
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .model import Entry, Op, TensorViewType, Value
 from .traverse import walk
 
 
+@lru_cache(maxsize=64)
 def inert_assumptions(entry: Entry) -> frozenset[Op]:
     """The ``assume`` ops whose result is used for nothing but strides of dimensions of static size 1."""
     uses: dict[Value, list[tuple[Op, bool]]] = {}

@@ -175,13 +175,12 @@ def _order_lemmas(
     entries = list(_entries(products, coefficients))
     # The bare factor is f*1: it bounds products from below and above.
     entries += [(f, 1, t.ONE, f) for f in dict.fromkeys(f for f, *_ in entries)]
-    by_value: dict[int, list[tuple[Term, int, Term, Term]]] = {}
-    for entry in entries:
-        by_value.setdefault(value(entry[0]), []).append(entry)
+    # With a*x and a*(f*x) in the model: pairs are many, entries few.
+    by_value: dict[int, list[tuple[Term, int, Term, Term, int, int]]] = {}
+    for f, a, x, p in entries:
+        by_value.setdefault(value(f), []).append((f, a, x, p, a * value(x), a * value(p)))
     for scale, group in by_value.items():
-        for (f, a, x, p), (g, b, y, q) in combinations(group, 2):
-            left, right = a * value(x), b * value(y)
-            big_left, big_right = a * value(p), b * value(q)
+        for (f, a, x, p, left, big_left), (g, b, y, q, right, big_right) in combinations(group, 2):
             if left == right:
                 if big_left != big_right:
                     premise = t.and_(t.eq(f, g), t.eq(t.scale(a, x), t.scale(b, y)))

@@ -1,14 +1,17 @@
 """The work that a clause has to leave: a clause that keeps a kernel from what an obligation is about answers nothing.
 
-Three things are demanded of the launches that clauses leave; each is one question, and each has to have a solution:
+What is demanded of the launches that clauses leave; each is one question, and each has to have a solution:
 
-    work      the accesses at stake are reached, in a launch of more than one block
+    launch    there is one, of more than one block along an axis that the kernel reads
+    work      the accesses at stake are reached, in such a launch
     axis a    two blocks whose numbers differ along a reach them, for every axis that the kernel reads
     loop l    they are reached in a second iteration, or a later one, of every loop around them
+    writes a  two blocks whose numbers differ along a write to memory that others see, for every axis that the kernel
+              reads, be it by another access than those at stake
 
 ``reached`` means path conditions, masks and a live lane, what is loaded included.  A path condition that speaks of the
-launch alone is left out (a flag that switches an access off is a clause like any other), as long as two blocks go on
-to write something.  What blocks hand to each other by a protocol (tickets, counts) is known of the values in a demand;
+launch alone is left out: a flag that switches an access off is a clause like any other, as long as blocks go on to
+write.  What blocks hand to each other by a protocol (tickets, counts) is known of the values in a demand;
 where such values have a part in it, two blocks are not enough, for what one of two blocks counts tells what the other
 did: the demand on an axis is then for three.
 
@@ -20,17 +23,17 @@ another matter: if any two blocks along an axis that is read race, the kernel is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ... import terms as t
 from ...contract.as_terms import Contract
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
-from ...frontend.symbolic.summary import Site
+from ...frontend.symbolic.summary import OriginKind, Site
 from ...terms import Kind, Term
 from .copies import OTHER, Copy
-from .meeting import Prepared, renamed, touches
+from .meeting import Prepared, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
 from .projection import conjuncts
@@ -60,7 +63,7 @@ def demands(
     base = _without_flags(reached(obligation, prepared, contract))
     values = contract_values(contract)
     three = any(leaf.kind is Kind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free)
-    yield Demand((*base, *two_blocks(contract)))
+    yield Demand((*base, *two_blocks(contract, axes_of_work(read))))
     pair, unbroken = _pair(obligation, prepared, base)
     for axis in axes_of_work(read):
         grid = values.get(GRID[axis], GRID[axis])
@@ -74,20 +77,32 @@ def demands(
         yield Demand((*base, t.le(t.ONE, iteration)))
 
 
-def writing(sites: Iterable[Prepared], axes: Sequence[int]) -> Iterator[Demand]:
-    """Two blocks write something: one of these suffices."""
+def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
+    """Two blocks that differ along ``axis`` write to what others see: one of these suffices.  None where the contract
+    gives the axis one block.
+
+    Like the demands on an axis, they are pointless if one of the two breaks an obligation on a single block.
+    """
+    if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
+        return ()
     copy = Copy("block", OTHER)
-    apart = t.or_(*(t.ne(BID[axis], copy(BID[axis])) for axis in axes))
-    for each in sites:
-        if each.site.writes:
-            other = renamed(each, copy)
-            yield Demand((each.guard, touches(each.place), other.guard, touches(other.place), apart))
+    apart = t.ne(BID[axis], copy(BID[axis]))
+    pointless = _broken_by_one(obligation, copy)
+    return tuple(
+        Demand((*own, *map(copy, own), apart), pointless)
+        for own in ((each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site))
+    )
 
 
-def two_blocks(contract: Contract) -> tuple[Term, ...]:
-    """More than one block in the launch."""
+def _is_seen(site: Site) -> bool:
+    """Whether other blocks, or whoever launched the kernel, can see what the access does."""
+    return site.origin.kind not in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
+
+
+def two_blocks(contract: Contract, axes: Iterable[int]) -> tuple[Term, ...]:
+    """More than one block in the launch, along one of these axes: others only repeat what is done."""
     values = contract_values(contract)
-    return (t.or_(*(t.lt(t.ONE, values.get(axis, axis)) for axis in GRID)),)
+    return (t.or_(*(t.lt(t.ONE, values.get(GRID[axis], GRID[axis])) for axis in axes)),)
 
 
 def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
@@ -107,9 +122,13 @@ def _pair(
     else:
         own = [] if obligation.promise is None else [obligation.promise.guard]
     alone = _without_flags(own)
+    return (*alone, *map(copy, alone)), _broken_by_one(obligation, copy)
+
+
+def _broken_by_one(obligation: Obligation, copy: Copy) -> Term:
+    """Whether a block, or the other one, breaks an obligation on a single block."""
     broken = t.and_(*obligation.conditions)
-    unbroken = t.FALSE if obligation.level else t.or_(broken, copy(broken))
-    return (*alone, *map(copy, alone)), unbroken
+    return t.FALSE if obligation.level else t.or_(broken, copy(broken))
 
 
 def _iterations(obligation: Obligation) -> Iterator[Term]:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import terms as t
-from ...contract.wording import can_be_said
 from ...terms import Term
 from ..proving import CLAUSE_LIMITS, Proving
 from ..rules.answers import Answer
 from ..rules.fact_instances import data_facts
-from ..rules.obligations import Obligation, reached
-from ..rules.projection import conjuncts
+from ..rules.obligations import Obligation
 from ..rules.protocols import watched
-from ..rules.work import Demand, axes_of_work, demands, writing
+from ..rules.work import Demand, axes_of_work, demands, two_blocks, writing
 
 
 @dataclass
 class KeptWork(Proving):
     _demanded: list[list[Demand]] = field(default_factory=list)  # of every obligation that clauses were looked for
+    _several: tuple[Term, ...] | None = None
     _kept: dict[tuple[Demand, int], bool] = field(default_factory=dict)  # by the number of clauses then
 
-    def _demands(self, obligation: Obligation) -> Iterator[Demand]:
-        """What clauses for the obligation have to leave, with what is known of contents, and of what blocks hand to
-        each other."""
-        shared = watched(self._sites)
-        for demand in demands(obligation, self._by_number, self.contract, self.summary.read_axes, frozenset(shared)):
+    def _demands(self, obligation: Obligation) -> list[Demand]:
+        """What clauses for the obligation have to leave."""
+        shared = frozenset(watched(self._sites))
+        found = demands(obligation, self._by_number, self.contract, self.summary.read_axes, shared)
+        return self._informed(obligation, found)
+
+    def _informed(self, obligation: Obligation, found: Iterable[Demand]) -> list[Demand]:
+        """Demands with what is known of contents, and of what blocks hand to each other."""
+        shared, informed = watched(self._sites), []
+        for demand in found:
             conditions = demand.conditions
             if shared:
                 question = replace(obligation, conditions=conditions, grounds=())
                 conditions = self._protocols.with_values(question).conditions
-            yield replace(demand, conditions=(*conditions, *data_facts(conditions, self.contract, self._origins)))
+            facts = data_facts(conditions, self.contract, self._origins)
+            informed.append(replace(demand, conditions=(*conditions, *facts)))
+        return informed
 
     def _can_be_kept(self, demand: Demand) -> bool:
         """Whether the demand means anything: unless no launch keeps it, whatever clauses are offered."""
@@ -43,18 +49,36 @@ class KeptWork(Proving):
 
     def _leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
         """Whether what is wanted for one obligation is done in launches with the clauses on offer."""
-        return all(self._possible([*demand.conditions, *offered]) or not self._can_be_kept(demand) for demand in wanted)
+        return all(self._is_kept(demand, offered) or not self._can_be_kept(demand) for demand in wanted)
+
+    def _is_kept(self, demand: Demand, offered: Sequence[Term]) -> bool:
+        """Whether a launch with the clauses on offer does what is demanded."""
+        return self._possible([*demand.conditions, *offered])
+
+    def _leaves_launches(self, chosen: Sequence[Term]) -> bool:
+        """Whether the contract has a launch with these clauses, of more than one block if it has such."""
+        return self._possible([*chosen, *self._two_blocks()])
 
     def _leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        """Whether what other obligations are about is still done, and something is written where a flag of the launch
-        may switch off what this one is about."""
+        """Whether what other obligations are about is still done, and blocks along every axis that is read still write,
+        by whatever access."""
         if not all(self._leaves(wanted, chosen) for wanted in self._demanded):
             return False
-        access = conjuncts(reached(obligation, self._by_number, self.contract))
-        if not any(can_be_said(part) for part in access):
-            return True
-        axes = axes_of_work(self.summary.read_axes)
-        return any(self._possible([*demand.conditions, *chosen]) for demand in writing(self._sites, axes))
+        return all(self._writes_along(axis, obligation, chosen) for axis in axes_of_work(self.summary.read_axes))
+
+    def _writes_along(self, axis: int, obligation: Obligation, chosen: Sequence[Term]) -> bool:
+        wanted = self._informed(obligation, writing(self._sites, obligation, axis, self.contract))
+        return any(self._is_kept(demand, chosen) for demand in wanted) or not any(map(self._can_be_kept, wanted))
 
     def _possible(self, conditions: Sequence[Term]) -> bool:
         return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
+
+    def _two_blocks(self) -> tuple[Term, ...]:
+        """More than one block: a contract that excludes every such launch would be vacuous.
+
+        Nothing where the user's own contract has no such launch.
+        """
+        if self._several is None:
+            two = two_blocks(self.contract, axes_of_work(self.summary.read_axes))
+            self._several = two if self._possible(two) else ()
+        return self._several

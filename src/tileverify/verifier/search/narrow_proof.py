@@ -26,7 +26,7 @@ from ..rules.clause_search import Closes, search
 from ..rules.copies import OTHER, Copy
 from ..rules.fact_instances import loaded_values
 from ..rules.prepare import contract_values
-from ..rules.work import Demand, axes_of_work, two_blocks
+from ..rules.work import Demand, axes_of_work
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
 from .kept_work import KeptWork
@@ -38,8 +38,6 @@ FOR_DATA = 4
 
 @dataclass
 class NarrowProof(KeptWork):
-    _several: tuple[Term, ...] | None = None
-
     def _narrow(self, left: list[Open]) -> list[Open]:
         """What is open although clauses about launch-known quantities were looked for that close it.
 
@@ -84,7 +82,7 @@ class NarrowProof(KeptWork):
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
         if not found and any(self._quantities()):
-            wanted = list(self._demands(obligation))
+            wanted = self._demands(obligation)
             self._demanded.append(wanted)
             found = self._found(opened, wanted)
         self._adopt(found)
@@ -127,7 +125,8 @@ class NarrowProof(KeptWork):
         )
 
         def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
-            return bool(self._worded(chosen, closes)) and (idle or self._leaves_others(opened.obligation, chosen))
+            left = bool(self._worded(chosen, closes)) and self._leaves_launches(chosen)
+            return left and (idle or self._leaves_others(opened.obligation, chosen))
 
         with self._question(opened) as closes:
             chosen = search(
@@ -144,7 +143,7 @@ class NarrowProof(KeptWork):
         people to judge."""
         if opened.obligation.blocked is not None or not any(self._quantities()):
             return []
-        return [clause.text for clause in self._found(opened, [*self._demands(opened.obligation)][:1], idle=True)]
+        return [clause.text for clause in self._found(opened, self._demands(opened.obligation)[:1], idle=True)]
 
     def _quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
@@ -163,13 +162,3 @@ class NarrowProof(KeptWork):
             if self._leaves(wanted, [*offered, *kept, term]):
                 kept.append(term)
         return kept
-
-    def _two_blocks(self) -> tuple[Term, ...]:
-        """More than one block: a contract that excludes every such launch would be vacuous.
-
-        Nothing where the user's own contract has no such launch.
-        """
-        if self._several is None:
-            two = two_blocks(self.contract)
-            self._several = two if self._possible(two) else ()
-        return self._several

@@ -125,7 +125,7 @@ class WideProof(KeptWork):
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
             if opened.obligation.level == "block":
-                wanted = list(self._demands(opened.obligation)) if wanted is None else wanted
+                wanted = self._demands(opened.obligation) if wanted is None else wanted
             return self._leaves(wanted or [], chosen)
 
         with self._question(opened, CLOSING_LIMITS) as closes:

@@ -1,0 +1,40 @@
+"""Generated kernels that were proved under clauses which leave nothing, or keep blocks along an axis from work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.check import check_paths
+from tileverify.results import KernelResult, Verdict
+
+KEPT = Path(__file__).parent / "kept_work"
+
+
+def judged(name: str) -> KernelResult:
+    (result,) = check_paths([str(KEPT / f"{name}.tileirbc")]).results
+    return result
+
+
+@pytest.mark.parametrize(
+    ("name", "was"),
+    [
+        ("no_launch_is_left", "1 == 0"),  # the contract says N >= 2, the clause was N <= 1
+        ("one_block_writes", "M >= 2"),  # two blocks "wrote" that differ along y, where the grid has one block
+        ("own_memory_is_no_work", "N <= 1"),  # every block writes to memory that it made itself, and to nothing else
+        ("grid_of_one_row", "grid.y == 1"),
+        ("an_axis_that_is_not_read", "grid.x <= (-grid.y + 1) * grid.x + 1"),  # many blocks along z alone
+    ],
+)
+def test_a_clause_leaves_two_blocks_at_work_along_every_axis(name: str, was: str) -> None:
+    result = judged(name)
+    assert result.verdict is Verdict.REFUTED
+    assert was not in result.requires
+
+
+@pytest.mark.slow
+def test_another_access_may_be_what_works_along_an_axis() -> None:
+    """The load has room for one block alone, and the store for two: the clause is not one block along z."""
+    result = judged("another_access_works_along_z")
+    assert (result.verdict, result.requires) == (Verdict.PROVED, ("grid.x == 1 or grid.y == 1",))

@@ -15,7 +15,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
 from tileverify.terms import Term
-from tileverify.verifier import proving
+from tileverify.verifier import case
 from tileverify.verifier.certificate.recheck import Answer, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.rules import derivation
@@ -68,7 +68,7 @@ def test_a_solver_that_contradicts_everything(target: str, theory: str, monkeypa
 @pytest.mark.parametrize("target", RACY)
 def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
-    for module in (proving, derivation):
+    for module in (case, derivation):
         monkeypatch.setattr(module, "simplify", lambda conditions, facts=frozenset(): None)
     assert len(believed(target)) > before
     assert count_rejected(target) == len(believed(target)) - before

@@ -32,10 +32,12 @@ from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
 from tileverify.terms import Scope, Sort, Term, bits
 from tileverify.verifier import verify
+from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data
 from tileverify.verifier.rules import meeting, obligations, prepare
 from tileverify.verifier.rules.answers import Answer
 from tileverify.verifier.rules.protocols import arrays
+from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 
 from .generated.campaign import Record, records
@@ -404,25 +406,25 @@ def unknown_is_a_proof(patch: Patch) -> None:
 def clauses_unproved(patch: Patch) -> None:
     """A clause is believed to close an obligation, and the obligation is dropped."""
 
-    narrow = verify._Verification._narrowed
+    narrow = Narrowing._narrowed
 
-    def narrowed(self: Any, opened: Any) -> bool:
-        known = len(self.clauses)
-        return narrow(self, opened) or len(self.clauses) > known
+    def narrowed(self: Narrowing, opened: Open) -> bool:
+        known = len(self.case.clauses)
+        return narrow(self, opened) or len(self.case.clauses) > known
 
-    patch.setattr(verify._Verification, "_question", lambda self, opened: nullcontext(bool))
-    patch.setattr(verify._Verification, "_narrowed", narrowed)
+    patch.setattr(Case, "question", lambda self, opened: nullcontext(bool))
+    patch.setattr(Narrowing, "_narrowed", narrowed)
 
 
 @sabotage
 def clauses_forgotten(patch: Patch) -> None:
     """The proof uses clauses that the verdict does not print."""
-    give = verify._Verification._outcome
+    give = Case.outcome
 
-    def outcome(self: Any, *given: Any) -> verify.Outcome:
+    def outcome(self: Case, *given: Any) -> verify.Outcome:
         return replace(give(self, *given), requires=())
 
-    patch.setattr(verify._Verification, "_outcome", outcome)
+    patch.setattr(Case, "outcome", outcome)
 
 
 # --------------------------------------------------------------------------- what all blocks share, and beyond

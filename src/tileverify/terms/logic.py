@@ -43,6 +43,8 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
                 return zero
             if part is not unit:
                 flat[part] = None
+    if len(flat) < 2:
+        return next(iter(flat), unit)
     if any(_complement(part) in flat for part in flat):
         return zero
     if any(part.kind is _DUAL[kind] for part in flat):
@@ -51,10 +53,6 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
             return _junction(kind, unit, zero, absorbed)
     if kind is Kind.OR and any(part.kind is Kind.EQ for part in flat) and (merged := _joined_orders(flat)):
         return _junction(kind, unit, zero, merged)
-    if not flat:
-        return unit
-    if len(flat) == 1:
-        return next(iter(flat))
     return make(kind, tuple(sorted(flat)), sort=Sort.BOOL)
 
 

@@ -251,6 +251,9 @@ def postorder(term: Term, known: Container[Term] = ()) -> Iterator[Term]:
     """
     if term in known:
         return
+    if not term.args:
+        yield term
+        return
     seen: set[Term] = set()
     stack: list[Term | None] = [term]
     inside: list[Term] = []

@@ -10,7 +10,7 @@ note.  Both keep ``deterministic`` from being true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from .. import terms as t
 from ..contract.as_terms import array_layout
@@ -19,41 +19,45 @@ from ..results import MOST_REFUTATIONS, Finding, SourceSite
 from ..results.claim import Confirm
 from ..terms import Term
 from . import messages
-from .proving import Open, Outcome
+from .case import Case, Open, Outcome
 from .refute.witness import Found, Search, describe
 from .rules.answers import Answer
 from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause
-from .search.narrow_proof import NarrowProof
+from .search.narrow_proof import Narrowing
 from .smt import Session
 
 
 @dataclass
-class Determined(NarrowProof):
+class Determined:
     """The open uses of a proved kernel under the user's own contract, with the clauses of the proof."""
 
-    confirm: Confirm = field(kw_only=True)
+    case: Case
+    confirm: Confirm
+
+    def __post_init__(self) -> None:
+        self.narrowing = Narrowing(self.case)
 
     def told(self, outcome: Outcome) -> Outcome:
         """``outcome`` of this kernel, proved, with what is to be said of its open uses."""
-        clauses, self.clauses = self.clauses, []
-        self._assume(launch_facts(self.contract))
-        self._adopt(clauses)
-        self._sites, self._promises, self._by_number = [], [], {}
-        self._preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
-        self._origins = self._preparer.origins
-        left = self._open_uses()
+        clauses, self.case.clauses = self.case.clauses, []
+        self.case.assume(launch_facts(self.case.contract))
+        self.case.adopt(clauses)
+        self.case.sites, self.case.promises, self.case.by_number = [], [], {}
+        self.case.preparer = Preparer(self.case.summary, self.case.contract, self.case.decider, use=self.case.use)
+        self.case.origins = self.case.preparer.origins
+        left = self.case.open_uses()
         if not left:
             if not clauses and outcome.open_uses:
                 others = f"in other launches that the proof covers, {_in_doubt(outcome.open_uses)}"
                 return replace(outcome, deterministic=outcome.one_result, notes=(*outcome.notes, others))
             return replace(outcome, deterministic=outcome.one_result)
-        self._modeller = self._aside(Session(self.options.seed, models=True))
+        self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
         findings: dict[tuple[int, int | None], Finding] = {}
         doubtful, unrelated = [], dict[str, None]()
         for opened in left:
             against = self._clauses_against(opened)
-            if self.launch.inferred and against and self._holds_of_equal_sizes(against):
+            if self.case.launch.inferred and against and self._holds_of_equal_sizes(against):
                 unrelated.update((clause.text, None) for clause in against)
                 continue
             found = None if len(findings) >= MOST_REFUTATIONS else self._seen(opened)
@@ -75,28 +79,28 @@ class Determined(NarrowProof):
     def _holds_of_equal_sizes(self, clauses: Sequence[Clause]) -> bool:
         """Whether the clauses say no more than that arrays fit each other: they hold where all of one rank have equal
         sizes."""
-        values = contract_values(self.contract)
+        values = contract_values(self.case.contract)
         by_rank: dict[int, tuple[Term, ...]] = {}
         equal: list[Term] = []
-        for array in self.contract.arrays.values():
+        for array in self.case.contract.arrays.values():
             sizes = tuple(t.substitute(size, values) for size in array_layout(array)[0])
             equal += map(t.eq, sizes, by_rank.setdefault(len(sizes), sizes))
-        if self._finder.decide(equal).answer is not Answer.SATISFIABLE:
+        if self.case.finder.decide(equal).answer is not Answer.SATISFIABLE:
             return False
         broken = t.not_(t.and_(*(clause.condition for clause in clauses)))
-        return self._finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
+        return self.case.finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
 
     def _seen(self, opened: Open) -> Found | None:
-        if opened.unknown or self._out_of_time():
+        if opened.unknown or self.case.out_of_time():
             return None
         search = Search(
-            opened.obligation, opened.conditions, opened.eliminated, self.contract, self.launch, self._origins,
-            self._modeller,
+            opened.obligation, opened.conditions, opened.eliminated, self.case.contract, self.case.launch,
+            self.case.origins, self._modeller,
         )  # fmt: skip
         return search.run(self.confirm)
 
     def _finding(self, opened: Open, found: Found, against: Sequence[Clause]) -> Finding:
-        by_offset = {site.offset: site for site in self.summary.sites}
+        by_offset = {site.offset: site for site in self.case.summary.sites}
         source = by_offset.get(-1 if found.confirmation.source is None else found.confirmation.source)
         text = f"{_why_open(source)} reaches {opened.obligation.detail}"
         kept_out = " and ".join(f"`{clause.text}`" for clause in against)
@@ -107,15 +111,15 @@ class Determined(NarrowProof):
         sites: tuple[SourceSite, ...] = messages.sites(sink)
         if source is not None:
             sites = (messages.source_site(source), *sites)
-        witness = describe(found, opened.obligation, self.contract, {})
+        witness = describe(found, opened.obligation, self.case.contract, {})
         return Finding("TV403", text, sites, witness)
 
     def _clauses_against(self, opened: Open) -> Sequence[Clause]:
         """Clauses that would keep it out, and let blocks get there: for people to judge."""
-        if not any(self._quantities()):
+        if not any(self.narrowing.quantities()):
             return ()
-        self._finder = self._aside(self.session)
-        return self._found(opened, self._demands(opened.obligation), idle=True)
+        self.case.finder = self.case.aside(self.case.session)
+        return self.narrowing.found(opened, self.narrowing.kept.demands(opened.obligation), idle=True)
 
 
 def _why_open(source: Site | None) -> str:

@@ -20,14 +20,15 @@ from ..results import MOST_REFUTATIONS, Finding, Verdict
 from ..results.claim import Confirm
 from ..terms import Term
 from . import messages
+from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .proving import Open, Outcome, VerifyOptions
 from .refute.reach import reaches
 from .refute.witness import RACES, Found, Search, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .rules.fact_use import Groups
 from .rules.loop_exits import left_behind
 from .rules.meeting import Prepared, place_terms
 from .rules.obligations import Obligation, reached, within_index_spaces
@@ -38,7 +39,7 @@ from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
-from .search.narrow_proof import NarrowProof
+from .search.narrow_proof import Narrowing
 from .search.observed import follow_from_observed
 from .search.wide_proof import WIDE_LIMITS, WideProof
 from .search.widening import levels
@@ -67,10 +68,8 @@ def verify(
     outcome, launch, clauses = _decided(summary, launch, parameters, options, session, started, confirm)
     if not outcome.open_uses:
         return outcome
-    look = Determined(
-        summary, launch, build_contract(launch), options, session, clauses=clauses, _started=started, confirm=confirm
-    )
-    return look.told(outcome)
+    case = Case(summary, launch, build_contract(launch), options, session, clauses=clauses, started=started)
+    return Determined(case, confirm).told(outcome)
 
 
 def _decided(
@@ -85,15 +84,16 @@ def _decided(
     """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
 
     def own(launch: LaunchSpec, limits: Limits) -> _Verification:
-        contract, chosen = build_contract(launch), replace(options, limits=limits)
-        return _Verification(summary, launch, contract, chosen, session, _started=started, confirm=confirm)
+        chosen = replace(options, limits=limits)
+        return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
 
     def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
         """The kernel proved for more than the launch, under one of the contracts that hold it."""
         quick = replace(options, limits=WIDE_LIMITS)
         for level in list(levels(launch, parameters))[numbers]:
             contract = build_contract(level.launch)
-            found = WideProof(summary, level.launch, contract, quick, session, _started=started).attempt(level)
+            case = Case(summary, level.launch, contract, quick, session, started=started)
+            found = WideProof(case).attempt(level)
             if found is not None:
                 return found
         return None
@@ -121,61 +121,67 @@ def _decided(
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
     if outcome.verdict is not Verdict.PROVED:
         return outcome, launch, []
-    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.clauses
+    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
 
 
 @dataclass
-class _Verification(NarrowProof):
+class _Verification:
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
 
-    confirm: Confirm = field(kw_only=True)
+    case: Case
+    confirm: Confirm
     _left: list[Open] = field(default_factory=list)
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.narrowing = Narrowing(self.case)
+
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
-        self._assume(launch_facts(self.contract))
-        some_launch = self._decider.decide(promises(self.contract)).answer
+        self.case.assume(launch_facts(self.case.contract))
+        some_launch = self.case.decider.decide(promises(self.case.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
-            return self._nothing_to_verify(no_launch(self.launch, Session(self.options.seed)))
+            return self._nothing_to_verify(no_launch(self.case.launch, Session(self.case.options.seed)))
         if some_launch is Answer.UNKNOWN:
-            self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
-        if self.launch.data and (reason := self._emptied()) is not None:
+            self.case.notes.append("whether any launch satisfies the contract is out of the solver's reach")
+        if self.case.launch.data and (reason := self._emptied()) is not None:
             return self._nothing_to_verify(reason)
-        self._prepare()
-        if (self.launch.requires or self.launch.data) and idle(self._sites, self._use, self._origins, self._decider):
-            reason = no_work(self.summary, self.launch, Session(self.options.seed))
+        self.case.prepare()
+        if (self.case.launch.requires or self.case.launch.data) and idle(
+            self.case.sites, self.case.use, self.case.origins, self.case.decider
+        ):
+            reason = no_work(self.case.summary, self.case.launch, Session(self.case.options.seed))
             if reason is not None:
                 return self._nothing_to_verify(reason)
-        self._left = self._decide(self._obligations())
-        if not self.options.deny_requires:
-            self._left = self._narrow(self._left)
-        return None if self._left else self._outcome(Verdict.PROVED, ())
+        self._left = self._decide(self.case.obligations())
+        if not self.case.options.deny_requires:
+            self._left = self.narrowing.narrow(self._left)
+        return None if self._left else self.case.outcome(Verdict.PROVED, ())
 
     def _emptied(self) -> str | None:
         """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""
-        promised = promises(self.contract)
-        filled = [(*promised, t.le(t.ONE, count)) for count in elements(self.contract).values()]
-        if all(self._decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
+        promised = promises(self.case.contract)
+        filled = [(*promised, t.le(t.ONE, count)) for count in elements(self.case.contract).values()]
+        if all(self.case.decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
             return None
-        return emptied(self.launch, Session(self.options.seed))
+        return emptied(self.case.launch, Session(self.case.options.seed))
 
     def _nothing_to_verify(self, reason: str) -> Outcome:
-        return self._outcome(Verdict.ERROR, (Finding("TV004", reason),))
+        return self.case.outcome(Verdict.ERROR, (Finding("TV004", reason),))
 
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""
         findings = self._explain(self._left)
         refuted = any(finding.witness for finding in findings)
-        return self._outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
+        return self.case.outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
 
     def _decide(self, obligations: Iterator[Obligation]) -> list[Open]:
         """The obligations that were not proved."""
         left: list[Open] = []
         for obligation in obligations:
-            opened = self._decide_one(obligation)
+            opened = self.case.decide_one(obligation)
             if opened is None:
-                self.proved.add(obligation.code)
+                self.case.tally.codes.add(obligation.code)
             else:
                 left.append(opened)
         return left
@@ -184,7 +190,7 @@ class _Verification(NarrowProof):
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self._aside(Session(self.options.seed, models=True))
+        self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
         confirmed: dict[Key, tuple[Obligation, Found]] = {}
         reasons = self._reasons
         shown: set[object] = set()
@@ -194,7 +200,7 @@ class _Verification(NarrowProof):
             key = key_of(obligation)
             if key not in confirmed and len(confirmed) >= MOST_REFUTATIONS:
                 continue
-            found = None if obligation.blocked or self._out_of_time() else self._search(opened)
+            found = None if obligation.blocked or self.case.out_of_time() else self._search(opened)
             if found is None and key not in confirmed:
                 known = self._known_reason(opened)
                 finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
@@ -209,11 +215,17 @@ class _Verification(NarrowProof):
             shown.add(place)
             confirmed[key] = obligation, found
         if not confirmed:
-            self._finder = self._aside(self.session)  # what is suggested is looked for with resources of its own
+            self.case.finder = self.case.aside(
+                self.case.session
+            )  # what is suggested is looked for with resources of its own
         for key in list(reasons):
             if self._only_outside(unexplained[key], [obligation for obligation, _ in confirmed.values()]):
                 del reasons[key]
-            elif not confirmed and reasons[key].code == "TV904" and (clauses := self._would_do(unexplained[key])):
+            elif (
+                not confirmed
+                and reasons[key].code == "TV904"
+                and (clauses := self.narrowing.would_do(unexplained[key]))
+            ):
                 reasons[key] = messages.with_clauses(reasons[key], clauses)
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
 
@@ -223,34 +235,27 @@ class _Verification(NarrowProof):
         outside = {each.first.number for each in confirmed if each.code == "TV301" and each.first is not None}
         if opened.obligation.second is None or not sides & outside:
             return False
-        inside = (t.substitute(c, opened.eliminated) for c in within_index_spaces(opened.obligation, self._by_number))
-        return self._decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
+        inside = (
+            t.substitute(c, opened.eliminated) for c in within_index_spaces(opened.obligation, self.case.by_number)
+        )
+        return self.case.decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
 
     def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""
-        choice = FactChoice(
-            self.summary,
-            self.launch,
-            self.contract,
-            self.options,
-            Session(self.options.seed),
-            clauses=self.clauses,
-            _started=self._started,
-        )
+        choice = FactChoice(self._anew())
         return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
+
+    def _anew(self, offered: Groups = ()) -> Case:
+        """Another attempt under the same contract and clauses, with a solver of its own; ``offered``: facts on data."""
+        own = self.case
+        return Case(
+            own.summary, own.launch, own.contract, own.options, Session(own.options.seed),
+            clauses=own.clauses, offered=offered, started=own.started,
+        )  # fmt: skip
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
         """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
-        trial = FactTrial(
-            self.summary,
-            self.launch,
-            self.contract,
-            self.options,
-            Session(self.options.seed),
-            clauses=self.clauses,
-            offered=with_terms(groups, self.launch),
-            _started=self._started,
-        )
+        trial = FactTrial(self._anew(with_terms(groups, self.case.launch)))
         facts = trial.run(self._reasons.keys())
         if not facts:
             return outcome
@@ -268,12 +273,12 @@ class _Verification(NarrowProof):
         if obligation.blocked is not None:
             return None
         if obligation.code == "TV201" and obligation.first is not None and obligation.second is not None:
-            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
+            pair = (self.case.by_number[site.number] for site in (obligation.first, obligation.second))
             behind = left_behind(*pair)
             conditions = (*obligation.conditions, t.not_(behind))
-            if behind is not t.FALSE and self._decider.decide(conditions).answer is Answer.UNSATISFIABLE:
+            if behind is not t.FALSE and self.case.decider.decide(conditions).answer is Answer.UNSATISFIABLE:
                 return messages.LEFT_BEHIND
-        return self._protocols.why_open(obligation)
+        return self.case.protocols.why_open(obligation)
 
     def _finding(self, obligation: Obligation, found: Found) -> Finding:
         """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
@@ -283,12 +288,12 @@ class _Verification(NarrowProof):
             obligation.code,
             messages.broken(obligation),
             messages.sites(obligation),
-            describe(found, obligation, self.contract, self._by_number),
+            describe(found, obligation, self.case.contract, self.case.by_number),
         )
 
     def _as_seen(self, obligation: Obligation, found: Found) -> Obligation:
         seen = (found.confirmation.first, found.confirmation.second)
-        by_offset = {each.site.offset: each.site for each in self._sites}
+        by_offset = {each.site.offset: each.site for each in self.case.sites}
         sites = [None if touch is None else by_offset.get(touch.offset) for touch in seen]
         if obligation.first is None or sites[0] is None or (obligation.second is None) != (sites[1] is None):
             return obligation
@@ -301,23 +306,25 @@ class _Verification(NarrowProof):
         Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         obligation = opened.obligation
-        data = tuple(ordinary_data(opened.conditions, self._origins))
+        data = tuple(ordinary_data(opened.conditions, self.case.origins))
         race = obligation.code in RACES
         varied = frozenset(loaded_values(opened.conditions))
-        if race and computed_addresses(self._addresses(obligation), self.summary.loop_values, self._synchronised()):
+        if race and computed_addresses(
+            self._addresses(obligation), self.case.summary.loop_values, self._synchronised()
+        ):
             rewritten = self._rewritten(obligation)
             if rewritten is None:
                 return None
             varied |= rewritten
         elif not data or (race and self._decidable_with_far_data(opened)):
-            doubted = joined(varied, self.launch.data) if data else frozenset()
+            doubted = joined(varied, self.case.launch.data) if data else frozenset()
             search = self._search_for(opened, data, frozenset(), doubted)
             found = self._run(search, opened)
             if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
-        return self._run(self._search_for(opened, (), joined(varied, self.launch.data)), opened)
+        return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
 
     def _run(self, search: Search, opened: Open) -> Found | None:
         found = search.run(self.confirm)
@@ -329,59 +336,59 @@ class _Verification(NarrowProof):
     ) -> Search:
         """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
         obligation = opened.obligation
-        sound = within_index_spaces(obligation, self._by_number)
+        sound = within_index_spaces(obligation, self.case.by_number)
         conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         return Search(
-            obligation, conditions, opened.eliminated, self.contract, self.launch, self._origins,
+            obligation, conditions, opened.eliminated, self.case.contract, self.case.launch, self.case.origins,
             self._modeller, varied, doubted, reaches(self._sides(obligation)),
         )  # fmt: skip
 
     def _synchronised(self) -> frozenset[str]:
         """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""
-        given = {data.fact.array for data in self.contract.data}
-        return frozenset(name for name, site in watched(self._sites).items() if site.origin.name in given)
+        given = {data.fact.array for data in self.case.contract.data}
+        return frozenset(name for name, site in watched(self.case.sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: Open) -> bool:
-        far = ordinary_data(opened.conditions, self._origins, WIDE_SPACING)
-        return self._decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+        far = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING)
+        return self.case.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _idle_with_near_data(self, obligation: Obligation) -> bool:
         """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
-        work = [*reached(obligation, self._by_number, self.contract)]
-        work += data_facts(work, self.contract, self._origins)
-        near = ordinary_data(work, self._origins)
-        return self._decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
+        work = [*reached(obligation, self.case.by_number, self.case.contract)]
+        work += data_facts(work, self.case.contract, self.case.origins)
+        near = ordinary_data(work, self.case.origins)
+        return self.case.decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.
 
         What only the sizes of this launch keep together tells nothing.
         """
-        work = [*reached(opened.obligation, self._by_number, self.contract)]
-        work += data_facts(work, self.contract, self._origins)
+        work = [*reached(opened.obligation, self.case.by_number, self.case.contract)]
+        work += data_facts(work, self.case.contract, self.case.origins)
         far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - measures(self.launch.data)):
-            values = ordinary_data(work, self._origins, WIDE_SPACING, only=far | {array})
-            if self._decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
+        for array in sorted(loaded_values(work).keys() - measures(self.case.launch.data)):
+            values = ordinary_data(work, self.case.origins, WIDE_SPACING, only=far | {array})
+            if self.case.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
-            elif array not in bounded(self.launch.data):
+            elif array not in bounded(self.case.launch.data):
                 return False
-        values = ordinary_data(opened.conditions, self._origins, WIDE_SPACING, only=far)
-        return not far or self._decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
+        values = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING, only=far)
+        return not far or self.case.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).
 
         Facts have to bound what they hold at first: how values far apart would do cannot be asked for these.
         """
-        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self._sites])
-        if found is None or not found - self.summary.stable_arrays <= bounded(self.launch.data):
+        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self.case.sites])
+        if found is None or not found - self.case.summary.stable_arrays <= bounded(self.case.launch.data):
             return None
         return found
 
     def _sides(self, obligation: Obligation) -> Iterator[Prepared]:
         sites = (obligation.first, obligation.second)
-        return (self._by_number[site.number] for site in sites if site is not None)
+        return (self.case.by_number[site.number] for site in sites if site is not None)
 
     def _addresses(self, obligation: Obligation) -> Iterator[Term]:
         for side in self._sides(obligation):

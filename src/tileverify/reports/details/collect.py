@@ -13,8 +13,8 @@ from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprin
 from ...results import Finding, KernelResult, SourceSite
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
 from ...terms import TRUE, render
+from ...verifier.case import Decided
 from ...verifier.messages import sites, source_site
-from ...verifier.proving import Decided
 from .drawings import fault_drawings
 from .examples import example_drawings
 

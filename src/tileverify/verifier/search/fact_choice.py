@@ -9,7 +9,7 @@ from typing import Final
 from ...contract.as_terms import Contract, DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
-from ..proving import Proving
+from ..case import Case
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import fewest
 from ..rules.fact_use import FactUse
@@ -36,12 +36,13 @@ MOST_TRIED: Final = 40
 
 
 @dataclass
-class FactChoice(Proving):
+class FactChoice:
     """Looks for facts that all hold of one launch, so that no set of them is contradictory.
 
     Accesses are prepared anew for every set, because facts are also needed to read machine integers as they are meant.
     """
 
+    case: Case
     _own: Contract = field(init=False)
     _terms: dict[DataFact, DataTerm] = field(init=False)
     _tried: int = 0
@@ -55,11 +56,11 @@ class FactChoice(Proving):
         First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
         values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
         """
-        self._own = self.contract
-        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
-        self._prepare()
+        self._own = self.case.contract
+        self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
+        self.case.prepare()
         every = [fact for group in groups for fact in group]
-        (terms,) = with_terms([every], self.launch)
+        (terms,) = with_terms([every], self.case.launch)
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
         plain = [fact for fact in natural if fact.kind not in ("injective", "disjoint_rows", "multiples")]
@@ -67,7 +68,7 @@ class FactChoice(Proving):
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        usual = self.options.limits
+        usual = self.case.options.limits
         again: list[tuple[Sequence[DataFact], Key, int]] = []
         for offered, limits in ((plain, usual), (natural, usual), (every, EVERY_LIMITS)):
             self._limit(limits)
@@ -83,9 +84,11 @@ class FactChoice(Proving):
 
     def _limit(self, limits: Limits) -> None:
         """From now on; what the solver gave up within other limits is not known."""
-        if limits != self._decider.limits:
-            self._decider.limits = limits
-            self._cache = {key: known for key, known in self._cache.items() if known.answer is not Answer.UNKNOWN}
+        if limits != self.case.decider.limits:
+            self.case.decider.limits = limits
+            self.case.cache = {
+                key: known for key, known in self.case.cache.items() if known.answer is not Answer.UNKNOWN
+            }
 
     def _close(
         self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
@@ -96,19 +99,19 @@ class FactChoice(Proving):
         """
         self._tried += 1
         self._given_up, self._spent = None, spent
-        if self._tried > MOST_TRIED or self._out_of_time():
+        if self._tried > MOST_TRIED or self.case.out_of_time():
             return False
-        start = self._decider.spent - spent
+        start = self.case.decider.spent - spent
         terms = strongest(self._terms[fact] for fact in facts)
-        self.contract = replace(self._own, data=(*self._own.data, *terms))
-        self._use = FactUse(self.contract, said=self._use.said)
-        self._prepare_again({offset for _, places in wanted for offset in places})
-        asked: Iterable[Obligation] = every_obligation(self._sites, self._promises, self.contract)
+        self.case.contract = replace(self._own, data=(*self._own.data, *terms))
+        self.case.use = FactUse(self.case.contract, said=self.case.use.said)
+        self.case.prepare_again({offset for _, places in wanted for offset in places})
+        asked: Iterable[Obligation] = every_obligation(self.case.sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
         for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
-            too_much = self._effort is not None and self._decider.spent - start > self._effort
-            opened = None if too_much else self._decide_one(obligation)
-            self._spent = self._decider.spent - start
+            too_much = self._effort is not None and self.case.decider.spent - start > self._effort
+            opened = None if too_much else self.case.decide_one(obligation)
+            self._spent = self.case.decider.spent - start
             if opened is not None and opened.unknown and obligation.blocked is None:
                 self._given_up = key_of(obligation)
             if too_much or opened is not None:

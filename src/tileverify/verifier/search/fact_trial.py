@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from ...contract.as_terms import DataTerm, build_contract
 from ...contract.launch import DataFact, LaunchSpec
 from ...terms import Term
-from ..proving import Proving
+from ..case import Case
 from ..rules.answers import Answer, Limits
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation, reached
@@ -45,9 +45,10 @@ def with_terms(groups: Iterable[Sequence[DataFact]], launch: LaunchSpec) -> list
 
 
 @dataclass
-class FactTrial(Proving):
+class FactTrial:
     """``needed``: the facts that closed what was open, by obligation; what stayed open is not in it."""
 
+    case: Case
     needed: dict[Key, tuple[DataFact, ...]] = field(default_factory=dict)
 
     def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
@@ -55,20 +56,20 @@ class FactTrial(Proving):
 
         Facts that only keep machine integers from wrapping are looked for where nothing else helped.
         """
-        self._assume((*launch_facts(self.contract), *(clause.condition for clause in self.clauses)))
-        offered, self._use.offered = self._use.offered, ()
-        self._prepare()
-        self._use.offered = offered
+        self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
+        offered, self.case.use.offered = self.case.use.offered, ()
+        self.case.prepare()
+        self.case.use.offered = offered
         left = self._close(set(wanted))
-        if left and self._use.offered:
-            self._prepare_again({offset for _, places in left for offset in places})
+        if left and self.case.use.offered:
+            self.case.prepare_again({offset for _, places in left for offset in places})
             self._close(left)
         return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
 
     def _close(self, wanted: Collection[Key]) -> set[Key]:
         """The obligations among ``wanted`` that stay open."""
         left: set[Key] = set()
-        for obligation in self._obligations():
+        for obligation in self.case.obligations():
             key = key_of(obligation)
             if key in wanted and key not in left and not self._closed(obligation, key):
                 left.add(key)
@@ -79,16 +80,19 @@ class FactTrial(Proving):
         """Whether facts close the obligation; those that it needs are noted."""
         if obligation.blocked is not None:
             return False
-        conditions = (*obligation.conditions, *data_facts(obligation.conditions, self.contract, self._origins))
-        before = self._use.taken
+        conditions = (
+            *obligation.conditions,
+            *data_facts(obligation.conditions, self.case.contract, self.case.origins),
+        )
+        before = self.case.use.taken
         few: list[DataTerm] | None = None
-        if self._decider.spent < TRIAL_TOTAL:
+        if self.case.decider.spent < TRIAL_TOTAL:
             with self._with_effort(TRIAL_LIMITS):
-                few = self._use.take_up(conditions, self._origins, self._closing(conditions, obligation))
-        if few is None and self._decide_one(obligation) is None:
+                few = self.case.use.take_up(conditions, self.case.origins, self._closing(conditions, obligation))
+        if few is None and self.case.decide_one(obligation) is None:
             few = []
         if few is None or (few and not self._still_reached(obligation)):
-            self._use.taken = before
+            self.case.use.taken = before
             return False
         self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
         return True
@@ -99,29 +103,29 @@ class FactTrial(Proving):
 
         def closes(more: Sequence[Term]) -> bool:
             nonlocal done
-            if self._out_of_time():
+            if self.case.out_of_time():
                 return False
-            start = self._decider.spent
-            answer = self._decider.decide([*conditions, *more], twins=obligation.twins).answer
+            start = self.case.decider.spent
+            answer = self.case.decider.decide([*conditions, *more], twins=obligation.twins).answer
             closed = answer is Answer.UNSATISFIABLE
             if closed and not done:
                 done = True
-                spent = max(LEAST_EFFORT, MORE_EFFORT * (self._decider.spent - start))
-                self._decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
+                spent = max(LEAST_EFFORT, MORE_EFFORT * (self.case.decider.spent - start))
+                self.case.decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
             return closed
 
         return closes
 
     @contextmanager
     def _with_effort(self, limits: Limits) -> Iterator[None]:
-        usual, self._decider.limits = self._decider.limits, limits
+        usual, self.case.decider.limits = self.case.decider.limits, limits
         try:
             yield
         finally:
-            self._decider.limits = usual
+            self.case.decider.limits = usual
 
     def _still_reached(self, obligation: Obligation) -> bool:
         """The facts leave contents with which the kernel gets there; otherwise they would say nothing."""
-        work = list(reached(obligation, self._by_number, self.contract))
-        work += self._use.known(work, self._origins)
-        return self._decider.decide(work).answer is Answer.SATISFIABLE
+        work = list(reached(obligation, self.case.by_number, self.case.contract))
+        work += self.case.use.known(work, self.case.origins)
+        return self.case.decider.decide(work).answer is Answer.SATISFIABLE

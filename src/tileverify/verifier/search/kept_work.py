@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ... import terms as t
 from ...terms import Term
-from ..proving import CLAUSE_LIMITS, Proving
+from ..case import CLAUSE_LIMITS, Case
 from ..rules.answers import Answer
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation
@@ -16,69 +16,72 @@ from ..rules.work import Demand, axes_of_work, demands, two_blocks, writing
 
 
 @dataclass
-class KeptWork(Proving):
-    _demanded: list[list[Demand]] = field(default_factory=list)  # of every obligation that clauses were looked for
+class KeptWork:
+    """What clauses have to leave of the work that ``case`` is about."""
+
+    case: Case
+    demanded: list[list[Demand]] = field(default_factory=list)  # for every obligation that clauses were looked for
     _several: tuple[Term, ...] | None = None
     _kept: dict[tuple[Demand, int], bool] = field(default_factory=dict)  # by the number of clauses then
 
-    def _demands(self, obligation: Obligation) -> list[Demand]:
+    def demands(self, obligation: Obligation) -> list[Demand]:
         """What clauses for the obligation have to leave."""
-        shared = frozenset(watched(self._sites))
-        found = demands(obligation, self._by_number, self.contract, self.summary.read_axes, shared)
+        shared = frozenset(watched(self.case.sites))
+        found = demands(obligation, self.case.by_number, self.case.contract, self.case.summary.read_axes, shared)
         return self._informed(obligation, found)
 
     def _informed(self, obligation: Obligation, found: Iterable[Demand]) -> list[Demand]:
         """Demands with what is known of contents, and of what blocks hand to each other."""
-        shared, informed = watched(self._sites), []
+        shared, informed = watched(self.case.sites), []
         for demand in found:
             conditions = demand.conditions
             if shared:
                 question = replace(obligation, conditions=conditions, grounds=())
-                conditions = self._protocols.with_values(question).conditions
-            facts = data_facts(conditions, self.contract, self._origins)
+                conditions = self.case.protocols.with_values(question).conditions
+            facts = data_facts(conditions, self.case.contract, self.case.origins)
             informed.append(replace(demand, conditions=(*conditions, *facts)))
         return informed
 
     def _can_be_kept(self, demand: Demand) -> bool:
         """Whether the demand means anything: unless no launch keeps it, whatever clauses are offered."""
-        key = demand, len(self.clauses)
+        key = demand, len(self.case.clauses)
         if key not in self._kept:
             asked = [*demand.conditions, t.not_(demand.unless)]
-            self._kept[key] = self._finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
+            self._kept[key] = self.case.finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
         return self._kept[key]
 
-    def _leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
+    def leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
         """Whether what is wanted for one obligation is done in launches with the clauses on offer."""
         return all(self._is_kept(demand, offered) or not self._can_be_kept(demand) for demand in wanted)
 
     def _is_kept(self, demand: Demand, offered: Sequence[Term]) -> bool:
         """Whether a launch with the clauses on offer does what is demanded."""
-        return self._possible([*demand.conditions, *offered])
+        return self.possible([*demand.conditions, *offered])
 
-    def _leaves_launches(self, chosen: Sequence[Term]) -> bool:
+    def leaves_launches(self, chosen: Sequence[Term]) -> bool:
         """Whether the contract has a launch with these clauses, of more than one block if it has such."""
-        return self._possible([*chosen, *self._two_blocks()])
+        return self.possible([*chosen, *self.two_blocks()])
 
-    def _leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
+    def leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         """Whether what other obligations are about is still done, and blocks along every axis that is read still write,
         by whatever access."""
-        if not all(self._leaves(wanted, chosen) for wanted in self._demanded):
+        if not all(self.leaves(wanted, chosen) for wanted in self.demanded):
             return False
-        return all(self._writes_along(axis, obligation, chosen) for axis in axes_of_work(self.summary.read_axes))
+        return all(self._writes_along(axis, obligation, chosen) for axis in axes_of_work(self.case.summary.read_axes))
 
     def _writes_along(self, axis: int, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        wanted = self._informed(obligation, writing(self._sites, obligation, axis, self.contract))
+        wanted = self._informed(obligation, writing(self.case.sites, obligation, axis, self.case.contract))
         return any(self._is_kept(demand, chosen) for demand in wanted) or not any(map(self._can_be_kept, wanted))
 
-    def _possible(self, conditions: Sequence[Term]) -> bool:
-        return self._finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
+    def possible(self, conditions: Sequence[Term]) -> bool:
+        return self.case.finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
 
-    def _two_blocks(self) -> tuple[Term, ...]:
+    def two_blocks(self) -> tuple[Term, ...]:
         """More than one block: a contract that excludes every such launch would be vacuous.
 
         Nothing where the user's own contract has no such launch.
         """
         if self._several is None:
-            two = two_blocks(self.contract, axes_of_work(self.summary.read_axes))
-            self._several = two if self._possible(two) else ()
+            two = two_blocks(self.case.contract, axes_of_work(self.case.summary.read_axes))
+            self._several = two if self.possible(two) else ()
         return self._several

@@ -20,7 +20,7 @@ from ... import terms as t
 from ...contract.as_terms import list_length
 from ...contract.variables import BID, GRID
 from ...terms import Kind, Term
-from ..proving import CLAUSE_LIMITS, Open
+from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
 from ..rules.copies import OTHER, Copy
@@ -37,56 +37,63 @@ FOR_DATA = 4
 
 
 @dataclass
-class NarrowProof(KeptWork):
-    def _narrow(self, left: list[Open]) -> list[Open]:
+class Narrowing:
+    """Looks for clauses that close what ``case`` left open."""
+
+    case: Case
+
+    def __post_init__(self) -> None:
+        self.kept = KeptWork(self.case)
+
+    def narrow(self, left: list[Open]) -> list[Open]:
         """What is open although clauses about launch-known quantities were looked for that close it.
 
         Sound because each obligation is proved again under the clauses that are adopted.
         """
-        self._finder = self._aside(self.session)
+        self.case.finder = self.case.aside(self.case.session)
         ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
             if self._narrowed(opened):
-                self.proved.add(opened.obligation.code)
+                self.case.tally.codes.add(opened.obligation.code)
             else:
-                still.append((opened, len(self.clauses)))
+                still.append((opened, len(self.case.clauses)))
         # A clause that came later may close what came before.
-        again = [self._reopened(opened, self.clauses[known:]) for opened, known in still]
+        again = [self._reopened(opened, self.case.clauses[known:]) for opened, known in still]
         closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
-        self.proved |= closed
-        self.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
-        self._drop_implied({})
+        self.case.tally.codes |= closed
+        self.case.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
+        self.case.drop_implied({})
         return [reopened for reopened in again if reopened is not None]
 
     def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
         """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
         meet = any(opened.obligation.level == "block" and opened.obligation.blocked is None for opened in left)
-        if self.contract.grid_given or not meet:
+        if self.case.contract.grid_given or not meet:
             return []
         found: list[Clause] = []
-        for clause in ignored_axes(frozenset(axes_of_work(self.summary.read_axes))):
-            more = self._finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
+        for clause in ignored_axes(frozenset(axes_of_work(self.case.summary.read_axes))):
+            more = self.case.finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
                 continue  # the user has said so
-            if self._possible([clause.condition, *(other.condition for other in found)]):
+            if self.kept.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
-        self._adopt(found)
+        self.case.adopt(found)
         return found
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return False
-        if self._reopened(opened, self.clauses) is None:
+        if self._reopened(opened, self.case.clauses) is None:
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
-        if not found and any(self._quantities()):
-            wanted = self._demands(obligation)
-            self._demanded.append(wanted)
-            found = self._found(opened, wanted)
-        self._adopt(found)
-        if found and self._decide_one(obligation) is None:
+        if not found and any(self.quantities()):
+            wanted = self.kept.demands(obligation)
+            self.kept.demanded.append(wanted)
+            found = self.found(opened, wanted)
+        self.case.adopt(found)
+        if found and self.case.decide_one(obligation) is None:
             return True
         if wanted:
             self._narrow_axes(opened, wanted)
@@ -94,71 +101,77 @@ class NarrowProof(KeptWork):
 
     def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
         """Clauses for blocks that differ along one axis, for each axis where that is another question."""
-        axes = axes_of_work(self.summary.read_axes)
-        if opened.obligation.level != "block" or self.contract.grid_given or len(axes) < 2:
+        axes = axes_of_work(self.case.summary.read_axes)
+        if opened.obligation.level != "block" or self.case.contract.grid_given or len(axes) < 2:
             return
         copy = Copy("block", OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))
-            with self._question(along) as closes:
+            with self.case.question(along) as closes:
                 needed = not closes(())
-            self._adopt(self._found(along, wanted) if needed else ())
+            self.case.adopt(self.found(along, wanted) if needed else ())
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
         """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
-        return self._decide_one(opened.obligation) if related(clauses, opened.conditions, self._facts) else opened
+        return (
+            self.case.decide_one(opened.obligation) if related(clauses, opened.conditions, self.case.facts) else opened
+        )
 
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
         for clause in launch_clause(opened.obligation, opened.conditions):
-            if self._possible([clause.condition, *self._two_blocks()]):
-                with self._question(opened) as closes:
-                    return self._worded([clause.condition], closes)
+            if self.kept.possible([clause.condition, *self.kept.two_blocks()]):
+                with self.case.question(opened) as closes:
+                    return self.case.worded([clause.condition], closes)
         return []
 
-    def _found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
+    def found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
         """Clauses that keep the question from holding and leave launches in which the kernel does its work, or is
         ``idle``; none if none were found."""
         groups: Iterator[list[Term]] = offers(
-            opened.obligation, opened.conditions, self._decider.facts, self.contract, self._lane_counts()
+            opened.obligation,
+            opened.conditions,
+            self.case.decider.facts,
+            self.case.contract,
+            self.case.lane_counts(),
         )
 
         def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
-            left = bool(self._worded(chosen, closes)) and self._leaves_launches(chosen)
-            return left and (idle or self._leaves_others(opened.obligation, chosen))
+            left = bool(self.case.worded(chosen, closes)) and self.kept.leaves_launches(chosen)
+            return left and (idle or self.kept.leaves_others(opened.obligation, chosen))
 
-        with self._question(opened) as closes:
+        with self.case.question(opened) as closes:
             chosen = search(
                 islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
                 admitted=lambda offered, group: self._admitted(wanted, offered, group),
                 closes=closes,
                 accepted=lambda chosen: accepted(chosen, closes),
-                stop=self._exhausted,
+                stop=self.case.exhausted,
             )
-            return self._worded(chosen, closes)
+            return self.case.worded(chosen, closes)
 
-    def _would_do(self, opened: Open) -> list[str]:
+    def would_do(self, opened: Open) -> list[str]:
         """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
         people to judge."""
-        if opened.obligation.blocked is not None or not any(self._quantities()):
+        if opened.obligation.blocked is not None or not any(self.quantities()):
             return []
-        return [clause.text for clause in self._found(opened, self._demands(opened.obligation)[:1], idle=True)]
+        return [clause.text for clause in self.found(opened, self.kept.demands(opened.obligation)[:1], idle=True)]
 
-    def _quantities(self) -> Iterator[Term]:
+    def quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
-        values = contract_values(self.contract)
+        values = contract_values(self.case.contract)
         yield from (axis for axis in GRID if values.get(axis, axis).kind is not Kind.CONST)
-        yield from self.contract.variables
-        yield from (list_length(name) for name in self.contract.lists)
+        yield from self.case.contract.variables
+        yield from (list_length(name) for name in self.case.contract.lists)
 
     def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
         """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
         together, or else each that can."""
-        if not group or self._leaves(wanted, [*offered, *group]):
+        if not group or self.kept.leaves(wanted, [*offered, *group]):
             return list(group)
         kept: list[Term] = []
         for term in group if len(group) > 1 else ():
-            if self._leaves(wanted, [*offered, *kept, term]):
+            if self.kept.leaves(wanted, [*offered, *kept, term]):
                 kept.append(term)
         return kept

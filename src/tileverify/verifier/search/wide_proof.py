@@ -15,7 +15,7 @@ from ... import terms as t
 from ...contract.variables import GRID
 from ...results import Verdict
 from ...terms import Term
-from ..proving import SEARCH_TOTAL, Open, Outcome
+from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
 from ..rules.meeting import place_terms
@@ -58,65 +58,70 @@ CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
 
 
 @dataclass
-class WideProof(KeptWork):
+class WideProof:
+    case: Case
+
+    def __post_init__(self) -> None:
+        self.kept = KeptWork(self.case)
+
     def attempt(self, level: Level) -> Outcome | None:
         """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
 
         No contract is vacuous then: the launch satisfies it.
         """
-        if not all(holds(fact, level.own) for fact in self.contract.facts):
+        if not all(holds(fact, level.own) for fact in self.case.contract.facts):
             return None
-        self.holds_for = level.holds_for
-        self._assume(launch_facts(self.contract))
-        self._finder = self._aside(self.session)
-        level = level.aligned(self.summary.origins.values())
-        if not self.options.deny_requires:
-            self._adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
-        self._prepare(
+        self.case.holds_for = level.holds_for
+        self.case.assume(launch_facts(self.case.contract))
+        self.case.finder = self.case.aside(self.case.session)
+        level = level.aligned(self.case.summary.origins.values())
+        if not self.case.options.deny_requires:
+            self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self.case.prepare(
             Preparer(
-                self.summary,
-                self.contract,
-                Limited(self._decider, FIT_LIMITS),
+                self.case.summary,
+                self.case.contract,
+                Limited(self.case.decider, FIT_LIMITS),
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
-        miner = Miner(level, self._lane_counts())
-        for obligation in self._obligations():
+        miner = Miner(level, self.case.lane_counts())
+        for obligation in self.case.obligations():
             if self._exhausted():
                 return None
-            opened = self._decide_one(obligation, FIRST_LIMITS)
-            if opened is None or self._close(opened, miner) or self._decide_one(obligation, LAST_LIMITS) is None:
-                self.proved.add(obligation.code)
+            opened = self.case.decide_one(obligation, FIRST_LIMITS)
+            if opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None:
+                self.case.tally.codes.add(obligation.code)
             else:
                 return None
         if all(level.own[axis] == 1 for axis in GRID):
             two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
-            if self._decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
+            if self.case.decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
                 return None
-        self._drop_implied(level.own)
-        return self._outcome(Verdict.PROVED, ())
+        self.case.drop_implied(level.own)
+        return self.case.outcome(Verdict.PROVED, ())
 
     def _exhausted(self) -> bool:
-        total = WIDEST_TOTAL if self.holds_for == "any" else SEARCH_TOTAL
-        return self._out_of_time() or self._decider.spent > total
+        total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
+        return self.case.out_of_time() or self.case.decider.spent > total
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.summary, self.contract, self._decider, keep_wraps=True)
-        sites = [plain.site(site) for site in self.summary.sites]
-        asked = [promise(plain.promise(item)) for item in self.summary.promises]
+        plain = Preparer(self.case.summary, self.case.contract, self.case.decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.case.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.case.summary.promises]
         for each in asked:
             yield from launch_clause(each, each.conditions)
         terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
-        yield from ignored_axes(self.summary.read_axes) if writes_for_all(sites) else ()
+        yield from ignored_axes(self.case.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
         for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
-            if self._decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+            if self.case.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
     def _close(self, opened: Open, miner: Miner) -> bool:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
-        if opened.obligation.blocked is not None or self.options.deny_requires:
+        if opened.obligation.blocked is not None or self.case.options.deny_requires:
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
@@ -125,10 +130,10 @@ class WideProof(KeptWork):
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
             if opened.obligation.level == "block":
-                wanted = self._demands(opened.obligation) if wanted is None else wanted
-            return self._leaves(wanted or [], chosen)
+                wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
+            return self.kept.leaves(wanted or [], chosen)
 
-        with self._question(opened, CLOSING_LIMITS) as closes:
+        with self.case.question(opened, CLOSING_LIMITS) as closes:
             chosen = search(
                 chain([own], miner.groups(opened.conditions)),
                 admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
@@ -137,20 +142,20 @@ class WideProof(KeptWork):
                 stop=self._exhausted,
                 weaker=lambda clause: weaker(clause, miner.tiles),
             )
-            found = self._worded(chosen, closes, multiply=False)
-        self._adopt(found)
-        return bool(chosen) and self._decide_one(opened.obligation) is None
+            found = self.case.worded(chosen, closes, multiply=False)
+        self.case.adopt(found)
+        return bool(chosen) and self.case.decide_one(opened.obligation) is None
 
     def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
         """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
-        if self.options.deny_requires:
+        if self.case.options.deny_requires:
             return False
         for candidates in fitting_bounds(wrap):
             clauses = [clause for term in candidates for clause in spoken(term)]
             conditions = [clause.condition for clause in clauses]
             if len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions):
-                answer = self._decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
+                answer = self.case.decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
                 if answer is Answer.UNSATISFIABLE:
-                    self._adopt(clauses)
+                    self.case.adopt(clauses)
                     return True
         return False

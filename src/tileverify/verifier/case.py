@@ -88,6 +88,26 @@ class Decided:
 
 
 @dataclass
+class Tally:
+    """What was proved on the way to a verdict; ``codes``: those of which no obligation is open."""
+
+    structural: int = 0
+    by_solver: int = 0
+    codes: set[str] = field(default_factory=set)
+    decided: dict[int, Decided] = field(default_factory=dict)  # by the obligation's id, which its entry keeps alive
+
+    def add(self, proved: Decided) -> None:
+        if proved.rung == STRUCTURAL:
+            self.structural += 1
+        else:
+            self.by_solver += 1
+        self.decided[id(proved.obligation)] = proved
+
+    def counts(self, left_open: int) -> ObligationCount:
+        return ObligationCount(self.structural + self.by_solver + left_open, self.structural, self.by_solver)
+
+
+@dataclass
 class Open:
     """An obligation that was not proved."""
 
@@ -98,7 +118,7 @@ class Open:
 
 
 @dataclass
-class Proving:
+class Case:
     """One attempt at a proof; ``clauses`` are those that it added to the contract, ``session`` the kernel's."""
 
     summary: AccessSummary
@@ -109,119 +129,112 @@ class Proving:
     clauses: list[Clause] = field(default_factory=list)
     holds_for: str | None = None
     notes: list[str] = field(default_factory=list)
-    structural: int = 0
-    by_solver: int = 0
-    proved: set[str] = field(default_factory=set)
     offered: Groups = ()  # facts on data that may be taken up
-    decided: dict[int, Decided] = field(default_factory=dict)  # by the obligation's id, which its entry keeps alive
-    _cache: dict[frozenset[Term], Result] = field(default_factory=dict)
-    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
-    _started: float = field(default_factory=time.monotonic)
+    tally: Tally = field(default_factory=Tally)
+    cache: dict[frozenset[Term], Result] = field(default_factory=dict)
+    fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
+    started: float = field(default_factory=time.monotonic)
 
-    def _assume(self, facts: tuple[Term, ...]) -> None:
+    def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
-        deadline = None if limit is None else self._started + limit
-        self._use = FactUse(self.contract, self.offered)
-        self._decider = self._finder = Decider(facts, self.options.limits, deadline, session=self.session)
-        self._facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
-        self._cache.clear()
+        deadline = None if limit is None else self.started + limit
+        self.use = FactUse(self.contract, self.offered)
+        self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
+        self.facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
+        self.cache.clear()
 
-    def _prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = self._preparer = preparer or Preparer(self.summary, self.contract, self._decider, use=self._use)
-        self._sites = [preparer.site(site) for site in self.summary.sites]
-        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
-        self._promises = [preparer.promise(item) for item in self.summary.promises]
-        self._origins = preparer.origins
-        self._protocols = Protocols(self._sites, self.contract, self._decider)
+    def prepare(self, preparer: Preparer | None = None) -> None:
+        preparer = self.preparer = preparer or Preparer(self.summary, self.contract, self.decider, use=self.use)
+        self.sites = [preparer.site(site) for site in self.summary.sites]
+        self.by_number = {prepared.site.number: prepared for prepared in self.sites}
+        self.promises = [preparer.promise(item) for item in self.summary.promises]
+        self.origins = preparer.origins
+        self.protocols = Protocols(self.sites, self.contract, self.decider)
 
-    def _prepare_again(self, offsets: Container[int]) -> None:
+    def prepare_again(self, offsets: Container[int]) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now."""
-        preparer = Preparer(self.summary, self.contract, self._decider, use=self._use)
+        preparer = Preparer(self.summary, self.contract, self.decider, use=self.use)
         for number, site in enumerate(self.summary.sites):
             if site.offset in offsets:
-                self._sites[number] = preparer.site(site)
+                self.sites[number] = preparer.site(site)
         for number, item in enumerate(self.summary.promises):
             if item.offset in offsets:
-                self._promises[number] = preparer.promise(item)
-        self._by_number = {prepared.site.number: prepared for prepared in self._sites}
+                self.promises[number] = preparer.promise(item)
+        self.by_number = {prepared.site.number: prepared for prepared in self.sites}
 
-    def _obligations(self) -> Iterator[Obligation]:
-        return map(self._protocols.explained, every_obligation(self._sites, self._promises, self.contract))
+    def obligations(self) -> Iterator[Obligation]:
+        return map(self.protocols.explained, every_obligation(self.sites, self.promises, self.contract))
 
-    def _decide_one(self, obligation: Obligation, limits: Limits | None = None) -> Open | None:
+    def decide_one(self, obligation: Obligation, limits: Limits | None = None) -> Open | None:
         """What is left open of the obligation, which counts where it is not; ``limits`` as for `_answer`."""
-        answer = self._answer(obligation, limits)
+        answer = self.answer(obligation, limits)
         if isinstance(answer, Open):
             return answer
-        if answer.rung == STRUCTURAL:
-            self.structural += 1
-        else:
-            self.by_solver += 1
-        self.decided[id(obligation)] = answer
+        self.tally.add(answer)
         return None
 
-    def _answer(self, obligation: Obligation, limits: Limits | None = None) -> Open | Decided:
+    def answer(self, obligation: Obligation, limits: Limits | None = None) -> Open | Decided:
         """How the obligation was proved, or what is left open; ``limits`` other than usual count for the solver
         alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
         started = time.perf_counter()
-        simple = simplify((t.substitute(c, self._fixed) for c in obligation.conditions), self._facts)
+        simple = simplify((t.substitute(c, self.fixed) for c in obligation.conditions), self.facts)
         if simple is None:
             return Decided(obligation, STRUCTURAL, time.perf_counter() - started)
         conditions = simple.conditions
-        conditions = (*conditions, *self._use.known(conditions, self._origins))
-        if self._out_of_time():
+        conditions = (*conditions, *self.use.known(conditions, self.origins))
+        if self.out_of_time():
             late = ("TV903", "the time limit for this kernel was reached")
             return Open(_blocked(obligation, late), conditions, unknown=True)
         key = frozenset(conditions)
-        result = self._cache.get(key)
+        result = self.cache.get(key)
         if result is None:
-            twins = [(t.substitute(a, self._fixed), t.substitute(b, self._fixed)) for a, b in obligation.twins]
-            result = self._decider.decide(conditions, twins=twins, limits=limits)
+            twins = [(t.substitute(a, self.fixed), t.substitute(b, self.fixed)) for a, b in obligation.twins]
+            result = self.decider.decide(conditions, twins=twins, limits=limits)
             if limits is None or result.answer is not Answer.UNKNOWN:
-                self._cache[key] = result
+                self.cache[key] = result
         if result.answer is Answer.UNSATISFIABLE:
             return Decided(obligation, result.rung, time.perf_counter() - started, result.lemmas)
         return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
 
-    def _open_uses(self) -> list[Open]:
+    def open_uses(self) -> list[Open]:
         """Where something that the specification leaves open may decide something (TV403)."""
         left, exact = [], None
         for item in self.summary.open_uses:
-            plain = self._preparer.term(t.and_(item.guard, t.not_(item.condition)))
-            if simplify([t.substitute(plain, self._fixed)], self._facts) is None:
+            plain = self.preparer.term(t.and_(item.guard, t.not_(item.condition)))
+            if simplify([t.substitute(plain, self.fixed)], self.facts) is None:
                 continue
             # Of its own, which adds no clause to the contract.
-            exact = exact or Preparer(self.summary, self.contract, Limited(self._decider, OPEN_LIMITS), use=self._use)
+            exact = exact or Preparer(self.summary, self.contract, Limited(self.decider, OPEN_LIMITS), use=self.use)
             reached = replace(item, guard=exact.term(item.guard))
             asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
-            answer = self._answer(asked, OPEN_LIMITS)
+            answer = self.answer(asked, OPEN_LIMITS)
             if isinstance(answer, Open):
                 left.append(answer)
         return left
 
-    def _out_of_time(self) -> bool:
+    def out_of_time(self) -> bool:
         limit = self.options.timeout_s
-        return limit is not None and time.monotonic() - self._started > limit
+        return limit is not None and time.monotonic() - self.started > limit
 
-    def _adopt(self, clauses: Iterable[Clause]) -> None:
+    def adopt(self, clauses: Iterable[Clause]) -> None:
         """Make clauses part of the contract."""
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.clauses += new
-        for decider in {id(each): each for each in (self._decider, self._finder)}.values():
+        for decider in {id(each): each for each in (self.decider, self.finder)}.values():
             decider.assume([clause.condition for clause in new])
-        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
-        self._facts |= {clause.condition for clause in new}
-        self._cache = {key: known for key, known in self._cache.items() if known.answer is Answer.UNSATISFIABLE}
+        self.fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
+        self.facts |= {clause.condition for clause in new}
+        self.cache = {key: known for key, known in self.cache.items() if known.answer is Answer.UNSATISFIABLE}
 
     @contextmanager
-    def _question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
+    def question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
         """Which clauses close what is open; meanwhile, only the other solver may be asked."""
-        with self._decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
+        with self.decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
             yield selection.closes
 
-    def _worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
+    def worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
         """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
         cannot be said."""
         for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
@@ -231,31 +244,31 @@ class Proving:
         return []
 
     def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        found = self._finder.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
+        found = self.finder.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
         return found.answer is Answer.UNSATISFIABLE
 
-    def _exhausted(self) -> bool:
-        return self._out_of_time() or self._finder.spent > SEARCH_TOTAL
+    def exhausted(self) -> bool:
+        return self.out_of_time() or self.finder.spent > SEARCH_TOTAL
 
-    def _lane_counts(self) -> set[int]:
+    def lane_counts(self) -> set[int]:
         """Tile sizes that the kernel works with."""
-        tiles = {size for prepared in self._sites for size in getattr(prepared.site.footprint, "tile", ())}
-        return tiles | {lane.size for prepared in self._sites for lane in prepared.site.lanes}
+        tiles = {size for prepared in self.sites for size in getattr(prepared.site.footprint, "tile", ())}
+        return tiles | {lane.size for prepared in self.sites for lane in prepared.site.lanes}
 
-    def _drop_implied(self, own: Mapping[Term, int]) -> None:
+    def drop_implied(self, own: Mapping[Term, int]) -> None:
         """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
-        alone = Decider(facts, WORDING_LIMITS, self._decider.deadline, session=self.session)
+        alone = Decider(facts, WORDING_LIMITS, self.decider.deadline, session=self.session)
         self.clauses = without_implied(self.clauses, facts, alone, own)
 
-    def _aside(self, session: Session) -> Decider:
+    def aside(self, session: Session) -> Decider:
         """Another solver under the same facts."""
-        return self._decider.aside(session)
+        return self.decider.aside(session)
 
-    def _outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
+    def outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED
-        open_uses = tuple(self._open_uses()) if proved else ()
-        one_result = deterministic(self._sites, self.contract, self._decider) if proved else None
+        open_uses = tuple(self.open_uses()) if proved else ()
+        one_result = deterministic(self.sites, self.contract, self.decider) if proved else None
         return Outcome(
             verdict=verdict,
             holds_for=self._holds_for() if proved else None,
@@ -265,12 +278,12 @@ class Proving:
             requires=tuple(clause.text for clause in self.clauses),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
-            obligations=ObligationCount(self.structural + self.by_solver + open_count, self.structural, self.by_solver),
-            proved_codes=tuple(sorted(self.proved)) if proved else (),
+            obligations=self.tally.counts(open_count),
+            proved_codes=tuple(sorted(self.tally.codes)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes),
             launch=self.launch,
-            decided=tuple(self.decided.values()),
+            decided=tuple(self.tally.decided.values()),
         )
 
     def _holds_for(self) -> str:

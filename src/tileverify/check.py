@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import os
-import signal
 import sys
-import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +12,12 @@ from functools import partial
 from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from .system.failures import TRACEBACK, failure_sentence
+from .system.pace import Clock, KernelTimeout, collector_paused, deadline
 from .system.paths import display_path
 from .system.private_folder import is_private
 from .system.version import __version__
@@ -73,10 +68,6 @@ class CheckOptions:
                 timeout_s = timeout_s if settings.timeout is None else settings.timeout
                 deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
         return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
-
-
-class KernelTimeout(BaseException):
-    """Time is up for this kernel.  No Exception, so that no handler of the code it interrupts can swallow it."""
 
 
 def check_paths(
@@ -131,7 +122,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
     """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
     compiled = _unverified(unit)
     try:
-        with _collector_paused(), _deadline(options.timeout_s and options.timeout_s * _GRACE):
+        with collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
             result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
@@ -178,7 +169,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
-    clock = _Clock()
+    clock = Clock()
     module = decode(unit.bytecode, file=compiled.file)
     entry = entry_of(module, unit)
     decode_ms = clock.lap()
@@ -406,51 +397,3 @@ def _name(unit: KernelUnit, file: str) -> str:
     found = beside if not Path(file).exists() and beside.exists() else Path(file)
     compiled_here = unit.file.suffix in (".py", ".cu")
     return display_path(found if compiled_here else noted_source(found, unit.file.parent))
-
-
-class _Clock:
-    def __init__(self) -> None:
-        self._last = time.perf_counter()
-
-    def lap(self) -> float:
-        """Milliseconds since the last lap."""
-        last, self._last = self._last, time.perf_counter()
-        return (self._last - last) * 1000
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without Python's search for cycles: terms make none, and it would walk over them again and again."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def _deadline(seconds: float | None) -> Iterator[None]:
-    """Raises `KernelTimeout` inside the block when time is up; no more than a wish where there are no signals."""
-    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    armed = True
-
-    def expire(number: int, frame: FrameType | None) -> None:
-        if armed:
-            raise KernelTimeout
-
-    before = signal.signal(signal.SIGALRM, expire)
-    # Again and again: an exception in a finaliser is lost.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
-    try:
-        yield
-    finally:
-        try:
-            armed = False
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)

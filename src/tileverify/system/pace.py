@@ -1,0 +1,65 @@
+"""How long work on a kernel may take, and what it may not be disturbed by."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from types import FrameType
+
+
+class KernelTimeout(BaseException):
+    """Time is up for this kernel.  No Exception, so that no handler of the code it interrupts can swallow it."""
+
+
+class Clock:
+    """Tells how long each stage took."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter()
+
+    def lap(self) -> float:
+        """Milliseconds since the last lap."""
+        last, self._last = self._last, time.perf_counter()
+        return (self._last - last) * 1000
+
+
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Without Python's search for cycles: terms make none, and it would walk over them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Raises `KernelTimeout` inside the block when time is up; no more than a wish where there are no signals."""
+    if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    armed = True
+
+    def expire(number: int, frame: FrameType | None) -> None:
+        if armed:
+            raise KernelTimeout
+
+    before = signal.signal(signal.SIGALRM, expire)
+    # Again and again: an exception in a finaliser is lost.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
+    try:
+        yield
+    finally:
+        try:
+            armed = False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

@@ -9,10 +9,11 @@ for others need them: last, small launches run whole (`whole_launch`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 from ...contract.concrete import Block, ConcreteLaunch
@@ -34,10 +35,19 @@ from ..interpreter.conduct import REPLAY, Conduct
 from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
 from ..interpreter.machine import Turn
 from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, claimed, faulty, reach
+from .confirming import (
+    NotConfirmed,
+    before,
+    claimed_first,
+    confirm_event,
+    excuse,
+    in_words,
+    turned_round,
+)
 from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
 from .outside import OutsideWatch
 from .purse import ANYWHERE_SHARE, Purse
-from .shared_elements import Named, box, name_elements, shared_runs
+from .shared_elements import name_elements, shared_runs
 from .side_values import AccessWatch, Fault, Side
 from .whole_launch import whole_faults, whole_runs
 
@@ -52,13 +62,6 @@ CLAIMED_SHARE: Final = 3
 accesses of a block that did not come to its end happened all the same."""
 
 NAME: Final = "reference interpreter"
-
-MOST_OTHERS: Final = 256
-"""Conflicts between other ops than the claimed ones that are kept while those are looked for."""
-
-
-class NotConfirmed(Exception):
-    """The replay did not show the fault; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class Replayer:
             schedule = Schedule(found.first, found.second, True, f"{NAME}, {found.text}")
             try:
                 if found.conflicts is None:
-                    seen = _confirm_event(found.image, found.first, found.claim, {}, schedule.text)
+                    seen = confirm_event(found.image, found.first, found.claim, {}, schedule.text)
                 else:
                     seen = self._pick(found.image, found.conflicts, schedule, launch, found.claim)
             except NotConfirmed as failure:
@@ -209,18 +212,18 @@ class Replayer:
         if claim.code in EVENTS:
             watch = OutsideWatch()
             log = _run(bound, launch, memory, claim.block_a, budget, turn=watch)
-            outside = {time: _in_words(named, launch) for time, named in watch.found.items()}
-            return _confirm_event(bound.image, log, claim, outside, text)
+            outside = {time: in_words(named, launch) for time, named in watch.found.items()}
+            return confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
         found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
         schedule = Schedule(log, log, True, text)
-        return self._pick(bound.image, _claimed_first(found, claim), schedule, launch, claim)
+        return self._pick(bound.image, claimed_first(found, claim), schedule, launch, claim)
 
     def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         log = _run(bound, launch, Memory(bound.image), claim.block_a, budget, conduct=ONLY_OPEN)
         found = open_use(self.entry, log, claim, f"{NAME}, one block from the initial memory")
         if found is None:
-            raise NotConfirmed(_excuse(log) or "nothing that is left open reaches the claimed op")
+            raise NotConfirmed(excuse(log) or "nothing that is left open reaches the claimed op")
         return found
 
     def _between_blocks(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
@@ -236,7 +239,7 @@ class Replayer:
             for run in whole_runs(bind, launch.grid, claim, budget.part(WHOLE_BUDGET)):
                 schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
                 try:
-                    seen = self._pick(bound.image, _claimed_first(run.conflicts, claim), schedule, launch, claim)
+                    seen = self._pick(bound.image, claimed_first(run.conflicts, claim), schedule, launch, claim)
                 except NotConfirmed as failure:
                     reasons.append(str(failure))
                 else:
@@ -291,11 +294,11 @@ class Replayer:
         past: Conflict | None = None
         for conflict in found:
             other = conflict.second or conflict.first
-            if not _before(first, conflict.first.time) and not _before(second, other.time):
+            if not before(first, conflict.first.time) and not before(second, other.time):
                 return self._confirmation(image, conflict, schedule, launch, claim)
             past = past or conflict
         if past is None:
-            raise NotConfirmed(_excuse(first, second) or f"no {claim.code} shows")
+            raise NotConfirmed(excuse(first, second) or f"no {claim.code} shows")
         schedule = replace(schedule, text=f"{schedule.text}, past another fault")
         return self._confirmation(image, past, schedule, launch, claim)
 
@@ -307,9 +310,11 @@ class Replayer:
         sides = [Side("a", schedule.first.block, conflict.first)]
         if conflict.second is not None:
             sides.append(Side("b", schedule.second.block, conflict.second))
-            if _turned_round(sides, claim):
+            if turned_round(sides, claim):
                 sides = [replace(sides[0], name="b"), replace(sides[1], name="a")]
-        touches = [Touch(side.access.op.offset, side.access.kind, side.block) for side in sorted(sides, key=_name)]
+        touches = [
+            Touch(side.access.op.offset, side.access.kind, side.block) for side in sorted(sides, key=attrgetter("name"))
+        ]
         fault = Fault(
             launch,
             partial(bind_launch, self.module, self.entry, self.parameters, launch),
@@ -379,80 +384,3 @@ def _run(
 
 def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
     return [access for access in log.accesses if access.op.offset == offset]
-
-
-# -------------------------------------------------------------------------------------------- confirming
-def _claimed_first(found: Iterable[Conflict], claim: Claim) -> Iterator[Conflict]:
-    """Conflicts between the claimed ops before the others, of which it keeps some."""
-    claimed = {offset for offset in (claim.offset_a, claim.offset_b) if offset is not None}
-    others: list[Conflict] = []
-    for conflict in found:
-        if {access.op.offset for access in (conflict.first, conflict.second) if access is not None} == claimed:
-            yield conflict
-        else:
-            others.append(conflict)
-        if len(others) >= MOST_OTHERS:
-            break
-    yield from others
-
-
-def _turned_round(sides: Sequence[Side], claim: Claim) -> bool:
-    """Whether the first of two sides is the claim's second: the other block, or in one block the other op."""
-    first, second = sides
-    if claim.code in BETWEEN_BLOCKS:
-        return first.block != claim.block_a
-    ops = (first.access.op.offset, second.access.op.offset)
-    return ops != (claim.offset_a, claim.offset_b) and ops == (claim.offset_b, claim.offset_a)
-
-
-def _name(side: Side) -> str:
-    return side.name
-
-
-def _excuse(*logs: BlockLog) -> str:
-    """What kept the runs from being complete."""
-    reasons = [f"block {log.block}: {log.stopped}" for log in logs if log.stopped is not None]
-    reasons += [f"block {log.block}: {log.left_out[0]}" for log in logs if log.left_out]
-    return "; ".join(dict.fromkeys(reasons))
-
-
-def _before(log: BlockLog, time: int) -> bool:
-    """Whether the block met undefined behaviour before that time."""
-    return any(event.time < time for event in log.events)
-
-
-def _confirm_event(
-    image: MemoryImage, log: BlockLog, claim: Claim, outside: Mapping[int, Named], text: str
-) -> Confirmation:
-    """The claimed event, at the claimed op if it shows there, whatever else the block met before."""
-    events = [event for event in log.events if event.code == claim.code]
-    if not events:
-        raise NotConfirmed(_excuse(log) or f"no {claim.code} shows")
-    event = next((event for event in events if event.offset == claim.offset_a), events[0])
-    earlier = (other for other in log.events if other.time < event.time)
-    if any(other.code != event.code and other.offset != event.offset for other in earlier):
-        text += ", past another fault"
-    array, element, byte = "", event.message, 0
-    if event.origin is not None and event.address is not None and event.origin >= 0:
-        origin = image.origins[event.origin]
-        array, element = origin.name, origin.element(event.address)
-        byte = event.address - image.allocations[origin.allocation].base
-        if event.coordinates is not None:
-            element = f"{origin.name}[{', '.join(map(str, event.coordinates))}]"
-    named = outside.get(event.time, Named(element, None))
-    touch = Touch(event.offset, _access_kind(event.op), log.block)
-    return Confirmation(array, named.text, byte, touch, None, text, named.elements)
-
-
-def _in_words(named: Named, launch: ConcreteLaunch) -> Named:
-    """A row of a list's descriptors is an array of the list: ``xs[3]``."""
-    elements = named.elements
-    return box(elements.array, elements.ranges[:1]) if elements and elements.array in launch.lists else named
-
-
-def _access_kind(name: str) -> str:
-    """``load``, ``store``, ``atomic`` for memory ops, else the op's own name."""
-    return next((kind for kind in ("load", "store", "atomic") if name.startswith(kind)), name)
-
-
-__all__ = ["DEFAULT_BUDGET", "Replayer", "replay"]

@@ -18,7 +18,7 @@ from ..terms import Scope, Term
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
-from .facts.kinds import FACTS
+from .facts.kinds import meaning_of
 from .facts.statements import DataTerm
 from .launch import (
     GRID_MAX,
@@ -258,7 +258,7 @@ class _Builder:
 
     def _data_term(self, fact: DataFact) -> DataTerm:
         low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
-        least = FACTS[fact.kind].least_amount
+        least = meaning_of(fact).least_amount
         if least is not None and amount is not None:
             self.facts.append(t.le(t.const(least), amount))
         return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))

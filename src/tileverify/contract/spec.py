@@ -17,7 +17,7 @@ from .expressions import (
     parse_size,
     substitute,
 )
-from .facts.kinds import FACTS
+from .facts.kinds import meaning_of
 from .launch import (
     GRID_MAX,
     Argument,
@@ -200,7 +200,7 @@ class _Builder:
 
     def _data_fact(self, text: str) -> DataFact:
         fact = parse_data_fact(text)
-        meaning = FACTS[fact.kind]
+        meaning = meaning_of(fact)
         for name in arrays_of(fact):
             array = self.scope.array(name)
             if not ELEMENT_TYPES[array.dtype].is_integer:

@@ -17,7 +17,7 @@ from ..backend.guard import ArrayValue
 from ..backend.ledger import InFlightConflict
 from ..contract.facts.counting import Count, Counted
 from ..contract.facts.host import Value
-from ..contract.facts.kinds import FACTS
+from ..contract.facts.kinds import meaning_of
 from ..contract.launch import DataFact
 from ..errors import TileVerifyError
 from .journal import Use
@@ -95,7 +95,7 @@ class DeviceFacts:
     def _keeps(self, asked: _Asked, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
         from .fact_kernels import nondecreasing
 
-        count = FACTS[fact.kind].counted(fact, facts, asked.count, number)
+        count = meaning_of(fact).counted(fact, facts, asked.count, number)
         match count:
             case Count(Counted.IN_RANGE, low, high):
                 return self._in_range(asked, low, high)

@@ -12,7 +12,7 @@ import numpy as np
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.host import Value, amount, bounds
-from ...contract.facts.kinds import FACTS, subject_of
+from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact
 from ...errors import UsageError
@@ -43,7 +43,7 @@ def generated(
         if fact.array == name and fact.other is not None and fact.other in known:
             return _starts(fact, count, known[fact.other], value).astype(storage_type(dtype))
     own = [fact for fact in facts if fact.array == name and fact.other is None]
-    own += [follows for fact in facts if fact.other == name and (follows := FACTS[fact.kind].implied(fact)) is not None]
+    own += [follows for fact in facts if fact.other == name and (follows := meaning_of(fact).implied(fact)) is not None]
     values = _with_gaps(source, name, dtype, count, own, value).reshape(shape)
     if any(subject_of(fact) is Subject.ORDER for fact in own):
         values = np.sort(values, axis=-1)
@@ -121,7 +121,7 @@ def _range(dtype: str, count: int, facts: Sequence[DataFact], value: Value) -> t
     """Where the values may lie: all that the facts demand, else small numbers."""
     bits = ELEMENT_TYPES[dtype].bits
     limits = (0, 1 << bits) if dtype[0] == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
-    found = (FACTS[fact.kind].limits(NumberedFact.evaluated(fact, value), count) for fact in facts)
+    found = (meaning_of(fact).limits(NumberedFact.evaluated(fact, value), count) for fact in facts)
     ranges = [ends for ends in found if ends is not None]
     if not ranges:
         distinct = any(subject_of(fact) in DISTINCT for fact in facts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...contract.data_facts import print_data_fact
 from ...contract.facts.host import Value
-from ...contract.facts.kinds import FACTS
+from ...contract.facts.kinds import meaning_of
 from ...contract.launch import DataFact
 from ...errors import UsageError
 from .elements import Array
@@ -27,4 +27,4 @@ def check_facts(contents: Mapping[str, Array], facts: Sequence[DataFact], value:
 
 def violation(fact: DataFact, contents: Mapping[str, Array], value: Value) -> str | None:
     """What breaks the fact, with element and value; ``None`` if it holds."""
-    return FACTS[fact.kind].violation(fact, contents, value)
+    return meaning_of(fact).violation(fact, contents, value)

@@ -46,7 +46,7 @@ class Fact(ABC):
         """What it says of the values that a question mentions, of those inside the array."""
 
     def different(self, array: Promised) -> Term | None:
-        """How many different values the array needs to keep it; ``None``: one may do."""
+        """How many different values the array needs to keep it; ``None`` if the subject is not one of `DISTINCT`."""
         return None
 
     def promises(self, data: DataTerm, array: Promised) -> Iterator[Term]:
@@ -100,7 +100,7 @@ class Fact(ABC):
         return iter(())
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
-        """The strongest facts of this kind that the contents keep."""
+        """The strongest facts of this kind that the contents, one element or more, keep."""
         return iter(())
 
     # ------------------------------------------------------------------------------------------- in a search

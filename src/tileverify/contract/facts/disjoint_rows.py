@@ -81,9 +81,9 @@ class DisjointRows(Fact):
         rows = [np.concatenate([np.unique(row) for row in each.reshape(len(each), -1)]) for each in seen.contents]
         shared = {value for row in rows for value in repeated(row)}
         if not shared:
-            yield f"disjoint_rows({seen.name})"
+            yield f"{self.kind}({seen.name})"
         elif len(shared) == 1:
-            yield f"disjoint_rows({seen.name}, unless={min(shared)})"
+            yield f"{self.kind}({seen.name}, unless={min(shared)})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         return iter(()) if found.amounts or len(found.shape) < 2 else held_but_for_one(self, found)

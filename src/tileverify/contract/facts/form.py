@@ -39,23 +39,23 @@ class Form:
 class Subject(enum.Enum):
     """What of the values a fact speaks of, in the order in which a search offers such facts: the weakest first.
 
-    Facts of `LIMITS` have ``low`` and ``high``, those of `STEPS` and of `SUM` an ``amount``.
+    Whoever asks for a subject relies on what is said here of all its facts, the values that they excuse aside.
     """
 
     LIMITS = enum.auto()
-    """Each lies between two numbers."""
+    """Each value v has low <= v < high."""
     ROWS = enum.auto()
-    """Those in different rows are different."""
+    """Those in different rows are different, or those of them that lie in [low, high), where it has bounds."""
     ORDER = enum.auto()
-    """They do not fall."""
+    """They do not fall along the last axis."""
     STEPS = enum.auto()
-    """Each is a multiple of a number."""
+    """Each is a multiple of the amount."""
     SUM = enum.auto()
-    """None is negative, and their sum is limited."""
+    """None is negative, and all together are at most the amount."""
     ELEMENTS = enum.auto()
-    """Those of different elements are different."""
+    """Those of different elements are different, or those of them that lie in [low, high), where it has bounds."""
     SEGMENTS = enum.auto()
-    """They begin parts that do not meet."""
+    """They begin parts that do not meet, and that lie in [low, high), where it has bounds."""
 
 
 DISTINCT: Final = frozenset({Subject.ELEMENTS, Subject.ROWS})

@@ -11,7 +11,7 @@ from .host import Array
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """``values``, one or more, of array ``name`` in row-major order.
+    """``values`` of array ``name`` in row-major order.
 
     ``amounts``: they say how much, not where, so that only what people say of amounts is meant, with room to spare.
     """

@@ -64,13 +64,13 @@ class Injective(Fact):
         if seen.single:
             return
         if not seen.repeated:
-            yield f"injective({seen.name})"
+            yield f"{self.kind}({seen.name})"
             return
         if len(seen.repeated) == 1:
-            yield f"injective({seen.name}, unless={seen.repeated[0]})"
+            yield f"{self.kind}({seen.name}, unless={seen.repeated[0]})"
         below = min((value for value in seen.repeated if value >= 0), default=0)
         if below > 0 and any(np.count_nonzero((each >= 0) & (each < below)) > 1 for each in seen.contents):
-            yield f"injective({seen.name}, 0, {below})"
+            yield f"{self.kind}({seen.name}, 0, {below})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         return iter(()) if found.amounts else held_but_for_one(self, found)

@@ -59,7 +59,7 @@ class Multiples(Fact):
     def observed(self, seen: Seen) -> Iterator[str]:
         step = gcd(*map(int, seen.values))
         if step > 1:
-            yield f"multiples({seen.name}, {step})"
+            yield f"{self.kind}({seen.name}, {step})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         """Of amounts only powers of two: whole tiles."""

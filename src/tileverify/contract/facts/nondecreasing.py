@@ -58,7 +58,7 @@ class Nondecreasing(Fact):
 
     def observed(self, seen: Seen) -> Iterator[str]:
         if all(each.size > 1 and not (each[..., 1:] < each[..., :-1]).any() for each in seen.contents):
-            yield f"nondecreasing({seen.name})"
+            yield f"{self.kind}({seen.name})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         said = NumberedFact(self.kind, found.name)

@@ -77,9 +77,9 @@ class Range(Fact):
         """One negative value among others is taken for one that is excused."""
         positive = [int(v) for v in seen.values if v >= 0]
         if len(seen.negative) == 1 and positive:
-            yield f"range({seen.name}, {min(positive)}, {max(positive) + 1}, unless={seen.negative[0]})"
+            yield f"{self.kind}({seen.name}, {min(positive)}, {max(positive) + 1}, unless={seen.negative[0]})"
         else:
-            yield f"range({seen.name}, {int(min(seen.values))}, {int(max(seen.values)) + 1})"
+            yield f"{self.kind}({seen.name}, {int(min(seen.values))}, {int(max(seen.values)) + 1})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         low, high = min(found.values), max(found.values) + 1

@@ -22,9 +22,10 @@ from .steered import Group, Offers, Steered
 
 
 class Segments(FactOfTwo):
-    """``segments(a, n)``: [a[i], a[i] + n[i]) and [a[j], a[j] + n[j]) do not meet where i != j, and 0 <= n[i].
+    """``segments(a, lengths)``: with n for the lengths, 0 <= n[i], and where i != j, [a[i], a[i] + n[i]) and
+    [a[j], a[j] + n[j]) do not meet.
 
-    ``segments(a, n, low, high)`` says as well that every segment that is not empty lies in [low, high).  Then the
+    ``segments(a, lengths, low, high)`` says as well that every segment that is not empty lies in [low, high).  Then the
     lengths are shares of high - low.
     """
 
@@ -151,7 +152,7 @@ class Segments(FactOfTwo):
         ends = [found for found in (_ends(s, n) for s, n in pairs) if found is not None]
         if len(ends) == len(pairs):
             low, high = min(least for least, _ in ends), max(most for _, most in ends)
-            yield f"segments({first.name}, {second.name}, {low}, {high})"
+            yield f"{self.kind}({first.name}, {second.name}, {low}, {high})"
 
     def held_both(self, first: Held, second: Held) -> Iterator[NumberedFact]:
         if len(first.shape) == len(second.shape) == 1:

@@ -115,7 +115,7 @@ class Shares(Fact):
 
     def observed(self, seen: Seen) -> Iterator[str]:
         if not seen.negative and all(each.ndim == 1 and each.size > 1 for each in seen.contents):
-            yield f"shares({seen.name}, {max(int(each.astype(object).sum()) for each in seen.contents)})"
+            yield f"{self.kind}({seen.name}, {max(int(each.astype(object).sum()) for each in seen.contents)})"
 
     def held(self, found: Held) -> Iterator[NumberedFact]:
         if min(found.values) >= 0:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ...contract.data_facts import parse_data_fact
 from ...contract.expressions import parse_condition, parse_size, print_expression
-from ...contract.facts.kinds import FACTS
+from ...contract.facts.kinds import meaning_of
 from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
 from ...errors import SpecError
 
@@ -103,6 +103,6 @@ def _factor(expression: Expression) -> str:
 
 def _fact(fact: DataFact) -> str:
     low, high, amount = ("" if part is None else _size(part) for part in (fact.low, fact.high, fact.amount))
-    words = FACTS[fact.kind].words(fact, low, high, amount)
+    words = meaning_of(fact).words(fact, low, high, amount)
     excused = " and ".join(map(_size, fact.unless))
     return f"{words}; {excused} excepted" if excused else words

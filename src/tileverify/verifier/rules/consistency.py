@@ -6,10 +6,8 @@ terms below follow from such promises for every launch (a is an array of n eleme
 
     a first element:        n = 0  or  there is a value that keeps every fact about single elements
     values that differ:     n <= h - l,  of multiples of m:  n <= (h - l - 1) // m + 1
-    permutations:           n = 0  or  l <= 0 and n <= h
-    shares of at most s:    0 <= s,  n * max(l, 0) <= s,  of values that differ:  n * (n - 1) <= 2 * s
-    disjoint rows:          n = 0  or  as many values as rows
-    segments in [l, h):     k segments, none shorter than m:  k <= 0  or  m <= 0  or  k * m <= h - l
+    rows that differ:       n = 0  or  as many values as rows
+    a kind of fact besides: what its `promises` say (`contract.facts`)
     elements with addresses of their own, strides s and t of two dimensions:
                             i * s = j * t  ->  not (i < m and j < n)        for small i and j
                             s + t = u      ->  one of the three dimensions has one element

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ... import terms as t
 from ...contract.as_terms import INT_BITS, Contract
-from ...contract.facts.kinds import FACTS
+from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
 from ...frontend.symbolic.summary import LoopValue, Origin
@@ -60,7 +60,7 @@ def instances(
                 loaded = [_loaded(name, found, contract, origins) for name in names]
                 arrays = [array for array in loaded if array is not None]
                 complete = len(arrays) == len(names)
-                said[key] = data, list(FACTS[data.fact.kind].instances(data, *arrays)) if complete else []
+                said[key] = data, list(meaning_of(data).instances(data, *arrays)) if complete else []
             yield from said[key][1]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...contract.expressions import Undefined, evaluate
-from ...contract.facts.kinds import FACTS
+from ...contract.facts.kinds import meaning_of
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
@@ -32,7 +32,7 @@ def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, 
         wanted = NumberedFact.evaluated(fact, number)
         return any(
             (seen.array, seen.other) == (fact.array, fact.other)
-            and FACTS[fact.kind].follows(wanted, NumberedFact.evaluated(seen, number))
+            and meaning_of(fact).follows(wanted, NumberedFact.evaluated(seen, number))
             for seen in observed
         )
     except (KeyError, Undefined):

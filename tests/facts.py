@@ -1,4 +1,4 @@
-"""What each data fact means, element by element, as `contract.data_facts` says it."""
+"""What each data fact means, element by element, as the modules of `contract.facts` say it."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.numbers.data import generated
-from tileverify.backend.numbers.fact_checks import Value, amount, violation
+from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts.host import Value, amount
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec
 
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.kept import NumberedFact
+from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import Expression
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.facts.held import held_facts
-from tileverify.contract.facts.kept import NumberedFact, bounded, joined, keeps, keeps_apart, measures
+from tileverify.contract.facts.kept import bounded, joined, keeps, keeps_apart, measures
+from tileverify.contract.facts.statements import NumberedFact
 
 from .numbered import fact
 

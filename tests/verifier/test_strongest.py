@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify import terms as t
-from tileverify.contract.as_terms import DataTerm
+from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.facts.strongest import strongest
 from tileverify.contract.launch import DataFact
 from tileverify.terms import Scope

@@ -18,6 +18,8 @@ from ..terms import Scope, Term
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
+from .facts.kinds import meaning_of
+from .facts.statements import DataTerm
 from .launch import (
     GRID_MAX,
     Apply,
@@ -40,22 +42,6 @@ from .variables import GRID, argument_address
 INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
 MOST_FACTORS: Final = 256
 """In a product that is written as a power."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataTerm:
-    """A `DataFact` with its numbers as terms."""
-
-    fact: DataFact
-    low: Term | None = None
-    high: Term | None = None
-    amount: Term | None = None
-    unless: tuple[Term, ...] = ()
-
-    def map(self, change: Callable[[Term], Term]) -> DataTerm:
-        """The fact with every number changed."""
-        low, high, amount = (None if part is None else change(part) for part in (self.low, self.high, self.amount))
-        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +258,9 @@ class _Builder:
 
     def _data_term(self, fact: DataFact) -> DataTerm:
         low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
-        if fact.kind == "multiples" and amount is not None:
-            self.facts.append(t.le(t.ONE, amount))
+        least = meaning_of(fact).least_amount
+        if least is not None and amount is not None:
+            self.facts.append(t.le(t.const(least), amount))
         return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))
 
     # ------------------------------------------------------------------------------------ expressions

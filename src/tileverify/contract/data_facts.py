@@ -1,69 +1,26 @@
-"""Facts about the contents of index arrays, as launch specs write them (``docs/specs.md``).
+"""Facts about the contents of index arrays, as launch specs write them (``docs/specs.md``): read and printed.
 
-Each speaks of what an integer array holds when the launch begins; its elements are read as their type says.
-
-    range(a, low, high)          every value v has low <= v < high
-    injective(a)                 no value occurs twice
-    permutation(a)               no value occurs twice, and every one is an index of a: 0 <= v < size
-    nondecreasing(a)             values do not fall along the last axis
-    multiples(a, n)              every value is a multiple of n, which is at least 1
-    shares(a, n)                 no value is negative, and all together are at most n
-    disjoint_rows(a)             no value occurs in two rows; a row is all that one index of the first axis holds
-    segments(a, lengths)         [a[i], a[i] + lengths[i]) of different i do not meet; no length is negative
-
-``injective`` and ``disjoint_rows`` may be restricted to the values in a range, ``injective(a, low, high)``;
-``segments(a, lengths, low, high)`` says as well that every segment that is not empty lies in [low, high).
-``unless=x`` (or ``unless=(x, y)``) excuses the values x from ``range``, ``injective`` and ``disjoint_rows``.
+Each speaks of what an integer array holds when the launch begins; its elements are read as their type says.  A fact is
+written ``kind(a, ...)``; the modules of `contract.facts` say what each kind means, and what follows the array.
+Bounds ``low, high`` at the end restrict a fact to the values in a range, or to segments in it; ``unless=x`` (or
+``unless=(x, y)``) excuses the values x.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from .expressions import ExpressionParser, print_expression
+from .facts.form import Form
+from .facts.kinds import FACTS
 from .launch import DataFact, Expression
 
+_EXAMPLES: Final = [fact.form.example(kind) for kind, fact in FACTS.items()]
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a fact is written: what follows the array (``needed``: fields of `DataFact`), whether ``low, high`` may
-    follow then, and whether there may be ``unless``."""
-
-    needed: tuple[str, ...] = ()
-    bounds: bool = False
-    unless: bool = False
-
-    def fields(self, count: int) -> tuple[str, ...] | None:
-        """The fields that ``count`` arguments behind the array stand for; ``None`` if they are too many or few."""
-        names = self.needed
-        if self.bounds and count == len(names) + 2:
-            names = (*names, "low", "high")
-        return names if len(names) == count else None
-
-    def counts(self) -> str:
-        """How many arguments the fact takes, the array included."""
-        least = 1 + len(self.needed)
-        return f"{least} or {least + 2}" if self.bounds else str(least)
-
-
-FORMS: Final = {
-    "injective": Form(bounds=True, unless=True),
-    "permutation": Form(),
-    "nondecreasing": Form(),
-    "range": Form(("low", "high"), unless=True),
-    "multiples": Form(("amount",)),
-    "shares": Form(("amount",)),
-    "disjoint_rows": Form(bounds=True, unless=True),
-    "segments": Form(("other",), bounds=True),
-}
-
-KINDS: Final = (
-    "injective(a), permutation(a), nondecreasing(a), range(a, low, high), multiples(a, n), shares(a, n), "
-    "disjoint_rows(a) or segments(a, lengths)"
-)
+_EXPECTED: Final = f"{', '.join(_EXAMPLES[:-1])} or {_EXAMPLES[-1]}"
 
 
 def parse_data_fact(text: str) -> DataFact:
@@ -71,11 +28,11 @@ def parse_data_fact(text: str) -> DataFact:
     parser = ExpressionParser(text)
     tree = parser.tree()
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise parser.error(tree, f"expected {KINDS}")
+        raise parser.error(tree, f"expected {_EXPECTED}")
     kind = tree.func.id
-    form = FORMS.get(kind)
-    if form is None:
-        raise parser.error(tree, f"there is no fact '{kind}'; expected {KINDS}")
+    if kind not in FACTS:
+        raise parser.error(tree, f"there is no fact '{kind}'; expected {_EXPECTED}")
+    form = FACTS[kind].form
     fields = form.fields(len(tree.args) - 1)
     if fields is None:
         raise parser.error(tree, f"'{kind}' takes {form.counts()} argument(s), {len(tree.args)} given")

@@ -56,8 +56,8 @@ class SameArray:
 
 @dataclass(frozen=True, slots=True)
 class DataFact:
-    """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); `data_facts` says
-    what each ``kind`` means.
+    """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); the
+    modules of `contract.facts` say what each ``kind`` means.
 
     ``amount``: the ``n`` of ``multiples`` and ``shares``; ``other``: the lengths of ``segments``; ``unless``: values
     of which the fact says nothing.

@@ -17,6 +17,7 @@ from .expressions import (
     parse_size,
     substitute,
 )
+from .facts.kinds import meaning_of
 from .launch import (
     GRID_MAX,
     Argument,
@@ -199,21 +200,21 @@ class _Builder:
 
     def _data_fact(self, text: str) -> DataFact:
         fact = parse_data_fact(text)
+        meaning = meaning_of(fact)
         for name in arrays_of(fact):
             array = self.scope.array(name)
             if not ELEMENT_TYPES[array.dtype].is_integer:
                 raise SpecError(f"'{name}' holds {array.dtype}; facts about data speak of integer arrays")
-            rank = len(array.shape)
-            if fact.kind == "segments" and rank != 1:
-                raise SpecError(f"'{name}' has rank {rank}; segments are given by arrays of rank 1")
-            if fact.kind == "disjoint_rows" and rank < 2:
-                raise SpecError(f"'{name}' has rank {rank} and no rows; write injective({name})")
+            problem = meaning.misplaced(name, len(array.shape))
+            if problem is not None:
+                raise SpecError(problem)
         for expression in expressions_of(fact):
             self.scope.check(expression)
         fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
         amount = None if fact.amount is None else constant_value(fact.amount)
-        if fact.kind == "multiples" and amount is not None and amount < 1:
-            raise SpecError(f"multiples of {amount}; the number must be at least 1")
+        least = meaning.least_amount
+        if least is not None and amount is not None and amount < least:
+            raise SpecError(f"{fact.kind} of {amount}; the number must be at least {least}")
         return fact
 
     def groups(self, key: str) -> tuple[frozenset[str], ...]:

@@ -15,7 +15,9 @@ from typing import Any, Final, Protocol
 
 from ..backend.guard import ArrayValue
 from ..backend.ledger import InFlightConflict
-from ..backend.numbers.fact_checks import Value, bounds
+from ..contract.facts.counting import Count, Counted
+from ..contract.facts.host import Value
+from ..contract.facts.kinds import meaning_of
 from ..contract.launch import DataFact
 from ..errors import TileVerifyError
 from .journal import Use
@@ -25,7 +27,7 @@ FETCHED: Final = 1 << 16
 """Elements of arrays that are rather fetched."""
 
 MOST_MARKS: Final = 1 << 24
-"""Values that `injective` may speak of: one mark of 4 bytes each, in memory that is kept."""
+"""Values that may each be looked for: one mark of 4 bytes each, in memory that is kept."""
 
 TILE: Final = 1024
 _PLANS: Final = 256
@@ -93,15 +95,14 @@ class DeviceFacts:
     def _keeps(self, asked: _Asked, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
         from .fact_kernels import nondecreasing
 
-        match fact.kind:
-            case "range":
-                return self._in_range(asked, *bounds(fact, asked.count, number))
-            case "nondecreasing":
+        count = meaning_of(fact).counted(fact, facts, asked.count, number)
+        match count:
+            case Count(Counted.IN_RANGE, low, high):
+                return self._in_range(asked, low, high)
+            case Count(Counted.NOT_FALLING):
                 return self._all_keep(asked, nondecreasing)
-            case "injective" if fact.low is None:
-                ranges = [each for each in facts if (each.kind, each.array) == ("range", fact.array)]
-                limits = [bounds(each, asked.count, number) for each in ranges if not each.unless]
-                return bool(limits) and self._injective(asked, *limits[0])
+            case Count(Counted.FIRST_IN_RANGE, low, high):
+                return self._different(asked, low, high)
         return False
 
     def _in_range(self, asked: _Asked, low: int, high: int) -> bool:
@@ -110,7 +111,7 @@ class DeviceFacts:
         # A bound that is no number of the type is left to the host.
         return low in _INT32 and high in _INT32 and self._all_keep(asked, in_range, low, high)
 
-    def _injective(self, asked: _Asked, low: int, high: int) -> bool:
+    def _different(self, asked: _Asked, low: int, high: int) -> bool:
         from .fact_kernels import first_of_its_kind
 
         if not asked.count <= high - low <= MOST_MARKS or not self._in_range(asked, low, high):

@@ -3,13 +3,13 @@
 import pytest
 
 from tileverify.contract.data_facts import (
-    FORMS,
     arrays_of,
     expressions_of,
     parse_data_fact,
     print_data_fact,
     with_expressions,
 )
+from tileverify.contract.facts.kinds import FACTS
 from tileverify.contract.launch import Apply, DataFact, Name, Number
 from tileverify.errors import SpecError
 
@@ -72,7 +72,7 @@ def test_refuses_other_data_facts(text: str, problem: str) -> None:
 def test_canonical_text_stays(text: str) -> None:
     fact = parse_data_fact(text)
     assert print_data_fact(fact) == text
-    assert fact.kind in FORMS
+    assert fact.kind in FACTS
 
 
 def test_every_number_of_a_fact_can_be_replaced() -> None:

@@ -12,7 +12,8 @@ from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract.as_terms import INT_BITS, array_layout, described_word
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES
-from tileverify.contract.facts.kept import NumberedFact, keeps, keeps_apart
+from tileverify.contract.facts.kept import keeps, keeps_apart
+from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind

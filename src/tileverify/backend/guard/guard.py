@@ -13,6 +13,7 @@ from typing import Any
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES, INDEX_MAX
 from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, power, print_expression
+from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
     GRID_MAX,
     Apply,
@@ -272,8 +273,9 @@ class _Compiler:
             for expression in expressions_of(fact):
                 if may_be_undefined(expression):
                     yield Check(f"isinstance({self._code(expression)}, int)", f"'{text}' says nothing")
-            if fact.kind == "multiples" and fact.amount is not None:
-                yield Check(f"1 <= {self._code(fact.amount)}", f"'{text}' is of multiples of less than 1")
+            least = meaning_of(fact).least_amount
+            if least is not None and fact.amount is not None:
+                yield Check(f"{least} <= {self._code(fact.amount)}", f"'{text}' is of {fact.kind} of less than {least}")
 
     def _fitting(self) -> Iterator[Check]:
         for axis, name in enumerate(GRID_NAMES):

@@ -10,15 +10,17 @@ from typing import Final
 import numpy as np
 
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import Apply, DataFact
+from ...contract.facts.form import DISTINCT, Subject
+from ...contract.facts.host import Value, amount, bounds
+from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.statements import NumberedFact
+from ...contract.launch import DataFact
 from ...errors import UsageError
 from .elements import Array, rounded, storage_type
-from .fact_checks import Value, amount, bounds, texts
+from .fact_checks import texts
 
 INTEGERS: Final = (0, 16)
 """Integers that no fact speaks of lie in this range, the end excluded."""
-
-_DISTINCT: Final = frozenset({"injective", "permutation", "disjoint_rows"})
 
 
 def generated(
@@ -41,19 +43,11 @@ def generated(
         if fact.array == name and fact.other is not None and fact.other in known:
             return _starts(fact, count, known[fact.other], value).astype(storage_type(dtype))
     own = [fact for fact in facts if fact.array == name and fact.other is None]
-    own += [_as_shares(fact) for fact in facts if fact.other == name and fact.low is not None]
+    own += [follows for fact in facts if fact.other == name and (follows := meaning_of(fact).implied(fact)) is not None]
     values = _with_gaps(source, name, dtype, count, own, value).reshape(shape)
-    if any(fact.kind == "nondecreasing" for fact in own):
+    if any(subject_of(fact) is Subject.ORDER for fact in own):
         values = np.sort(values, axis=-1)
     return values.astype(storage_type(dtype))
-
-
-def _as_shares(fact: DataFact) -> DataFact:
-    """What segments that lie in a range say of their lengths."""
-    assert fact.low is not None
-    assert fact.high is not None
-    assert fact.other is not None
-    return DataFact("shares", fact.other, amount=Apply("-", (fact.high, fact.low)), text=fact.text)
 
 
 def _starts(fact: DataFact, count: int, lengths: Array, value: Value) -> Array:
@@ -76,7 +70,7 @@ def _with_gaps(
         return _integers(source, name, dtype, count, facts, value)
     low, high = _range(dtype, count, facts, value)
     least = 0 if high > low else count
-    if any(fact.kind in _DISTINCT for fact in facts):
+    if any(subject_of(fact) in DISTINCT for fact in facts):
         least = max(least, count - max(0, high - low))
     kept = count - max(least, int(np.count_nonzero(source.random(count) < GAPS)))
     filled = [*_integers(source, name, dtype, kept, facts, value)] if kept else []
@@ -93,7 +87,7 @@ def _integers(
     if count and last < first:
         raise UsageError(f"no contents of {name} satisfy {texts(facts)}: the range is empty")
     choices = last - first + 1
-    distinct = [fact for fact in facts if fact.kind in _DISTINCT]
+    distinct = [fact for fact in facts if subject_of(fact) in DISTINCT]
     if distinct:
         free = [number for number in _repeatable(distinct, first * step, last * step, value) if number % step == 0]
         repeated = max(count - choices, int(np.count_nonzero(source.random(count) < GAPS))) if free else 0
@@ -104,7 +98,7 @@ def _integers(
         values = np.asarray((chosen.astype(object) + first) * step)
         more = np.asarray([free[k] for k in source.integers(0, len(free), repeated)] if free else [], dtype=object)
         return np.concatenate((values, more)) if repeated == 0 else source.permutation(np.concatenate((values, more)))
-    totals = [amount(fact, value) for fact in facts if fact.kind == "shares"]
+    totals = [amount(fact, value) for fact in facts if subject_of(fact) is Subject.SUM]
     if totals:
         cuts = np.sort(source.integers(0, min(totals) // step + 1, count))
         return np.minimum(np.diff(cuts, prepend=0), last).astype(object) * step
@@ -117,8 +111,6 @@ def _repeatable(distinct: Sequence[DataFact], low: int, high: int, value: Value)
     candidates = {low, high, *near, *(number - 1 for number in near), *(value(x) for f in distinct for x in f.unless)}
 
     def meant(fact: DataFact, number: int) -> bool:
-        if fact.kind == "permutation":
-            return True
         within = fact.low is None or bounds(fact, 0, value)[0] <= number < bounds(fact, 0, value)[1]
         return within and number not in map(value, fact.unless)
 
@@ -129,14 +121,14 @@ def _range(dtype: str, count: int, facts: Sequence[DataFact], value: Value) -> t
     """Where the values may lie: all that the facts demand, else small numbers."""
     bits = ELEMENT_TYPES[dtype].bits
     limits = (0, 1 << bits) if dtype[0] == "u" else (-(1 << (bits - 1)), 1 << (bits - 1))
-    ranges = [bounds(fact, count, value) for fact in facts if fact.kind in ("range", "permutation")]
-    ranges += [(0, amount(fact, value) + 1) for fact in facts if fact.kind == "shares"]
+    found = (meaning_of(fact).limits(NumberedFact.evaluated(fact, value), count) for fact in facts)
+    ranges = [ends for ends in found if ends is not None]
     if not ranges:
-        distinct = any(fact.kind in _DISTINCT for fact in facts)
+        distinct = any(subject_of(fact) in DISTINCT for fact in facts)
         ranges = [(INTEGERS[0], _step(facts, value) * max(INTEGERS[1], count if distinct else 0))]
     low = max(limits[0], *(low for low, _ in ranges))
     return low, min(limits[1], *(high for _, high in ranges))
 
 
 def _step(facts: Sequence[DataFact], value: Value) -> int:
-    return lcm(*(amount(fact, value) for fact in facts if fact.kind == "multiples"))
+    return lcm(*(amount(fact, value) for fact in facts if subject_of(fact) is Subject.STEPS))

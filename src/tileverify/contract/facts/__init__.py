@@ -1,1 +1,1 @@
-"""Facts about the contents of index arrays: as checks, as contents that keep them."""
+"""Facts about the contents of index arrays: one module for each kind (`kinds` lists them), and what all kinds share."""

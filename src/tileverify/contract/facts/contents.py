@@ -1,21 +1,26 @@
 """Several contents of an index array that keep its facts, as different from each other as the facts allow.
 
-They are built for the facts (`contract.data_facts` says what each means), not drawn until one fits: counting
-up and down, far apart, alike, in parts, one behind the other.  What `kept_facts` does not admit is left out.
+They are built for the facts, each kind of which adds its own, not drawn until one fits: counting up and down, far
+apart, alike, in parts, one behind the other.  What the facts do not admit is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, product
+from itertools import product
 from math import lcm, prod
 from random import Random
 from typing import Final
 
 from ..as_terms import INT_BITS
 from ..concrete import ConcreteArray
-from .kept import NumberedFact, keeps, keeps_apart
+from .base import FactOfTwo
+from .form import DISTINCT, Subject
+from .kept import keeps
+from .kinds import by_subject, meaning_of, subject_of
+from .sampling import DRAWN, Layouts
+from .statements import NumberedFact
 
 MOST_ELEMENTS: Final = 1 << 17
 """Elements of an array that are given values one by one."""
@@ -23,13 +28,8 @@ MOST_ELEMENTS: Final = 1 << 17
 WIDE: Final = 4096
 """Apart by more than most tiles are wide; how far an access reaches in a launch is only known once it has run."""
 
-DRAWN: Final = 4
-"""Contents that are drawn at random."""
-
 FEW_CONTENTS: Final = 64
 """So many contents can all be tried."""
-
-_DISTINCT: Final = frozenset({"injective", "permutation", "disjoint_rows"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +60,43 @@ class Described:
         limits = range(1 << bits) if array.dtype.startswith("u") else range(-(1 << (bits - 1)), 1 << (bits - 1))
         low, high = limits.start, limits.stop
         count = prod(array.shape)
-        for fact in own:
-            if fact.kind == "range":
-                assert fact.low is not None
-                assert fact.high is not None
-                low, high = max(low, fact.low), min(high, fact.high)
-            elif fact.kind in ("permutation", "shares"):
-                low, high = max(low, 0), min(high, count if fact.amount is None else fact.amount + 1)
-        step = lcm(*(max(fact.amount or 1, 1) for fact in own if fact.kind == "multiples"))
+        for least, most in (ends for fact in own if (ends := meaning_of(fact).limits(fact, count)) is not None):
+            low, high = max(low, least), min(high, most)
+        step = lcm(*(max(fact.amount or 1, 1) for fact in own if subject_of(fact) is Subject.STEPS))
         places = places_of(array.shape, array.strides) if count <= MOST_ELEMENTS else []
         # Where several coordinates mean one element, there are no rows to speak of.
         width = array.shape[-1] if array.shape and len(places) == count else len(places)
         return cls(own, places, max(width, 1), low, high, step, limits, far, marks)
 
     @property
+    def subjects(self) -> set[Subject]:
+        """What the facts speak of."""
+        return set(map(subject_of, self.facts))
+
+    @property
     def distinct(self) -> bool:
-        return any(fact.kind in _DISTINCT for fact in self.facts)
+        return not self.subjects.isdisjoint(DISTINCT)
 
     @property
     def bounded(self) -> bool:
         """A fact gives the values limits; those that it excuses may lie anywhere."""
-        return any(fact.kind in ("range", "permutation", "shares") for fact in self.facts)
+        return any(meaning_of(fact).bounded for fact in self.facts)
 
     @property
     def rising(self) -> bool:
-        return any(fact.kind == "nondecreasing" for fact in self.facts)
+        return Subject.ORDER in self.subjects
 
     @property
     def total(self) -> int | None:
         """What all values together may come to, where a fact says so."""
-        return min((fact.amount or 0 for fact in self.facts if fact.kind == "shares"), default=None)
+        return min((fact.amount or 0 for fact in self.facts if subject_of(fact) is Subject.SUM), default=None)
 
     @property
     def excused(self) -> list[int]:
         """Values that some fact does not speak of."""
         named = {value for fact in self.facts for value in fact.unless}
         for fact in self.facts:
-            if fact.kind in _DISTINCT and fact.low is not None and fact.high is not None:
+            if subject_of(fact) in DISTINCT and fact.low is not None and fact.high is not None:
                 named |= {fact.low - 1, fact.high}
         return sorted(named)
 
@@ -123,7 +123,7 @@ def places_of(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
 def several(described: Described) -> list[tuple[int, ...]]:
     """Different contents that keep the facts, the most ordinary first; ``exhausts`` says whether there are others."""
     if exhausts(described):
-        made: Iterator[Sequence[int]] = product(_every_value(described), repeat=len(described.places))
+        made: Layouts = product(_every_value(described), repeat=len(described.places))
     else:
         made = _layouts(described)
     found = dict.fromkeys(tuple(_sorted(values, described)) for values in made)
@@ -148,16 +148,15 @@ def _sorted(values: Sequence[int], described: Described) -> Sequence[int]:
     return [value for row in rows for value in sorted(row)]
 
 
-def _layouts(described: Described) -> Iterator[Sequence[int]]:
+def _layouts(described: Described) -> Layouts:
     if described.total is not None:
-        yield from _parts(described, described.total)
+        yield from _made_for(described, Subject.SUM)
         return
     ordinary: list[Sequence[int]] = []
     for values in _ordinary(described):
         ordinary.append(values)
         yield values
-    if any(fact.kind == "disjoint_rows" for fact in described.facts):
-        yield from _by_rows(described)
+    yield from _made_for(described, *described.subjects)
     for value in described.excused if described.places else ():
         for values in ordinary[:3]:
             yield [value, *values[1:]]
@@ -165,7 +164,15 @@ def _layouts(described: Described) -> Iterator[Sequence[int]]:
             yield [*values[:-1], value]
 
 
-def _ordinary(described: Described) -> Iterator[Sequence[int]]:
+def _made_for(described: Described, *subjects: Subject) -> Layouts:
+    """The contents of each kind of fact that is said of the array."""
+    kinds = {fact.kind for fact in described.facts}
+    for fact in by_subject(subject for subject in Subject if subject in subjects):
+        if fact.kind in kinds:
+            yield from fact.layouts(described)
+
+
+def _ordinary(described: Described) -> Layouts:
     """Counting up and down, far apart, farther and farther apart, alike, all but one alike, in two halves, drawn."""
     count, step = len(described.places), described.step
     low, high = (described.low, described.high) if described.bounded else (0, step * max(count, 1))
@@ -201,7 +208,7 @@ def _ordinary(described: Described) -> Iterator[Sequence[int]]:
     yield from _drawn(described, low, high)
 
 
-def _around(mark: int, count: int, low: int, step: int, far: int) -> Iterator[Sequence[int]]:
+def _around(mark: int, count: int, low: int, step: int, far: int) -> Layouts:
     """Values on both sides of one that the kernel compares with: one beyond it and the others not, or all beyond it."""
     for beyond in (mark, mark + step):
         yield from _uneven(count, low, beyond)
@@ -210,7 +217,7 @@ def _around(mark: int, count: int, low: int, step: int, far: int) -> Iterator[Se
         yield [-(-beyond // far) * far + far * i for i in range(count)]
 
 
-def _uneven(count: int, low: int, high: int) -> Iterator[Sequence[int]]:
+def _uneven(count: int, low: int, high: int) -> Layouts:
     """One value unlike all others, and one half unlike the other."""
     for one in dict.fromkeys((count // 2, 0, count - 1)):
         yield [high if i == one else low for i in range(count)]
@@ -218,7 +225,7 @@ def _uneven(count: int, low: int, high: int) -> Iterator[Sequence[int]]:
     yield [low if 2 * i < count else high for i in range(count)]
 
 
-def _drawn(described: Described, low: int, high: int) -> Iterator[Sequence[int]]:
+def _drawn(described: Described, low: int, high: int) -> Layouts:
     count, step, random = len(described.places), described.step, Random(len(described.places))
     choices = range(low, high, step)
     for _ in range(DRAWN if choices else 0):
@@ -228,104 +235,16 @@ def _drawn(described: Described, low: int, high: int) -> Iterator[Sequence[int]]
             yield [random.choice(choices) for _ in range(count)]
 
 
-def _parts(described: Described, total: int) -> Iterator[Sequence[int]]:
-    """Values that come to no more than ``total``: equal, growing, one each, most for one, none for one, drawn.
-
-    That one has it all, or none has any, is not among them unless it is drawn: it is what no one means by shares.
-    """
-    count, step = len(described.places), described.step
-    if not count:
-        yield []
-        return
-    units = total // step
-    yield [units // count * step] * count
-    yield [step * (2 * units * (i + 1) // (count * (count + 1))) for i in range(count)]
-    yield [step * (2 * units * (count - i) // (count * (count + 1))) for i in range(count)]
-    yield [step * min(1, units // count)] * count
-    yield [units // (2 * count) * step] * count
-    for one in dict.fromkeys((0, count // 2, count - 1)):
-        yield [step * (units - count + 1 if i == one else 1) for i in range(count)] if units >= count else []
-        yield [0 if i == one else units // max(count - 1, 1) * step for i in range(count)]
-    random = Random(count)
-    for _ in range(DRAWN):
-        yield [step * part for part in _cuts(random, units, count)]
-
-
-def _by_rows(described: Described) -> Iterator[Sequence[int]]:
-    """Each row has values of its own: one for the whole row, in reverse order, far apart, in part excused."""
-    count, width, step = len(described.places), described.width, described.step
-    low = -(-described.low // step) * step if described.bounded else 0
-    rows = -(-count // width)
-    numbers = [(n // width, n % width) for n in range(count)]
-    alike = [low + step * row for row, _ in numbers]
-    yield alike
-    yield [low + step * (rows - 1 - row) for row, _ in numbers]
-    yield [low + -(-described.far // step) * step * row for row, _ in numbers]
-    yield [low + step * (row * width + width - 1 - column) for row, column in numbers]
-    for value in described.excused:
-        yield [value if column else each for each, (_, column) in zip(alike, numbers, strict=True)]
-        yield [value if row == rows - 1 else each for each, (row, _) in zip(alike, numbers, strict=True)]
-
-
-def _cuts(random: Random, total: int, count: int) -> list[int]:
-    """``count`` parts of ``total``, drawn."""
-    ends = sorted(random.randint(0, total) for _ in range(count))
-    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
-
-
 # ---------------------------------------------------------------------------------------------- segments
 def several_segments(
     fact: NumberedFact, starts: Described, lengths: Described
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Starts and lengths that keep the fact on segments and what else is said of each array."""
-    found = dict.fromkeys((tuple(a), tuple(n)) for a, n in _segments(fact, starts, lengths))
+    meaning = meaning_of(fact)
+    assert isinstance(meaning, FactOfTwo)
+    found = dict.fromkeys((tuple(a), tuple(n)) for a, n in meaning.layouts_of_both(fact, starts, lengths))
     return [
         (a, n)
         for a, n in found
-        if keeps_apart(fact, a, n) and min(n, default=0) >= 0 and starts.kept_by(a) and lengths.kept_by(n)
+        if meaning.keeps_both(fact, a, n) and min(n, default=0) >= 0 and starts.kept_by(a) and lengths.kept_by(n)
     ]
-
-
-def _segments(
-    fact: NumberedFact, starts: Described, lengths: Described
-) -> Iterator[tuple[Sequence[int], Sequence[int]]]:  # fmt: skip
-    """One behind the other with and without gaps, in other orders, of different lengths, with empty ones."""
-    real = min(len(starts.places), len(lengths.places))
-    low = 0 if fact.low is None else fact.low
-    high = low + starts.far * max(real, 1) if fact.high is None else fact.high
-    room, random = min(max(high - low, 0), max(lengths.high - 1, 0) * real), Random(real)
-    each = room // max(real, 1)
-    growing = [2 * room * (i + 1) // (real * (real + 1)) for i in range(real)]
-    wide = [low + each * i for i in range(real)]
-    backwards = wide[::-1]
-
-    def whole(begin: Sequence[int], sizes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """With the starts that have no length and the lengths that have no start."""
-        end = max((a + n for a, n in zip(begin, sizes, strict=True)), default=low)
-        more = [end] * (len(starts.places) - real)
-        return [*begin, *more], [*sizes, *[0] * (len(lengths.places) - real)]
-
-    yield whole(wide, [each] * real)
-    yield whole(wide, [each // 2] * real)
-    yield whole(backwards, [each] * real)
-    yield whole(backwards, [each // 2] * real)
-    yield whole(wide, [min(each, 1)] * real)
-    yield whole([low + min(each, 1) * i for i in range(real)], [min(each, 1)] * real)
-    for sizes in (growing, growing[::-1], *(_cuts(random, room, real) for _ in range(DRAWN))):
-        yield whole(_one_behind_the_other(low, sizes, range(real)), sizes)
-        yield whole(_one_behind_the_other(low, sizes, random.sample(range(real), real)), sizes)
-    for empty in (0, 1):
-        yield whole(wide, [0 if i % 2 == empty else each for i in range(real)])
-    most = [max(room - real + 1, 0) if i == 0 else 1 for i in range(real)]
-    yield whole(_one_behind_the_other(low, most, range(real)), most)
-    if not room:
-        yield whole([low] * real, [0] * real)
-
-
-def _one_behind_the_other(low: int, sizes: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Where segments of these sizes start if they lie in this order."""
-    ends = list(accumulate((sizes[i] for i in order), initial=low))
-    starts = [low] * len(sizes)
-    for place, i in zip(ends, order, strict=False):
-        starts[i] = place
-    return starts

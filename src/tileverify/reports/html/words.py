@@ -6,6 +6,7 @@ from typing import Final
 
 from ...contract.data_facts import parse_data_fact
 from ...contract.expressions import parse_condition, parse_size, print_expression
+from ...contract.facts.kinds import meaning_of
 from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
 from ...errors import SpecError
 
@@ -101,18 +102,7 @@ def _factor(expression: Expression) -> str:
 
 
 def _fact(fact: DataFact) -> str:
-    low, high = (None if bound is None else _size(bound) for bound in (fact.low, fact.high))
-    within = "" if low is None else f" among those from {low} to below {high}"
-    amount = "" if fact.amount is None else _size(fact.amount)
-    words = {
-        "range": f"every value in {fact.array} lies from {low} to below {high}",
-        "injective": f"no value occurs twice in {fact.array}{within}",
-        "permutation": f"{fact.array} holds every one of its own indices once",
-        "nondecreasing": f"the values in {fact.array} never fall",
-        "multiples": f"every value in {fact.array} is a multiple of {amount}",
-        "shares": f"no value in {fact.array} is negative, and all together are at most {amount}",
-        "disjoint_rows": f"no value occurs in two rows of {fact.array}{within}",
-        "segments": f"the segments that begin at {fact.array} with the lengths in {fact.other} do not meet",
-    }[fact.kind]
+    low, high, amount = ("" if part is None else _size(part) for part in (fact.low, fact.high, fact.amount))
+    words = meaning_of(fact).words(fact, low, high, amount)
     excused = " and ".join(map(_size, fact.unless))
     return f"{words}; {excused} excepted" if excused else words

@@ -17,7 +17,7 @@ from ...contract.as_terms import (
     scalar_variable,
 )
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
-from ...contract.facts.kept import NumberedFact
+from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
 from ...contract.layout import apart
 from ...contract.variables import BID, GRID, argument_address

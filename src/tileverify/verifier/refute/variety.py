@@ -15,11 +15,13 @@ from math import prod
 from typing import Final
 
 from ... import terms as t
-from ...contract.as_terms import DataTerm
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE, Described, exhausts, several, several_segments
+from ...contract.facts.form import Subject
 from ...contract.facts.held import held_facts
-from ...contract.facts.kept import NumberedFact, bounded, measures
+from ...contract.facts.kept import bounded, measures
+from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.statements import DataTerm, NumberedFact
 from ...results.claim import Claim, Confirm, Confirmation, Shown
 from ...terms import Term
 from .witness_data import segments_keep
@@ -242,10 +244,16 @@ def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]
     """What the facts of one array say of the launch itself: limits that leave a value for each element."""
     count = t.product(shape)
     for data in facts:
-        if data.fact.kind == "range" and not data.unless and data.low is not None and data.high is not None:
+        if subject_of(data) is Subject.LIMITS and not data.unless and data.low is not None and data.high is not None:
             yield t.or_(t.eq(count, t.ZERO), t.lt(data.low, data.high))
-            if any(other.fact.kind == "injective" and other.low is None and not other.unless for other in facts):
+            if any(map(_apart_anywhere, facts)):
                 yield t.le(t.add(count, data.low), data.high)
+
+
+def _apart_anywhere(data: DataTerm) -> bool:
+    """All values differ, and the fact itself does not say where they lie."""
+    different = subject_of(data) is Subject.ELEMENTS and not meaning_of(data).bounded
+    return different and data.low is None and not data.unless
 
 
 def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight: bool) -> Iterator[Term]:
@@ -260,8 +268,8 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight:
     yield from (t.le(t.ONE, size) for size in shape[1:])
     count = t.product(shape)
     for data in facts:
-        if data.fact.kind in ("range", "segments") and data.low is not None and data.high is not None:
+        if subject_of(data) in (Subject.LIMITS, Subject.SEGMENTS) and data.low is not None and data.high is not None:
             values = t.sub(data.high, data.low)
             yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), t.add(count, t.ONE)), values)
-        if data.fact.kind == "shares" and data.amount is not None:
+        if subject_of(data) is Subject.SUM and data.amount is not None:
             yield t.le(t.scale(SPACIOUS, count), data.amount)

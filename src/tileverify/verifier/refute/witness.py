@@ -8,9 +8,10 @@ from itertools import chain
 from math import prod
 
 from ... import terms as t
-from ...contract.as_terms import Contract, DataTerm, array_layout
+from ...contract.as_terms import Contract, array_layout
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE
+from ...contract.facts.statements import DataTerm
 from ...contract.launch import LaunchSpec
 from ...contract.variables import BID, GRID
 from ...frontend.symbolic.summary import Origin

@@ -9,11 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Final
 
 from ...contract.as_terms import INT_BITS
 from ...contract.concrete import ConcreteArray
 from ...contract.facts.contents import MOST_ELEMENTS, Described, places_of
-from ...contract.facts.kept import NumberedFact, keeps_apart
+from ...contract.facts.form import Subject
+from ...contract.facts.kept import allows, keeps_apart
+from ...contract.facts.statements import NumberedFact
+
+_EACH_AND_SUM: Final = frozenset({Subject.LIMITS, Subject.STEPS, Subject.SUM})
+"""What facts speak of that ask something of each element, or of the sum of all."""
 
 
 class NoContents(Exception):
@@ -37,12 +43,12 @@ def completed(array: ConcreteArray, facts: Sequence[NumberedFact]) -> ConcreteAr
     described = Described.of(array, facts)
     read = as_read(array.contents, array.dtype)
     count = prod(array.shape)
-    if all(fact.pointwise or fact.kind == "shares" for fact in described.facts):
+    if described.subjects <= _EACH_AND_SUM:
         for fill in described.usual:
             rest = [fill] if count > len(read) else []
             total = sum(read.values()) + fill * (count - len(read))
-            fits = all(fact.kind != "shares" or total <= (fact.amount or 0) for fact in described.facts)
-            if fits and all(fact.allows(value) for fact in described.facts for value in (*read.values(), *rest)):
+            fits = described.total is None or total <= described.total
+            if fits and all(allows(fact, value) for fact in described.facts for value in (*read.values(), *rest)):
                 return replace(array, contents=read, fill=fill)
         raise NoContents("a value is out of its range")
     if count > MOST_ELEMENTS:

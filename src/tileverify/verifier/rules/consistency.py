@@ -6,10 +6,8 @@ terms below follow from such promises for every launch (a is an array of n eleme
 
     a first element:        n = 0  or  there is a value that keeps every fact about single elements
     values that differ:     n <= h - l,  of multiples of m:  n <= (h - l - 1) // m + 1
-    permutations:           n = 0  or  l <= 0 and n <= h
-    shares of at most s:    0 <= s,  n * max(l, 0) <= s,  of values that differ:  n * (n - 1) <= 2 * s
-    disjoint rows:          n = 0  or  as many values as rows
-    segments in [l, h):     k segments, none shorter than m:  k <= 0  or  m <= 0  or  k * m <= h - l
+    rows that differ:       n = 0  or  as many values as rows
+    a kind of fact besides: what its `promises` say (`contract.facts`)
     elements with addresses of their own, strides s and t of two dimensions:
                             i * s = j * t  ->  not (i < m and j < n)        for small i and j
                             s + t = u      ->  one of the three dimensions has one element
@@ -19,13 +17,17 @@ Each is necessary, so that what contradicts them has no launch; what they let pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import partial
 from itertools import combinations, permutations
 from typing import Final
 
 from ... import terms as t
-from ...contract.as_terms import INT_BITS, Contract, DataTerm, array_layout
+from ...contract.as_terms import INT_BITS, Contract, array_layout
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.loaded import Promised
+from ...contract.facts.statements import DataTerm
 from ...frontend.symbolic.summary import Origin, OriginKind
 from ...terms import Function, Scope, Term
 from .fact_instances import data_facts
@@ -73,99 +75,45 @@ def _shape(contract: Contract, name: str) -> list[Term]:
     return [t.substitute(size, contract.values) for size in array_layout(contract.arrays[name])[0]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """The facts about one array that name no values which they excuse; ``count`` elements."""
-
-    contract: Contract
-    name: str
-    facts: Sequence[DataTerm]
-
-    def of(self, *kinds: str) -> Iterator[DataTerm]:
-        return (data for data in self.facts if data.fact.kind in kinds and not data.unless)
-
-    @property
-    def count(self) -> Term:
-        return t.product(_shape(self.contract, self.name))
-
-    @property
-    def ranges(self) -> Iterator[tuple[Term, Term]]:
-        """Where values lie, by facts and by their type."""
-        for data in self.of("range"):
-            assert data.low is not None
-            assert data.high is not None
-            yield data.low, data.high
-        bits = INT_BITS[self.contract.arrays[self.name].dtype]
-        unsigned = self.contract.arrays[self.name].dtype.startswith("u")
-        yield (t.ZERO, t.const(1 << bits)) if unsigned else (t.const(-(1 << (bits - 1))), t.const(1 << (bits - 1)))
+def _promised(contract: Contract, name: str) -> Promised:
+    """The array with the facts about it that name no values which they excuse."""
+    facts = [data for data in contract.data if data.fact.array == name and not data.unless]
+    bits = INT_BITS[contract.arrays[name].dtype]
+    unsigned = contract.arrays[name].dtype.startswith("u")
+    return Promised(
+        [(subject_of(data), data) for data in facts],
+        _shape(contract, name),
+        (t.ZERO, t.const(1 << bits)) if unsigned else (t.const(-(1 << (bits - 1))), t.const(1 << (bits - 1))),
+        name in contract.injective,
+        partial(_promised, contract),
+    )
 
 
 def _counted(contract: Contract) -> Iterator[Term]:
     for name in elements(contract):
-        facts = _Facts(contract, name, [data for data in contract.data if data.fact.array == name])
-        yield from _distinct(facts)
-        yield from _shared(facts)
-        yield from _permuted(facts)
-        yield from _in_segments(facts)
+        array = _promised(contract, name)
+        yield from _distinct(array)
+        for subject in Subject:
+            for data in array.of(subject):
+                yield from meaning_of(data).promises(data, array)
 
 
-def _distinct(facts: _Facts) -> Iterator[Term]:
+def _distinct(array: Promised) -> Iterator[Term]:
     """As many values as elements, or as rows."""
-    if facts.name not in facts.contract.injective:
-        return
-    sized = [(facts.count, data) for data in facts.of("injective", "permutation")]
-    shape = _shape(facts.contract, facts.name)
-    sized += [(shape[0], data) for data in facts.of("disjoint_rows")]
-    for needed, data in sized:
-        for low, high in facts.ranges:
+    for data in (*array.of(Subject.ELEMENTS), *array.of(Subject.ROWS)) if array.injective else ():
+        needed = meaning_of(data).different(array)
+        assert needed is not None
+        for low, high in array.ranges:
             # A restricted fact counts where all values lie in what it speaks of.
             spoken = (
                 t.TRUE if data.low is None or data.high is None else t.and_(t.le(data.low, low), t.le(high, data.high))
             )
             room = t.maximum(t.sub(high, low), t.ZERO)
-            excused = t.or_(t.eq(facts.count, t.ZERO), t.not_(spoken))
+            excused = t.or_(t.eq(array.count, t.ZERO), t.not_(spoken))
             yield t.or_(excused, t.le(needed, room))
-            for multiple in facts.of("multiples"):
-                assert multiple.amount is not None
-                steps = t.floordiv(t.sub(t.sub(high, low), t.ONE), multiple.amount)
+            for step in array.steps:
+                steps = t.floordiv(t.sub(t.sub(high, low), t.ONE), step)
                 yield t.or_(excused, t.le(needed, t.add(steps, t.ONE)))
-
-
-def _shared(facts: _Facts) -> Iterator[Term]:
-    for data in facts.of("shares"):
-        assert data.amount is not None
-        yield t.le(t.ZERO, data.amount)
-        if facts.name not in facts.contract.injective:
-            continue
-        for low, _ in facts.ranges:
-            yield t.le(t.mul(facts.count, t.maximum(low, t.ZERO)), data.amount)
-        if any(each.low is None for each in facts.of("injective", "permutation")):
-            yield t.le(t.mul(facts.count, t.sub(facts.count, t.ONE)), t.scale(2, data.amount))
-
-
-def _permuted(facts: _Facts) -> Iterator[Term]:
-    """A permutation has the values 0 and n - 1."""
-    for _ in facts.of("permutation"):
-        for low, high in facts.ranges:
-            yield t.or_(t.eq(facts.count, t.ZERO), t.and_(t.le(low, t.ZERO), t.le(facts.count, high)))
-        for multiple in facts.of("multiples"):
-            assert multiple.amount is not None
-            yield t.or_(t.le(facts.count, t.ONE), t.eq(multiple.amount, t.ONE))
-
-
-def _in_segments(facts: _Facts) -> Iterator[Term]:
-    for data in facts.of("segments"):
-        if data.low is None or data.high is None or data.fact.other is None:
-            continue
-        if not {facts.name, data.fact.other} <= facts.contract.injective:
-            continue
-        lengths = _Facts(
-            facts.contract, data.fact.other, [d for d in facts.contract.data if d.fact.array == data.fact.other]
-        )
-        count = t.minimum(facts.count, lengths.count)
-        for least, _ in lengths.ranges:
-            room = t.sub(data.high, data.low)
-            yield t.or_(t.le(count, t.ZERO), t.le(least, t.ZERO), t.le(t.mul(count, least), room))
 
 
 # -------------------------------------------------------------------------------------------- layouts

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.as_terms import Contract, DataTerm
+from ...contract.as_terms import Contract
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import subject_of
+from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...frontend.symbolic.summary import Origin
 from ...terms import Term
@@ -45,10 +48,10 @@ class FactUse:
 
         Those that were taken up before come first, and ranges of arrays that have one only where nothing else helps.
         """
-        ranged = {data.fact.array for data in self.taken if data.fact.kind == "range"}
+        ranged = {data.fact.array for data in self.taken if subject_of(data) is Subject.LIMITS}
 
         def settled(data: DataTerm) -> bool:
-            return data.fact.kind == "range" and data.fact.array in ranged
+            return subject_of(data) is Subject.LIMITS and data.fact.array in ranged
 
         now = [[data for data in group if not settled(data)] for group in self.offered]
         later = [[data for data in group if settled(data)] for group in self.offered]

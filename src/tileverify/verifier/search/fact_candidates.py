@@ -15,6 +15,9 @@ from typing import Final
 from ... import terms as t
 from ...contract.data_facts import print_data_fact
 from ...contract.expressions import Undefined, constant_value, evaluate
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import by_subject, of_two, subject_of
+from ...contract.facts.steered import Group, Steered
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.numbers import numbers_of, scalars_of
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
@@ -22,9 +25,6 @@ from ...terms import Function, Kind, Scope, Sort, Term
 from ...terms.rendering import unsigned_reading
 from ..rules.fact_instances import loaded_values
 from ..rules.layout import decompose
-
-MOST_BOUNDS: Final = 24
-"""Upper ends of a range that are tried for one array."""
 
 MOST_STARTS: Final = 8
 """Numbers of whole tiles that every value may exceed."""
@@ -36,49 +36,27 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
     """Groups of facts on the arrays whose contents steer accesses of the kernel; empty if there are none."""
     uses = _uses(summary, launch)
     numbers = numbers_of(launch)
-    least = [(fact.array, evaluate(fact.low, {})) for fact in launch.observed if fact.kind == "range" and fact.low]
-    ranges: list[DataFact] = []
-    orders: list[DataFact] = []
-    rows: list[DataFact] = []
-    multiples: list[DataFact] = []
-    values: list[DataFact] = []
-    others: list[DataFact] = []
+    least = [(f.array, evaluate(f.low, {})) for f in launch.observed if subject_of(f) is Subject.LIMITS and f.low]
+    steered: dict[str, Steered] = {}
     for name, use in uses.items():
-        ends = _sorted(use.ends, numbers)
-        ranges += _ranges(name, ends, use)
-        more = _sorted([end for end in use.others if end not in use.ends], numbers)
-        others += _ranges(name, more, use)
         starts = _starts(use, max((number for array, number in least if array == name), default=1))
-        others += [DataFact("range", name, Number(start), end) for start in starts for end in (*ends[:2], *more[:2])]
-        if len(use.places) > 1:
-            orders.append(DataFact("nondecreasing", name))
-        multiples += [DataFact("multiples", name, amount=Number(tile)) for tile in sorted(use.tiles)]
-        sizes = _sorted(use.sizes, numbers)
-        if sum(all(i.kind is Kind.CONST for i in place) for place in use.places) > 1:
-            orders += [DataFact("shares", name, amount=size) for size in sizes]
-        for kind in ("disjoint_rows", "injective") if use.rank > 1 else ("injective",):
-            distinct = values if use.sizes else others
-            distinct += [DataFact(kind, name, _ZERO, size) for size in reversed(sizes)]
-            distinct += [DataFact(kind, name, unless=(x,)) for x in use.excused]
-            distinct.append(DataFact(kind, name))
-    for first, second in permutations(uses, 2):
-        if uses[first].rank == uses[second].rank == 1 and uses[first].places & uses[second].places:
-            sizes = _sorted(uses[first].sizes, numbers)
-            rows += [DataFact("segments", first, _ZERO, size, other=second) for size in sizes]
-    groups = [ranges, orders, rows, multiples, values, others]
-    return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups if group]
+        steered[name] = use.steered(name, starts, numbers)
+    groups: dict[Group, list[DataFact]] = {group: [] for group in Group}
+    for each in steered.values():
+        for kind in by_subject():
+            for group, fact in kind.candidates(each):
+                groups[group].append(fact)
+    for first, second in permutations(steered, 2):
+        for both in of_two() if uses[first].places & uses[second].places else ():
+            for group, fact in both.candidates_of_both(steered[first], steered[second]):
+                groups[group].append(fact)
+    return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups.values() if group]
 
 
 def _starts(use: _Use, most: int) -> list[int]:
     """Where a range may begin but at 0, up to ``most``: at 1, and where whole tiles are full."""
     full = {tile * count + 1 for tile in use.tiles for count in range(1, MOST_STARTS) if tile * count < most}
     return sorted({1, *full})
-
-
-def _ranges(name: str, ends: Sequence[Expression], use: _Use) -> Iterator[DataFact]:
-    for end in ends[:MOST_BOUNDS]:
-        yield from (DataFact("range", name, _ZERO, end, unless=(x,)) for x in use.excused)
-        yield DataFact("range", name, _ZERO, end)
 
 
 @dataclass
@@ -101,6 +79,21 @@ class _Use:
     def goes_to(self, end: Expression) -> None:
         """Values, or counters up to them, reach up to ``end``."""
         self.ends |= dict.fromkeys([Apply("+", (end, _ONE)), end])
+
+    def steered(self, name: str, starts: Sequence[int], numbers: Mapping[str, int]) -> Steered:
+        """What facts of array ``name`` are read off, with the launch's ``numbers`` for its names."""
+        return Steered(
+            name,
+            self.rank,
+            sizes=_sorted(self.sizes, numbers),
+            ends=_sorted(self.ends, numbers),
+            others=_sorted([end for end in self.others if end not in self.ends], numbers),
+            starts=starts,
+            tiles=sorted(self.tiles),
+            excused=self.excused,
+            places=len(self.places),
+            fixed=sum(all(i.kind is Kind.CONST for i in place) for place in self.places),
+        )
 
 
 def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:

@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...contract.as_terms import Contract, DataTerm
+from ...contract.as_terms import Contract
+from ...contract.facts.form import DISTINCT, Subject
+from ...contract.facts.kinds import subject_of
+from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
 from ..case import Case
@@ -63,7 +66,7 @@ class FactChoice:
         (terms,) = with_terms([every], self.case.launch)
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
-        plain = [fact for fact in natural if fact.kind not in ("injective", "disjoint_rows", "multiples")]
+        plain = [fact for fact in natural if subject_of(fact) not in (*DISTINCT, Subject.STEPS)]
 
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from ...contract.as_terms import DataTerm, build_contract
+from ...contract.as_terms import build_contract
+from ...contract.facts.statements import DataTerm
 from ...contract.launch import DataFact, LaunchSpec
 from ...terms import Term
 from ..case import Case

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ....contract.as_terms import INT_BITS, Contract
+from ....contract.facts.form import Subject
+from ....contract.facts.kinds import subject_of
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
 from ....terms import Kind, Term
 from ..layout import IndexFootprint
@@ -89,7 +91,7 @@ def initial_of(origin: Origin, sites: Sequence[Prepared], contract: Contract) ->
     if not all(isinstance(each.place, IndexFootprint) for each in sites if each.origin.name == origin.name):
         return None  # perhaps between two elements, of which no fact speaks
     for data in contract.data:
-        if data.fact.kind == "range" and data.fact.array == origin.name and not data.fact.unless:
+        if subject_of(data) is Subject.LIMITS and data.fact.array == origin.name and not data.fact.unless:
             assert data.low is not None
             assert data.high is not None
             alike = _within(data.low, data.high, 1 << (8 * origin.element_bytes - 1))

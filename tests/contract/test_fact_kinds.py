@@ -1,0 +1,80 @@
+"""A kind of data fact is one module of `contract.facts`: nobody else names it, and each says what all of them say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tools.rooms import SOURCE, modules
+
+from tileverify.contract.facts.base import Fact, FactOfTwo
+from tileverify.contract.facts.form import DISTINCT, Subject
+from tileverify.contract.facts.kinds import FACTS, by_subject, of_two
+
+FOLDER = Path("tileverify/contract/facts")
+
+PYTHONS_OWN = {
+    ("tileverify/frontend/sources/usage.py", "range"),
+    ("tileverify/frontend/sources/settled_names.py", "range"),
+    ("tileverify/repair/proposals.py", "range"),
+}
+"""Modules that read Python's sources, in which ``range`` is the function of that name."""
+
+
+def literals(source: str) -> Iterator[str]:
+    """Strings that are the name of a kind and nothing else."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in FACTS:
+            yield node.value
+
+
+def own_module(fact: Fact) -> str:
+    return type(fact).__module__.replace(".", "/") + ".py"
+
+
+def test_each_kind_is_named_in_its_own_module_alone() -> None:
+    named = [(str(path), kind) for path in modules() for kind in literals((SOURCE / path).read_text(encoding="utf-8"))]
+    own = [(own_module(fact), kind) for kind, fact in FACTS.items()]
+    assert sorted(each for each in named if each not in PYTHONS_OWN) == sorted(own)
+    assert set(named) >= PYTHONS_OWN
+
+
+def test_a_name_is_seen_wherever_it_stands() -> None:
+    assert list(literals('match fact.kind:\n    case "shares" | "range": pass')) == ["shares", "range"]
+    assert list(literals('fact.kind in ("injective",), f"multiples({n})", "a range"')) == ["injective"]
+
+
+def test_every_kind_has_a_module_of_its_own_and_a_line_in_the_table() -> None:
+    found: dict[str, list[str]] = {}
+    for path in modules():
+        if path.parent == FOLDER:
+            module = import_module(".".join(path.with_suffix("").parts))
+            kinds = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Fact)]
+            own = [each.kind for each in kinds if each.__module__ == module.__name__ and "kind" in vars(each)]
+            found |= {str(path): own} if own else {}
+    assert found == {own_module(fact): [kind] for kind, fact in FACTS.items()}
+
+
+@pytest.mark.parametrize("fact", FACTS.values(), ids=FACTS)
+def test_a_kind_is_explained_where_it_stands(fact: Fact) -> None:
+    assert (import_module(type(fact).__module__).__doc__ or "").startswith(f"``{fact.kind}``")
+    assert (type(fact).__doc__ or "").startswith(f"``{fact.form.example(fact.kind)}``")
+
+
+@pytest.mark.parametrize("fact", FACTS.values(), ids=FACTS)
+def test_a_kind_has_the_numbers_that_its_subject_speaks_of(fact: Fact) -> None:
+    needed = set(fact.form.needed)
+    assert (fact.subject is Subject.LIMITS) == ({"low", "high"} <= needed)
+    assert (fact.subject in (Subject.STEPS, Subject.SUM)) == ("amount" in needed)
+    assert isinstance(fact, FactOfTwo) == ("other" in needed)
+    assert (type(fact).different is not Fact.different) == (fact.subject in DISTINCT)
+    assert (type(fact).limits is not Fact.limits) == fact.bounded
+
+
+def test_kinds_by_what_they_speak_of() -> None:
+    assert {fact.kind for fact in by_subject()} == FACTS.keys()
+    assert [fact.subject for fact in by_subject([Subject.SUM, Subject.ROWS])] == [Subject.SUM, Subject.ROWS]
+    assert [fact.subject for fact in of_two()] == [Subject.SEGMENTS]

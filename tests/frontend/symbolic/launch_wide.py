@@ -8,7 +8,6 @@ lane by lane: an opaque value that is launch-wide must be the same in all, a ter
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +32,8 @@ from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written
 from tileverify.terms import Kind, Scope, Term
 from tileverify.terms.launch_wide import Opaque, is_launch_wide
+
+from ...grids import blocks_of
 
 Iterations = tuple[int, ...]
 Point = tuple[int, int, int]
@@ -99,7 +100,7 @@ def claims(module: Module, entry: Entry, parameters: Sequence[EntryParameter]) -
     pointers = [(value, content.origin) for value, content in binding.values.items() if isinstance(content, Pointer)]
     machine = Machine(module, entry, RULES, numbering, find_written(entry, pointers, (), numbering))
     env = machine.env = _Claims(machine, _inside_reductions(entry))
-    env.update(binding.values)
+    env.update(binding.values.items())
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
     machine.run(entry.body)
     return env.claims
@@ -175,10 +176,10 @@ def compare_blocks(
     bound = bind_launch(module, entry, parameters, launch)
     bound.program.uniform = frozenset()  # every block computes everything for itself
     runs: list[tuple[Point, _Values]] = []
-    for block in itertools.product(*(range(size) for size in launch.grid)):
+    for block in blocks_of(launch.grid):
         run = BlockRun(bound.program, Memory(bound.image), launch.grid, block, Budget(budget))
         values = _Values(entry, wanted)
-        values.update(bound.arguments)
+        values.update(bound.arguments.items())
         run.values = values
         values.run = run
         try:

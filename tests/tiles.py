@@ -16,7 +16,7 @@ def tile_of(value: Value) -> TileType:
 
 
 def scalar_of(tile: Value | TileType) -> ScalarType:
-    """The element type of a tile of numbers."""
+    """The element type of a tile of numbers, which is given as a value or as a type."""
     element = (tile if isinstance(tile, TileType) else tile_of(tile)).element
     assert isinstance(element, ScalarType)
     return element

@@ -48,6 +48,11 @@ def lanes(build: Callable[[BodyBuilder], Value]) -> list[Any]:
     return result
 
 
+def single(build: Callable[[BodyBuilder], Value]) -> Any:
+    """The number that a 0-d value is."""
+    return run_ops(build)[1][0].data.tolist()
+
+
 def hand_made(parameters: Sequence[Type], build: Callable[[BodyBuilder], None]) -> tuple[Module, Entry]:
     """A module of one entry, through bytecode and back so that its ops have offsets."""
     module = ModuleBuilder((13, 4))
@@ -75,7 +80,7 @@ def array(dtype: str, *shape: int, **details: Any) -> ConcreteArray:
 
 
 def launch(
-    grid: tuple[int, int, int], scalars: Mapping[str, int] | None = None, **arrays: ConcreteArray
+    grid: tuple[int, int, int], scalars: Mapping[str, int] | None = None, /, **arrays: ConcreteArray
 ) -> ConcreteLaunch:
     return ConcreteLaunch(grid, arrays, scalars or {})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,7 +127,7 @@ def test_conversions_from_integers_and_bits() -> None:
 
 
 def test_what_is_not_exact_says_so() -> None:
-    def taints(name: str, **attributes: str) -> bool:
+    def taints(name: str, **attributes: Any) -> bool:
         _, (result,) = run_ops(lambda f: f.op(name, lhs=f32(f, 1, 3), rhs=f32(f, 3, 1), **attributes))
         return result.taint is not None and bool((result.taint & APPROXIMATE).any())
 

@@ -276,7 +276,7 @@ def test_float_conversions_in_every_mode_there_is(source: ScalarType, target: Sc
 @pytest.mark.parametrize(("target", "largest"), [(E4M3, 448.0), (E5M2, 57344.0)])
 def test_conversions_saturate_into_8_bits(source: ScalarType, target: ScalarType, largest: float) -> None:
     """What lies beyond the largest value is what an H100 makes of it, and marked: no rule says so."""
-    given = (largest, largest + 1, -largest * 1.0625, math.inf, -math.inf, math.nan)
+    given: tuple[float, ...] = (largest, largest + 1, -largest * 1.0625, math.inf, -math.inf, math.nan)
     given = tuple(float(v) for v in round_to(np.array(given), source))
     found = result(lambda f: f.op("ftof", s=floats(f, source, *given), results=[tile(target, len(given))]))
     assert found.data[:5].tolist() == [largest, largest, -largest, largest, -largest]

@@ -329,8 +329,7 @@ def _offsets(evaluator: Evaluator, site: Site) -> tuple[int, ...]:
     if not all(evaluator.value(part) for part in parts if not part.free & lanes.keys()):
         return ()
     shape = tuple(lanes.values())
-    grids = np.indices(shape) if shape else []
-    for variable, grid in zip(lanes, grids, strict=True):
+    for variable, grid in zip(lanes, np.indices(shape) if shape else [], strict=True):
         evaluator.variables[variable] = grid.reshape(-1).astype(object)
     count = int(np.prod(shape)) if shape else 1
     try:

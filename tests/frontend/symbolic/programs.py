@@ -276,10 +276,10 @@ class ProgramMaker:
         self.tokens.append(token)
 
     # ------------------------------------------------------------------------------------------- control flow
-    def scoped(self) -> tuple[list[Value], list[Value]]:
+    def scoped(self) -> tuple[list[Value], ...]:
         return list(self.pool), list(self.tokens)
 
-    def restore(self, saved: tuple[list[Value], list[Value]]) -> None:
+    def restore(self, saved: tuple[list[Value], ...]) -> None:
         self.pool, self.tokens = list(saved[0]), list(saved[1])
 
     def branch(self, depth: int) -> None:
@@ -328,13 +328,13 @@ class ProgramMaker:
                 values.append(self.pick(scalar_of(argument), tile_of(argument).shape))
         return values
 
-    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], list[Value]]) -> list[Value]:
+    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], ...]) -> list[Value]:
         self.restore(saved)
         for argument in arguments:
             (self.tokens if argument.type == TOKEN else self.pool).append(argument)
         return list(arguments)
 
-    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], list[Value]]) -> None:
+    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], ...]) -> None:
         self.restore(saved)
         for result in results:
             (self.tokens if result.type == TOKEN else self.pool).append(result)

@@ -37,9 +37,12 @@ def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[Bl
     with np.errstate(all="ignore"):
         execute(run, built.entries[0].body)
     wanted = [made] if isinstance(made, Value) else list(made)
-    tiles = [run.values[value] for value in wanted]
-    assert all(isinstance(tile, Tile) for tile in tiles)
-    return run, tiles  # type: ignore[return-value]
+    tiles: list[Tile] = []
+    for value in wanted:
+        found = run.values[value]
+        assert isinstance(found, Tile)
+        tiles.append(found)
+    return run, tiles
 
 
 def lanes(build: Callable[[BodyBuilder], Value]) -> list[Any]:

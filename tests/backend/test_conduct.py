@@ -15,7 +15,7 @@ from tileverify.backend.interpreter.values import APPROXIMATE, INTERLEAVED, UNSP
 from tileverify.frontend.bytecode.builder import F16, F32, I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Bounded, PartitionViewType, TensorViewType, Value
 
-from ..tiles import Parts
+from ..tiles import Parts, tile_of
 from .helpers import array, hand_made, launch, pointers, run_ops
 
 P = tile(pointer(I32))
@@ -37,8 +37,8 @@ def logged(build: Build, conduct: Conduct) -> tuple[BlockLog, list[int]]:
 # ------------------------------------------------------------------------------------------ made of poison
 def row(f: BodyBuilder, base: Value, lanes: int = 4) -> Value:
     """Pointers to the first elements."""
-    one = f.op("reshape", s=base, results=[tile(base.type.element, 1)])  # type: ignore[union-attr]
-    wide = f.op("broadcast", s=one, results=[tile(base.type.element, lanes)])  # type: ignore[union-attr]
+    one = f.op("reshape", s=base, results=[tile(tile_of(base).element, 1)])
+    wide = f.op("broadcast", s=one, results=[tile(tile_of(base).element, lanes)])
     made: Value = f.op("offset", ptr=wide, off=f.op("iota", results=[tile(I32, lanes)]))
     return made
 
@@ -62,7 +62,7 @@ def number(f: BodyBuilder, value: int, *shape: int) -> Value:
 
 
 def less(f: BodyBuilder, value: Value, bound: int) -> Value:
-    shape = value.type.shape  # type: ignore[union-attr]
+    shape = tile_of(value).shape
     made: Value = f.op("cmpi", lhs=value, rhs=number(f, bound, *shape), pred="less_than", sgn="signed")
     return made
 

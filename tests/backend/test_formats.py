@@ -195,7 +195,8 @@ def test_flushing() -> None:
     def bits(name: str, mode: str | None, lhs: tuple[float, ...], rhs: tuple[float, ...]) -> list[int]:
         more = {} if mode is None else {"rnd": mode}
         found = result(lambda f: f.op(name, lhs=floats(f, F32, *lhs), rhs=floats(f, F32, *rhs), flags=["ftz"], **more))
-        return found.data.view(np.uint32).tolist()  # type: ignore[no-any-return]
+        words: list[int] = found.data.view(np.uint32).tolist()
+        return words
 
     minus_zero, one = 0x80000000, 0x3F800000
     for mode in ("nearest_even", "zero", "negative_inf", "positive_inf"):
@@ -208,10 +209,11 @@ def test_flushing() -> None:
     assert bits("minf", None, (tiny, tiny), (1, -tiny)) == [0, minus_zero]
 
     def fused(*values: float) -> list[int]:
-        return result(  # type: ignore[no-any-return]
+        words: list[int] = result(
             lambda f: f.op("fma", **{n: floats(f, F32, v) for n, v in zip(("lhs", "rhs", "acc"), values, strict=True)},
                            flags=["ftz"])
         ).data.view(np.uint32).tolist()  # fmt: skip
+        return words
 
     assert fused(least, 1 - 2.0**-24, 0.0) == [0]
     assert fused(least, 1.0, tiny) == [0x00800000]

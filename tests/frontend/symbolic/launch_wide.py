@@ -8,7 +8,7 @@ lane by lane: an opaque value that is launch-wide must be the same in all, a ter
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,8 +77,8 @@ class _Claims(dict[Value, Any]):
             if variables is not None:
                 self.claims.append(Claim(value, content, variables, self.machine.iterations))
 
-    def update(self, pairs: Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
-        for value, content in pairs.items() if isinstance(pairs, dict) else pairs:
+    def update(self, pairs: Mapping[Value, Any] | Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
+        for value, content in pairs.items() if isinstance(pairs, Mapping) else pairs:
             self[value] = content
 
 
@@ -100,7 +100,7 @@ def claims(module: Module, entry: Entry, parameters: Sequence[EntryParameter]) -
     pointers = [(value, content.origin) for value, content in binding.values.items() if isinstance(content, Pointer)]
     machine = Machine(module, entry, RULES, numbering, find_written(entry, pointers, (), numbering))
     env = machine.env = _Claims(machine, _inside_reductions(entry))
-    env.update(binding.values.items())
+    env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
     machine.run(entry.body)
     return env.claims
@@ -158,8 +158,8 @@ class _Values(dict[Value, Any]):
             at = tuple(self.count[loop] for loop in self.loops.get(value, ()))
             self.seen[value, at] = content
 
-    def update(self, pairs: Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
-        for value, content in pairs.items() if isinstance(pairs, dict) else pairs:
+    def update(self, pairs: Mapping[Value, Any] | Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
+        for value, content in pairs.items() if isinstance(pairs, Mapping) else pairs:
             self[value] = content
 
 
@@ -179,7 +179,7 @@ def compare_blocks(
     for block in blocks_of(launch.grid):
         run = BlockRun(bound.program, Memory(bound.image), launch.grid, block, Budget(budget))
         values = _Values(entry, wanted)
-        values.update(bound.arguments.items())
+        values.update(bound.arguments)
         run.values = values
         values.run = run
         try:

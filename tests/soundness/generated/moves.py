@@ -95,7 +95,7 @@ class Moves:
     def _compared(self, x: Value, y: Value) -> Value:
         """One of two numbers, by a comparison of floats."""
         other = self.arithmetic.fit(y, tile_of(x)) if self.draws.chance(40) else x
-        return self.f.op("select", c=self.compared(x, y), t=x, f=other)  # type: ignore[no-any-return]
+        return self.arithmetic.op("select", c=self.compared(x, y), t=x, f=other)
 
     # ----------------------------------------------------------------------------------------------- tiles
     def _line(self, x: Value) -> Value:

@@ -125,7 +125,7 @@ def arrays(spec: LaunchSpec, given: Given) -> Iterator[tuple[str, ArrayArgument,
             assert isinstance(value, ArrayValue)
             yield argument.name, argument, value
         elif isinstance(argument, ListArgument):
-            yield from ((argument.name, argument.element, each) for each in value)  # type: ignore[misc, union-attr]
+            yield from ((argument.name, argument.element, each) for each in cast("tuple[ArrayValue, ...]", value))
 
 
 def of_its_kind(argument: object, value: object) -> bool:

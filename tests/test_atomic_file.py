@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.system import atomic_file
 from tileverify.system.atomic_file import write_whole
 
 
@@ -38,7 +37,7 @@ def test_a_failure_leaves_the_old_file_and_no_rest(tmp_path: Path, monkeypatch: 
 
     path = tmp_path / "report"
     path.write_text("old")
-    monkeypatch.setattr(atomic_file.os, "fsync", no_space)
+    monkeypatch.setattr(os, "fsync", no_space)
     with pytest.raises(OSError, match="No space"):
         write_whole(path, "new")
     assert path.read_text() == "old"

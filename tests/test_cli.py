@@ -533,7 +533,9 @@ def test_the_same_report_in_any_number_of_processes(tileverify: Callable[..., Ra
 
 def test_cached_results_are_the_same_but_for_the_mark(tileverify: Callable[..., Ran], kernels: Path) -> None:
     def run(*flags: str) -> list[dict[str, Any]]:
-        return json.loads(tileverify("check", "kernels.py", "--format", "json", *flags).out)["results"]
+        told = tileverify("check", "kernels.py", "--format", "json", *flags).out
+        results: list[dict[str, Any]] = json.loads(told)["results"]
+        return results
 
     first, second, third = run(), run(), run("--no-cache")
     assert [each["cached"] for each in (*first, *second, *third)] == [False, False, True, True, False, False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -31,12 +32,13 @@ def test_a_crash_costs_one_input() -> None:
 def test_inputs_are_taken_as_they_are_needed() -> None:
     taken = []
 
-    def endless():
+    def endless() -> Iterator[str]:
         for number in range(10_000):
             taken.append(number)
             yield str(number)
 
     results = map_ordered(eval, endless(), jobs=1, crashed=died)
+    assert isinstance(results, Generator)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     results.close()
     assert len(taken) < 20

@@ -134,7 +134,7 @@ def _arithmetic(element: ScalarType) -> Family:
 
 def _division(element: ScalarType) -> Family:
     a, b = integer_inputs(element, 2)
-    lowest = np.iinfo(STORAGE[element.name]).min
+    lowest = np.iinfo(a.dtype).min
     b = np.where((b == 0) | ((a == lowest) & (b == -1)), 3, b).astype(b.dtype)
     made = Family(f"division-{element.name}", [(element, a), (element, b)])
     for sign in SIGNS:
@@ -179,7 +179,7 @@ def _lists(element: ScalarType) -> Family:
 
         return build
 
-    def reduce(name: str, identity: object, attributes: dict[str, str]) -> Build:
+    def reduce(name: str, identity: object, attributes: dict[str, Any]) -> Build:
         def build(f: BodyBuilder, v: Sequence[Value]) -> Value:
             with f.reduce([_shaped(f, v[0], 32, 32)], 0, [identity]) as made:
                 f.op("yield", args=[f.op(name, lhs=made.arguments[0], rhs=made.arguments[1], **attributes)])

@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from tests.corpus.problems import Problem, decided, interpret, named_arrays, problem
-from tests.corpus.references import NUMBERS, Numbers
+from tests.corpus.problems import Numbers, Problem, decided, interpret, named_arrays, problem
+from tests.corpus.references import NUMBERS
 
 from tileverify import __version__
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.formats import to_bits
+from tileverify.backend.interpreter.values import Tile
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT, Labelled, corpus_launches
@@ -102,7 +103,7 @@ def _chosen() -> Iterator[tuple[str, Labelled, Numbers]]:
 def _case(folder: Path, stem: str, given: Problem, assembler: Assembler) -> dict[str, Any]:
     places = {name: number for number, name in enumerate(given.contents)}
     run = interpret(given)
-    data = {}
+    data: dict[str, Any] = {}
     for name, number in places.items():
         data[f"before{number}"], data[f"after{number}"] = given.contents[name], run.arrays[name]
         if given.blocks is not None:
@@ -139,6 +140,8 @@ def parameters_of(given: Problem, places: Mapping[str, int]) -> list[dict[str, A
             elements = enumerate(given.launch.lists[name])
             return {"rows": [[*pointer(f"{name}[{k}]", each), *each.shape, *each.strides] for k, each in elements]}
         assert not isinstance(value.type.element, PointerType)
-        return {"bytes": to_bits(bound.arguments[value].data, value.type.element).tobytes().hex()}
+        given_value = bound.arguments[value]
+        assert isinstance(given_value, Tile)
+        return {"bytes": to_bits(given_value.data, value.type.element).tobytes().hex()}
 
     return [passed(*pair) for pair in zip(unit.parameters, entry.parameters, strict=True)]

@@ -6,7 +6,7 @@ The same kind of kernels as in `ops`: whatever they store must be bit-equal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from tests.corpus.problems import Problem
@@ -50,7 +50,7 @@ def rounding_problems() -> Iterator[tuple[str, Problem]]:
         yield f"ops/{each.name}", problem_of(each)
 
 
-def _operations(**attributes: object) -> dict[str, Build]:
+def _operations(**attributes: Any) -> dict[str, Build]:
     made = {name: binary(name, **attributes) for name in ("addf", "subf", "mulf", "divf")}
     made["sqrt"] = unary("sqrt", **attributes)
     made["fma"] = lambda f, v: f.op("fma", lhs=v[0], rhs=v[1], acc=v[2], **attributes)

@@ -113,7 +113,7 @@ class Gpu:
     def same(self, one: Any, other: Any) -> bool:
         import torch
 
-        return torch.equal(one.nan_to_num(), other.nan_to_num())
+        return bool(torch.equal(one.nan_to_num(), other.nan_to_num()))
 
 
 def main() -> int:

@@ -38,4 +38,5 @@ def paired_ratio(first: Sequence[float], second: Sequence[float]) -> Ratio:
 def _trimmed(times: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means over the last axis."""
     cut = int(CUT * times.shape[-1])
-    return np.sort(times, axis=-1)[..., cut : times.shape[-1] - cut].mean(axis=-1)
+    means: NDArray[np.float64] = np.sort(times, axis=-1)[..., cut : times.shape[-1] - cut].mean(axis=-1)
+    return means

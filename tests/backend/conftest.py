@@ -42,7 +42,7 @@ def executed() -> Iterator[set[str]]:
         patch.setattr(control, "execute", execute)
         for table in (RULES, control.REGION_OPS):
             for name, rule in list(table.items()):
-                patch.setitem(table, name, noted(name, rule))  # type: ignore[arg-type]
+                patch.setitem(table, name, noted(name, rule))
         yield names
 
 

@@ -37,15 +37,23 @@ def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[Bl
     with np.errstate(all="ignore"):
         execute(run, built.entries[0].body)
     wanted = [made] if isinstance(made, Value) else list(made)
-    tiles = [run.values[value] for value in wanted]
-    assert all(isinstance(tile, Tile) for tile in tiles)
-    return run, tiles  # type: ignore[return-value]
+    tiles: list[Tile] = []
+    for value in wanted:
+        found = run.values[value]
+        assert isinstance(found, Tile)
+        tiles.append(found)
+    return run, tiles
 
 
 def lanes(build: Callable[[BodyBuilder], Value]) -> list[Any]:
     """The lanes of one value, as Python numbers (integers in their unsigned reading)."""
     result: list[Any] = run_ops(build)[1][0].data.tolist()
     return result
+
+
+def single(build: Callable[[BodyBuilder], Value]) -> Any:
+    """The number that a 0-d value is."""
+    return run_ops(build)[1][0].data.tolist()
 
 
 def hand_made(parameters: Sequence[Type], build: Callable[[BodyBuilder], None]) -> tuple[Module, Entry]:
@@ -75,7 +83,7 @@ def array(dtype: str, *shape: int, **details: Any) -> ConcreteArray:
 
 
 def launch(
-    grid: tuple[int, int, int], scalars: Mapping[str, int] | None = None, **arrays: ConcreteArray
+    grid: tuple[int, int, int], scalars: Mapping[str, int] | None = None, /, **arrays: ConcreteArray
 ) -> ConcreteLaunch:
     return ConcreteLaunch(grid, arrays, scalars or {})
 

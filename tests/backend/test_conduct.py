@@ -15,6 +15,7 @@ from tileverify.backend.interpreter.values import APPROXIMATE, INTERLEAVED, UNSP
 from tileverify.frontend.bytecode.builder import F16, F32, I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Bounded, PartitionViewType, TensorViewType, Value
 
+from ..tiles import Parts, tile_of
 from .helpers import array, hand_made, launch, pointers, run_ops
 
 P = tile(pointer(I32))
@@ -36,8 +37,8 @@ def logged(build: Build, conduct: Conduct) -> tuple[BlockLog, list[int]]:
 # ------------------------------------------------------------------------------------------ made of poison
 def row(f: BodyBuilder, base: Value, lanes: int = 4) -> Value:
     """Pointers to the first elements."""
-    one = f.op("reshape", s=base, results=[tile(base.type.element, 1)])  # type: ignore[union-attr]
-    wide = f.op("broadcast", s=one, results=[tile(base.type.element, lanes)])  # type: ignore[union-attr]
+    one = f.op("reshape", s=base, results=[tile(tile_of(base).element, 1)])
+    wide = f.op("broadcast", s=one, results=[tile(tile_of(base).element, lanes)])
     made: Value = f.op("offset", ptr=wide, off=f.op("iota", results=[tile(I32, lanes)]))
     return made
 
@@ -61,7 +62,7 @@ def number(f: BodyBuilder, value: int, *shape: int) -> Value:
 
 
 def less(f: BodyBuilder, value: Value, bound: int) -> Value:
-    shape = value.type.shape  # type: ignore[union-attr]
+    shape = tile_of(value).shape
     made: Value = f.op("cmpi", lhs=value, rhs=number(f, bound, *shape), pred="less_than", sgn="signed")
     return made
 
@@ -118,7 +119,7 @@ def atomic_address(f: BodyBuilder, a: Value) -> None:
     f.op("atomic_rmw_tko", ptr=where, arg=number(f, 1), ord="relaxed", scope="device", mode="add")
 
 
-DECIDES = {
+DECIDES: dict[Build, tuple[str, str, int, tuple[int, ...]]] = {
     masked_store: ("mask", "store_ptr_tko", 2, (2,)),
     masked_load: ("mask", "load_ptr_tko", 2, (2,)),
     addressed_load: ("address", "load_ptr_tko", 2, (2,)),
@@ -259,7 +260,7 @@ def test_local_memory_is_poison_until_it_is_written() -> None:
 def test_an_exchange_does_not_care_for_what_was_there() -> None:
     def build(f: BodyBuilder, a: Value) -> None:
         local = f.op("alloca", num_elem=1, align=4, results=[P])
-        how = {"ord": "relaxed", "scope": "tl_blk", "mode": "xchg"}
+        how: Parts = {"ord": "relaxed", "scope": "tl_blk", "mode": "xchg"}
         _, token = f.op("atomic_rmw_tko", ptr=local, arg=number(f, 5), **how)
         value, token = f.op("load_ptr_tko", ptr=local, token=token)
         f.op("store_ptr_tko", ptr=a, val=value, token=token)
@@ -392,7 +393,7 @@ def test_atomic_sums_of_subnormal_floats_are_marked() -> None:
             "store_ptr_tko", ptr=row(f, local), val=f.constant(tile(F32, 4), 1 << 9, 0x3F800000, 0x00800000, 0)
         )
         arg = f.constant(tile(F32, 4), 0, 0x3F800000, 0x80C00000, 0x40000000)
-        how = {"ord": "relaxed", "scope": "device", "mode": "addf", "token": token}
+        how: Parts = {"ord": "relaxed", "scope": "device", "mode": "addf", "token": token}
         _, token = f.op("atomic_rmw_tko", ptr=row(f, local), arg=arg, **how)
         made: Value = f.op("load_ptr_tko", ptr=row(f, local), token=token)[0]
         return made
@@ -409,7 +410,7 @@ def test_colliding_lanes_of_an_atomic_are_marked() -> None:
         one = f.op("reshape", s=local, results=[tile(pointer(I32), 1)])
         where = f.op("broadcast", s=one, results=[tile(pointer(I32), 4)])
         where = f.op("offset", ptr=where, off=f.constant(tile(I32, 4), 0, 0, 0, 1))
-        how = {"ord": "relaxed", "scope": "device", "mode": "add", "token": token}
+        how: Parts = {"ord": "relaxed", "scope": "device", "mode": "add", "token": token}
         old: Value = f.op("atomic_rmw_tko", ptr=where, arg=number(f, 1, 4), **how)[0]
         return old
 

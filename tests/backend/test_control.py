@@ -11,7 +11,7 @@ from tileverify.frontend.bytecode.builder import I1, I8, I32, BodyBuilder, point
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.bytecode.optable import OPERATIONS
 
-from .helpers import array, hand_made, lanes, launch, pointers, run_ops
+from .helpers import array, hand_made, launch, pointers, run_ops, single
 
 S = tile(I32)
 
@@ -22,7 +22,7 @@ def number(f: BodyBuilder, value: int) -> Value:
 
 def counted(f: BodyBuilder, lower: int, upper: int, step: int, unsigned: bool = False) -> Value:
     """The number of iterations, plus 100 times the last counter."""
-    bounds = [number(f, value) for value in (lower, upper, step)]
+    bounds = number(f, lower), number(f, upper), number(f, step)
     with f.for_(*bounds, inits=[number(f, 0), number(f, 0)], unsigned=unsigned) as loop:
         i, count, _ = loop.arguments
         f.op("continue", args=[f.op("addi", lhs=count, rhs=number(f, 1)), i])
@@ -42,12 +42,12 @@ def counted(f: BodyBuilder, lower: int, upper: int, step: int, unsigned: bool = 
     ],
 )
 def test_for(bounds: tuple[int, int, int], result: int) -> None:
-    assert lanes(lambda f: counted(f, *bounds)) == result & 0xFFFFFFFF
+    assert single(lambda f: counted(f, *bounds)) == result & 0xFFFFFFFF
 
 
 def test_for_with_unsigned_bounds() -> None:
-    assert lanes(lambda f: counted(f, 5, -1, 1 << 30, unsigned=True)) == (4 + 100 * (5 + 3 * (1 << 30))) & 0xFFFFFFFF
-    assert lanes(lambda f: counted(f, 5, -1, 1)) == 0
+    assert single(lambda f: counted(f, 5, -1, 1 << 30, unsigned=True)) == (4 + 100 * (5 + 3 * (1 << 30))) & 0xFFFFFFFF
+    assert single(lambda f: counted(f, 5, -1, 1)) == 0
 
 
 @pytest.mark.parametrize("step", [0, -1])
@@ -71,7 +71,7 @@ def test_loop_breaks_out_of_branches() -> None:
             f.op("continue", args=[f.op("addi", lhs=value, rhs=value)])
         return loop.results[0]
 
-    assert lanes(build) == 192
+    assert single(build) == 192
 
 
 def test_early_return() -> None:
@@ -102,7 +102,7 @@ def test_an_endless_loop_spends_its_budget() -> None:
 
 def test_iterations_without_ops_spend_the_budget() -> None:
     def build(f: BodyBuilder) -> None:
-        bounds = [number(f, value) for value in (0, (1 << 31) - 1, 1)]
+        bounds = number(f, 0), number(f, (1 << 31) - 1), number(f, 1)
         with f.for_(*bounds, inits=[number(f, 0), number(f, 1)]) as loop:
             _, left, right = loop.arguments
             f.op("continue", args=[right, left])

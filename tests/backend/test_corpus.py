@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from itertools import islice, pairwise, product
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.results.claim import Claim
 
+from ..grids import blocks_of
 from .helpers import contiguous
 
 CORPUS = Path(tileverify.corpus.__file__).parent
@@ -103,7 +104,7 @@ def test_race_free(path: Path) -> None:
         grid = tuple(min(numbers.value(size), 1 << 20) for size in sizes)
         concrete = ConcreteLaunch((grid[0], grid[1], grid[2]), numbers.arrays, numbers.scalars, numbers.lists)
         check = Replayer(decode(unit.bytecode, file=str(path)), unit.symbol, unit.parameters)
-        blocks = list(islice(product(*(range(size) for size in grid)), 3))
+        blocks = list(islice(blocks_of(concrete.grid), 3))
         last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
         blocks += [last] if last not in blocks else []
         for code in ("TV101", "TV102", "TV103"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,8 @@ def test_parameters_are_passed_as_the_entry_takes_them() -> None:
             self.words = np.frombuffer(data, np.uint64).tolist()
             return 0x7000
 
-    launcher, uploads, kept = object.__new__(Launcher), Uploads(), []
+    launcher, uploads = object.__new__(Launcher), Uploads()
+    kept: list[Any] = []
     launcher.driver = uploads  # type: ignore[assignment]
     bases = [0x10000 * (place + 1) for place in range(5)]
     assert launcher._bytes(passed[0], bases, kept) == (0x7000).to_bytes(8, "little")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tileverify.backend.interpreter.formats import MINIFLOATS, from_bits, round_to, to_bits
-from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED
+from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
 from tileverify.frontend.bytecode.builder import BF16, F16, F32, F64, I8, I32, I64, BodyBuilder, scalar, tile
 from tileverify.frontend.bytecode.model import ScalarType, Value
 
@@ -97,21 +98,22 @@ def test_comparison_with_nan() -> None:
 
 
 def test_conversions_to_integers() -> None:
-    def convert(element: ScalarType, *values: float, flags: tuple[str, ...] = (), sign: str = "signed") -> Value:
+    def convert(element: ScalarType, *values: float, flags: tuple[str, ...] = (), sign: str = "signed") -> Tile:
         _, (result,) = run_ops(
             lambda f: f.op("ftoi", s=f32(f, *values), sgn=sign, flags=flags, results=[tile(element, len(values))])
         )
-        return result  # type: ignore[return-value]
+        return result
 
     exact = convert(I32, 1.9, -1.9, 2.0**31 - 128, -(2.0**31))
-    assert exact.data.astype(np.int32).tolist() == [1, -1, 2**31 - 128, -(2**31)]  # type: ignore[attr-defined]
-    assert exact.taint is None  # type: ignore[attr-defined]
+    assert exact.data.astype(np.int32).tolist() == [1, -1, 2**31 - 128, -(2**31)]
+    assert exact.taint is None
     open_ = convert(I32, 2.0**31, math.nan, 5.0, -math.inf)
-    assert open_.taint.tolist() == [UNSPECIFIED, UNSPECIFIED, 0, UNSPECIFIED]  # type: ignore[attr-defined]
+    assert open_.taint is not None
+    assert open_.taint.tolist() == [UNSPECIFIED, UNSPECIFIED, 0, UNSPECIFIED]
     clamped = convert(I8, 300.0, -300.0, math.nan, 7.0, flags=("sat",))
-    assert clamped.data.tolist() == [127, 128, 0, 7]  # type: ignore[attr-defined]
+    assert clamped.data.tolist() == [127, 128, 0, 7]
     unsigned = convert(I8, 300.0, -3.0, flags=("sat",), sign="unsigned")
-    assert unsigned.data.tolist() == [255, 0]  # type: ignore[attr-defined]
+    assert unsigned.data.tolist() == [255, 0]
 
 
 def test_conversions_from_integers_and_bits() -> None:
@@ -126,7 +128,7 @@ def test_conversions_from_integers_and_bits() -> None:
 
 
 def test_what_is_not_exact_says_so() -> None:
-    def taints(name: str, **attributes: str) -> bool:
+    def taints(name: str, **attributes: Any) -> bool:
         _, (result,) = run_ops(lambda f: f.op(name, lhs=f32(f, 1, 3), rhs=f32(f, 3, 1), **attributes))
         return result.taint is not None and bool((result.taint & APPROXIMATE).any())
 

@@ -195,7 +195,8 @@ def test_flushing() -> None:
     def bits(name: str, mode: str | None, lhs: tuple[float, ...], rhs: tuple[float, ...]) -> list[int]:
         more = {} if mode is None else {"rnd": mode}
         found = result(lambda f: f.op(name, lhs=floats(f, F32, *lhs), rhs=floats(f, F32, *rhs), flags=["ftz"], **more))
-        return found.data.view(np.uint32).tolist()  # type: ignore[no-any-return]
+        words: list[int] = found.data.view(np.uint32).tolist()
+        return words
 
     minus_zero, one = 0x80000000, 0x3F800000
     for mode in ("nearest_even", "zero", "negative_inf", "positive_inf"):
@@ -208,10 +209,11 @@ def test_flushing() -> None:
     assert bits("minf", None, (tiny, tiny), (1, -tiny)) == [0, minus_zero]
 
     def fused(*values: float) -> list[int]:
-        return result(  # type: ignore[no-any-return]
+        words: list[int] = result(
             lambda f: f.op("fma", **{n: floats(f, F32, v) for n, v in zip(("lhs", "rhs", "acc"), values, strict=True)},
                            flags=["ftz"])
         ).data.view(np.uint32).tolist()  # fmt: skip
+        return words
 
     assert fused(least, 1 - 2.0**-24, 0.0) == [0]
     assert fused(least, 1.0, tiny) == [0x00800000]
@@ -276,7 +278,7 @@ def test_float_conversions_in_every_mode_there_is(source: ScalarType, target: Sc
 @pytest.mark.parametrize(("target", "largest"), [(E4M3, 448.0), (E5M2, 57344.0)])
 def test_conversions_saturate_into_8_bits(source: ScalarType, target: ScalarType, largest: float) -> None:
     """What lies beyond the largest value is what an H100 makes of it, and marked: no rule says so."""
-    given = (largest, largest + 1, -largest * 1.0625, math.inf, -math.inf, math.nan)
+    given: tuple[float, ...] = (largest, largest + 1, -largest * 1.0625, math.inf, -math.inf, math.nan)
     given = tuple(float(v) for v in round_to(np.array(given), source))
     found = result(lambda f: f.op("ftof", s=floats(f, source, *given), results=[tile(target, len(given))]))
     assert found.data[:5].tolist() == [largest, largest, -largest, largest, -largest]

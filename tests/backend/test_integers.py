@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -12,11 +13,12 @@ from hypothesis import strategies as st
 from tileverify.frontend.bytecode.builder import I1, I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import ScalarType, Value
 
+from ..tiles import Parts
 from .helpers import lanes, run_ops
 
 MIN32, MAX32, MIN64 = -(1 << 31), (1 << 31) - 1, -(1 << 63)
 
-Case = tuple[str, ScalarType, dict[str, str], int, int, int]
+Case = tuple[str, ScalarType, Parts, int, int, int]
 
 # op, type, attributes, lhs, rhs, result (each modulo 2^N)
 CASES: list[Case] = [
@@ -111,7 +113,7 @@ def test_binary(case: Case) -> None:
         ("remi", I64, {"sgn": "unsigned"}, 5, 0),
     ],
 )
-def test_undefined(name: str, element: ScalarType, attributes: dict[str, str], lhs: int, rhs: int) -> None:
+def test_undefined(name: str, element: ScalarType, attributes: Parts, lhs: int, rhs: int) -> None:
     assert "TV402" in _binary((name, element, attributes, lhs, rhs, 0))[1]
 
 
@@ -130,7 +132,7 @@ def test_undefined(name: str, element: ScalarType, attributes: dict[str, str], l
         ("divi", I32, {"sgn": "unsigned"}, MIN32, -1),
     ],
 )
-def test_defined(name: str, element: ScalarType, attributes: dict[str, str], lhs: int, rhs: int) -> None:
+def test_defined(name: str, element: ScalarType, attributes: Parts, lhs: int, rhs: int) -> None:
     assert _binary((name, element, attributes, lhs, rhs, 0))[1] == []
 
 
@@ -195,8 +197,13 @@ def test_scalars_are_0d_tiles() -> None:
 
 
 # --------------------------------------------------------------------- every op against unbounded integers
+ROUNDINGS: dict[str, Callable[[Fraction], int]] = {
+    "zero": math.trunc, "negative_inf": math.floor, "positive_inf": math.ceil,
+}  # fmt: skip
+
+
 def _round(quotient: Fraction, rounding: str) -> int:
-    return {"zero": math.trunc, "negative_inf": math.floor, "positive_inf": math.ceil}[rounding](quotient)
+    return ROUNDINGS[rounding](quotient)
 
 
 def _reading(raw: int, bits: int, sign: str) -> int:

@@ -18,7 +18,7 @@ def filled(size: int, *extents: Extent) -> tuple[Memory, int]:
     return Memory(image), number
 
 
-def at(*offsets: int) -> np.ndarray:  # type: ignore[type-arg]
+def at(*offsets: int) -> np.ndarray:
     return np.array(offsets, np.int64)
 
 

@@ -16,9 +16,10 @@ from tileverify.frontend.bytecode.builder import F16, F32, I8, I32, BodyBuilder,
 from tileverify.frontend.bytecode.model import Module, PartitionViewType, ScalarType, TensorViewType, Value
 from tileverify.results.claim import Claim
 
+from ..tiles import Parts
 from .helpers import array, launch, pointers
 
-ANY = {"ord": "relaxed", "scope": "sys"}
+ANY: Parts = {"ord": "relaxed", "scope": "sys"}
 DTYPES = {F16: ("f16", np.float16), F32: ("f32", np.float32), I32: ("i32", np.int32), I8: ("i8", np.int8)}
 Build = Callable[[BodyBuilder, Value, Value], None]
 
@@ -124,7 +125,7 @@ def test_what_races_and_what_does_not() -> None:
     def races(name: str, **attributes: Any) -> bool:
         def build(f: BodyBuilder, view: Value, block: Value) -> None:
             first = f.constant(tile(I32), 0)
-            parts = {} if "load" in name else {"tile": f.constant(tile(I32, 4), 1)}
+            parts: Parts = {} if "load" in name else {"tile": f.constant(tile(I32, 4), 1)}
             f.op(name, view=view, index=[first], **parts, **attributes)
             if "load" in name:
                 value = f.constant(tile(I32, 4), 1)

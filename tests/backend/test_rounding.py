@@ -123,7 +123,7 @@ def test_conversions(name: str, source: str) -> None:
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, np.int32, np.uint8])
 @pytest.mark.parametrize("name", ["f64", "f32", "tf32", "bf16", "f16", "f8E4M3FN"])
-def test_integers(name: str, kind: type[np.generic]) -> None:
+def test_integers(name: str, kind: type[np.int64 | np.uint64 | np.int32 | np.uint8]) -> None:
     limits = np.iinfo(kind)
     source = np.random.default_rng(1)
     drawn = source.integers(limits.min, limits.max, 200, dtype=kind, endpoint=True)
@@ -140,7 +140,8 @@ def test_integers(name: str, kind: type[np.generic]) -> None:
 
 # ------------------------------------------------------------------------------------------ signs and specials
 def bits(values: Array) -> list[int]:
-    return np.asarray(values, np.float64).view(np.uint64).tolist()
+    found: list[int] = np.asarray(values, np.float64).view(np.uint64).tolist()
+    return found
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -159,11 +159,13 @@ def test_assume(predicate: object, values: tuple[int, ...], kept: bool) -> None:
 def unknown(f: BodyBuilder, *shape: int) -> Value:
     """Lanes of fresh local memory: unspecified."""
     local = f.op("alloca", num_elem=16, align=4, results=[tile(pointer(I32))])
+    value: Value
     value, _ = f.op("load_ptr_tko", ptr=local)
     if not shape:
-        return value  # type: ignore[no-any-return]
+        return value
     value = f.op("reshape", s=value, results=[tile(I32, *([1] * len(shape)))])
-    return f.op("broadcast", s=value, results=[tile(I32, *shape)])  # type: ignore[no-any-return]
+    spread: Value = f.op("broadcast", s=value, results=[tile(I32, *shape)])
+    return spread
 
 
 def marks(tile_: Tile) -> list[int]:

@@ -12,6 +12,7 @@ from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, TOKEN, BodyBu
 from tileverify.frontend.bytecode.model import Value
 from tileverify.results.claim import Claim, Confirmation
 
+from ..tiles import Parts
 from .helpers import array, hand_made, launch, pointers
 
 P = tile(pointer(I32))
@@ -129,8 +130,8 @@ def test_a_failed_exchange_only_reads() -> None:
 
 def _loop(f: BodyBuilder, count: int, body: Callable[[Value, Value], Value], first: Value) -> Value:
     """``for i in range(count): token = body(i, token)``; the last token."""
-    bounds = [f.constant(tile(I32), number) for number in (0, count, 1)]
-    with f.for_(*bounds, inits=[first]) as loop:
+    lower, upper, step = (f.constant(tile(I32), number) for number in (0, count, 1))
+    with f.for_(lower, upper, step, inits=[first]) as loop:
         i, token = loop.arguments
         f.op("continue", args=[body(i, token)])
     return loop.results[0]
@@ -187,7 +188,7 @@ def test_lanes_of_one_store() -> None:
         base = f.op("reshape", s=a, results=[tile(pointer(I32), 1)])
         base = f.op("broadcast", s=base, results=[tile(pointer(I32), 2)])
         where = f.op("offset", ptr=base, off=f.constant(tile(I32, 2), 5))
-        mask = {"mask": f.constant(tile(I1, 2), 1, 0)} if masked else {}
+        mask: Parts = {"mask": f.constant(tile(I1, 2), 1, 0)} if masked else {}
         f.op("store_ptr_tko", ptr=where, val=f.constant(tile(I32, 2), 1), **mask)
 
     found = shown(lambda f, a: build(f, a, False), "TV202")

@@ -36,7 +36,7 @@ MAKE = {
 
 def view_of(f: BodyBuilder, parameter: Value, kind: Type) -> Value:
     tensor = f.op("make_tensor_view", base=parameter, shape=[], strides=[], results=[kind.tensor])  # type: ignore[union-attr]
-    made: Value = f.op(MAKE[type(kind)], s=tensor, results=[kind])  # type: ignore[index]
+    made: Value = f.op(MAKE[type(kind)], s=tensor, results=[kind])
     return made
 
 

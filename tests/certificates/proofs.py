@@ -38,7 +38,7 @@ def certificates_of(target: str) -> tuple[Written, ...]:
     return tuple(written)
 
 
-def forged(text: str, change: Callable[[Json], None]) -> str:
+def forged(text: str, change: Callable[[Json], object]) -> str:
     """``text`` after ``change``, with a digest that fits again."""
     document = json.loads(text)
     change(document)

@@ -206,11 +206,19 @@ def test_some_forgeries_show_without_the_bytecode(change: Callable[[Json], None]
     assert rejected(forged(written.text, change), None)
 
 
+def without_clause(number: int) -> Callable[[Json], object]:
+    return lambda document: document["requires"].pop(number)
+
+
 def test_a_clause_left_out_is_rejected() -> None:
     for written in certificates_of(ANY_GRID):
         for number in range(len(written.result.requires)):
-            text = forged(written.text, lambda document, number=number: document["requires"].pop(number))
+            text = forged(written.text, without_clause(number))
             assert rejected(text, written.unit.bytecode)
+
+
+def without_wraps(number: int) -> Callable[[Json], object]:
+    return lambda document: document["obligations"][number]["wraps"].clear()
 
 
 def test_the_proof_that_an_integer_does_not_wrap_cannot_be_left_out() -> None:
@@ -219,9 +227,7 @@ def test_the_proof_that_an_integer_does_not_wrap_cannot_be_left_out() -> None:
         for number, proved in enumerate(json.loads(written.text)["obligations"]):
             if proved["wraps"]:
                 seen += 1
-                text = forged(
-                    written.text, lambda document, number=number: document["obligations"][number]["wraps"].clear()
-                )
+                text = forged(written.text, without_wraps(number))
                 assert rejected(text, written.unit.bytecode)
     assert seen
 

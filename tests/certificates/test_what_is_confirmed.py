@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 def forge(folder: Path, change: Callable[[Json], object]) -> None:
     path = folder / "transpose.tvcert.json"
-    path.write_text(forged(path.read_text(), change))  # type: ignore[arg-type]
+    path.write_text(forged(path.read_text(), change))
 
 
 def without_obligations(document: Json) -> None:

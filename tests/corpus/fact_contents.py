@@ -96,7 +96,7 @@ def _of_segments(
     """One behind the other (1), with gaps (2), the last one first (3)."""
     if name == fact.other:
         yield [max((high - low) // ((2 if variant == 2 else 1) * max(count, 1)), 0)] * count
-    elif fact.other in known:
+    elif fact.other is not None and fact.other in known:
         lengths = [int(n) for n in known[fact.other][:count]]
         own = lengths + [0] * (count - len(lengths))
         if variant == 2:

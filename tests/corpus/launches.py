@@ -306,7 +306,8 @@ def _launch(
     spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
 ) -> ConcreteLaunch:
     places = _allocations(spec)
-    described, filled = {array.name: array for array in spec.arrays()}, {}
+    described = {array.name: array for array in spec.arrays()}
+    filled: dict[str, ConcreteArray] = {}
     for name in starts_last(spec):
         filled[name] = _array(described[name], spec, values, source, places.get(name), filled, variant)
     arrays = {name: filled[name] for name in described}

@@ -92,7 +92,8 @@ def problem(unit: KernelUnit, numbers_: Numbers) -> Problem:
             scalars[scalar.name] = evaluate(scalar.value, sizes) if scalar.value else sizes[scalar.name]
     grid = numbers_.grid or _triple(spec.grid, sizes)
     launch = ConcreteLaunch(grid, arrays, scalars, lists, floats)
-    contents, dtypes = {}, {}
+    contents: dict[str, Array] = {}
+    dtypes: dict[str, str] = {}
     named = dict(named_arrays(launch))
     plain = starts_last(spec)
     for name in (*plain, *(name for name in named if name not in plain)):

@@ -76,7 +76,7 @@ def test_racy_launch_is_never_proved(label: Labelled) -> None:
 
 
 def test_every_launch_has_exactly_one_label() -> None:
-    launches = Counter()
+    launches: Counter[tuple[str, str, str, str]] = Counter()
     for spec in ROOT.rglob(f"*{SPEC_SUFFIX}"):
         stem = spec.name.removesuffix(SPEC_SUFFIX)
         for position, table in enumerate(tomllib.loads(spec.read_text(encoding="utf-8"))["launch"]):

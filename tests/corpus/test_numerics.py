@@ -10,8 +10,8 @@ import pytest
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.results import Verdict
 
-from .problems import Problem, as_numbers, decided, interpret, numbers, overwritten, problem
-from .references import NUMBERS, REFERENCES, WITHOUT_REFERENCE, Numbers
+from .problems import Numbers, Problem, as_numbers, decided, interpret, numbers, overwritten, problem
+from .references import NUMBERS, REFERENCES, WITHOUT_REFERENCE
 from .test_dynamic import units
 
 TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}

@@ -168,7 +168,7 @@ def same_numbers(launch: ConcreteLaunch, witness: Witness) -> bool:
 def nth(choices: Mapping[str, range], place: int) -> dict[str, int]:
     """The values at ``place`` in the product of ``choices``, the last name changing fastest."""
     numbers = {}
-    for name, values in reversed(choices.items()):
+    for name, values in reversed([*choices.items()]):
         place, chosen = divmod(place, len(values))
         numbers[name] = values[chosen]
     return numbers

@@ -101,7 +101,7 @@ class Driver:
 
     def cuDeviceGetName(self, name: Any, size: int, device: Any) -> int:  # noqa: N802
         name.value = b"NVIDIA H200"
-        return device.value
+        return int(device.value)
 
     def cuDeviceGetAttribute(self, place: Any, attribute: int, device: Any) -> int:  # noqa: N802
         place._obj.value = {75: 9, 76: 0}[attribute]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.elements import Array
@@ -58,7 +60,7 @@ def test_segments_do_not_meet(text: str) -> None:
     outcomes = set()
     for starts in product(range(4), repeat=3):
         for lengths in product(range(-1, 3), repeat=2):
-            arrays = {"a": np.array(starts, np.int32), "n": np.array(lengths, np.int64)}
+            arrays: dict[str, NDArray[Any]] = {"a": np.array(starts, np.int32), "n": np.array(lengths, np.int64)}
             problem = violation(fact, arrays, value)
             assert (problem is None) == keeps(fact, arrays, value), (starts, lengths, problem)
             outcomes.add(problem is None)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine, command_line
 
+from tileverify.check import check_unit
 from tileverify.launching.run import run as run_module
 from tileverify.results import Verdict
 
@@ -122,7 +123,7 @@ def test_a_proof_that_a_run_contradicts_is_to_be_reported(
     tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No proof is wrong as far as anyone knows, so the verdict is forged here."""
-    honest = run_module.check_unit
+    honest = check_unit
     monkeypatch.setattr(
         run_module, "check_unit", lambda *args: replace(honest(*args), verdict=Verdict.PROVED, findings=())
     )

@@ -18,7 +18,7 @@ from tileverify.gating import GateOptions, GateResult, Submission
 from tileverify.gating.runs.candidates import Candidate, OnStdin, Task, candidates
 from tileverify.gating.runs.local_workers import LocalWorkers
 from tileverify.gating.runs.run import Plan, longest_s, open_table, stream, tabulate
-from tileverify.gating.runs.spreading import Failed, Ready, Workers, stopped
+from tileverify.gating.runs.spreading import Answer, Failed, Ready, Workers, stopped
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")
@@ -167,7 +167,7 @@ class _Saying:
     def __init__(self, said: dict[str, str]) -> None:
         self.count = 1
         self.said = said
-        self.heard: list[tuple[int, object]] = []
+        self.heard: list[tuple[int, Answer]] = []
 
     def start(self, worker: int) -> None:
         self.heard.append((worker, Ready()))
@@ -175,7 +175,7 @@ class _Saying:
     def send(self, worker: int, task: Task) -> None:
         self.heard.append((worker, stopped(task, self.said[task.submission.file], "")))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, object]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
         heard, self.heard = self.heard, []
         return heard
 
@@ -316,7 +316,7 @@ class _Backwards:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.ready: list[tuple[int, Ready]] = []
+        self.ready: list[tuple[int, Answer]] = []
         self.tasks: list[tuple[int, Task]] = []
 
     def start(self, worker: int) -> None:
@@ -325,7 +325,7 @@ class _Backwards:
     def send(self, worker: int, task: Task) -> None:
         self.tasks.append((worker, task))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, object]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
         if self.ready:
             ready, self.ready = self.ready, []
             return list(ready)

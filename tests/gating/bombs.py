@@ -44,7 +44,8 @@ def _module(write: Callable[[BodyBuilder], Value]) -> bytes:
 
 
 def _block(f: BodyBuilder) -> Value:
-    return f.op("get_tile_block_id")[0]
+    x: Value = f.op("get_tile_block_id")[0]
+    return x
 
 
 def _squares(f: BodyBuilder) -> Value:
@@ -84,7 +85,8 @@ def _nested(depth: int) -> Callable[[BodyBuilder], Value]:
     def write(f: BodyBuilder) -> Value:
         def inside(value: Value, left: int) -> Value:
             if left == 0:
-                return f.op("muli", lhs=value, rhs=value)
+                squared: Value = f.op("muli", lhs=value, rhs=value)
+                return squared
             with f.for_(f.constant(tile(I32), 0), f.parameters[1], f.constant(tile(I32), 1), [value]) as loop:
                 _, carried = loop.arguments
                 f.op("continue", args=[inside(carried, left - 1)])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -37,7 +39,7 @@ def test_a_missing_wall_is_found(wall: str, found: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", ["auto", "bubblewrap", "landlock"])
 def test_without_any_isolation_nothing_is_run(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(isolation, "landlock_version", lambda: 0)
-    monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(IsolationUnavailable, match=r"nothing was run|install bubblewrap"):
         Sandbox(kind)
 
@@ -46,7 +48,7 @@ def test_without_any_isolation_nothing_is_run(kind: str, monkeypatch: pytest.Mon
 def test_other_systems_are_refused(module: str, name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
     from tileverify.gating.sandbox import seccomp
 
-    monkeypatch.setattr(isolation.sys if module == "sys" else seccomp, name, value)
+    monkeypatch.setattr(sys if module == "sys" else seccomp, name, value)
     with pytest.raises(IsolationUnavailable, match="Linux"):
         Sandbox()
 

@@ -170,7 +170,12 @@ def test_long_sources_take_no_longer_than_they_are(line: str) -> None:
 
 def test_every_hint_of_many_costs_nothing_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
-    monkeypatch.setattr("tileverify.gating.prompt.changed_lines", lambda *given: looked.append(given) or ["+1: x"] * 8)
+
+    def changed_lines(*given: object) -> list[str]:
+        looked.append(given)
+        return ["+1: x"] * 8
+
+    monkeypatch.setattr("tileverify.gating.prompt.changed_lines", changed_lines)
     hint = Hint("use-atomic", "safe", "all", (Edit(1, 0, 1, 0, "first\n"),))
     told(*(kernel(f"k{n}", Verdict.REFUTED, race(*[hint] * 10)) for n in range(100)))
     assert 0 < len(looked) < 30
@@ -202,7 +207,7 @@ def test_changed_lines_are_those_of_the_edited_text() -> None:
             else:
                 new[int(number)] = line
         for line in old.values():
-            number = next(n for n in range(1, len(old) + len(new) + 2) if n not in new)
-            new[number] = line
-        assert [new[number] for number in sorted(new)] == edited(text, edits).splitlines()
+            free = next(n for n in range(1, len(old) + len(new) + 2) if n not in new)
+            new[free] = line
+        assert [new[place] for place in sorted(new)] == edited(text, edits).splitlines()
     assert placed > 500

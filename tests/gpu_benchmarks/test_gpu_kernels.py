@@ -28,7 +28,8 @@ def close(found: Array, expected: Array, tolerance: float = 1e-5) -> bool:
 
 def softmax(scores: Array) -> Array:
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
+    shares: Array = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
 
 
 @pytest.mark.parametrize("columns", [32, 48])

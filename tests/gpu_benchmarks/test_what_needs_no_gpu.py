@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks.gpu.build import key_of
@@ -83,7 +84,7 @@ def test_memory_as_numbers() -> None:
 
 
 def test_tables() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"label": "racy/a.py::b[c]", "outcome": "agrees", "what": []},
         {"label": "racy/a.py::d[e]", "outcome": "differs", "what": ["x: 1 of 4"], "deterministic": True},
     ]

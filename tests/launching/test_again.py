@@ -190,7 +190,12 @@ def test_without_a_global_lock_threads_take_turns(work: InFlight, monkeypatch: p
     assert kernel.again(A, GRID, (x,))
     entered = threading.Event()
     with work.lock:
-        thread = threading.Thread(target=lambda: (entered.set(), kernel.again(A, GRID, (x,))))
+
+        def again() -> None:
+            entered.set()
+            kernel.again(A, GRID, (x,))
+
+        thread = threading.Thread(target=again)
         thread.start()
         entered.wait()
         thread.join(0.05)

@@ -162,7 +162,10 @@ def test_a_kernel_that_does_not_run_says_no(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(device_facts, "FETCHED", 16)
     ready: Any = SimpleNamespace()
     asked = fact("range", 0, COUNT)
-    for plan in (lambda *call: ready, lambda *call: None, _raising(UsageError("no")), _raising(ImportError("no"))):
+    plans: tuple[Callable[..., Any], ...] = (
+        lambda *call: ready, lambda *call: None, _raising(UsageError("no")), _raising(ImportError("no")),
+    )  # fmt: skip
+    for plan in plans:
         idle = DeviceFacts(plan, lambda *call: None, HostScratch(), host_array)
         for _ in range(2):
             assert not idle.keeps(None, value_of(UPWARDS), asked, [asked], number)
@@ -171,7 +174,7 @@ def test_a_kernel_that_does_not_run_says_no(monkeypatch: pytest.MonkeyPatch) -> 
 def test_conflicts_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_facts, "FETCHED", 16)
     asked = fact("range", 0, COUNT)
-    facts = DeviceFacts(lambda *call: 1, _raising(InFlightConflict("TV504")), HostScratch(), host_array)  # type: ignore[arg-type,return-value]
+    facts = DeviceFacts(lambda *call: 1, _raising(InFlightConflict("TV504")), HostScratch(), host_array)  # type: ignore[arg-type]
     with pytest.raises(InFlightConflict):
         facts.keeps(None, value_of(UPWARDS), asked, [asked], number)
 

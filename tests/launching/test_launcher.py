@@ -13,7 +13,7 @@ import pytest
 
 import tileverify
 from tileverify.backend.guard import LaunchRefused
-from tileverify.check import CheckOptions
+from tileverify.check import CheckOptions, check_unit
 from tileverify.errors import UsageError
 from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
@@ -37,7 +37,7 @@ def y() -> Array:
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kernels that were verified, one entry for each time."""
     seen: list[str] = []
-    check = proofs.check_unit
+    check = check_unit
 
     def noted(unit: Any, options: Any) -> Any:
         seen.append(unit.kernel)

@@ -177,7 +177,8 @@ def test_numbers_are_read_as_the_bytecode_reads_them() -> None:
         unit for unit in discover([f"{ROOT / 'integers' / 'position_check.py'}"]) if isinstance(unit, KernelUnit)
     )
     for position in (-1, 0, 3, (1 << 31) - 1):
-        named = {"out": ArrayValue(0, (4, 256), (256, 1), "f32"), "position": position}
+        out = ArrayValue(0, (4, 256), (256, 1), "f32")
+        named: dict[str, ArrayValue | int | float] = {"out": out, "position": position}
         use = use_of("kernel", 0, (4, 1, 1), named, touched_by(unit))
         assert all(0 <= each.start < each.end <= 4096 for each in use.accesses)
 

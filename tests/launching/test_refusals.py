@@ -40,7 +40,7 @@ def aligned(size: int, dtype: type = np.float32, offset: int = 0) -> Array:
     """Ones, ``offset`` bytes behind an address that 64 divides."""
     memory = np.zeros(size * np.dtype(dtype).itemsize + 128, np.uint8)
     start = -memory.ctypes.data % 64 + offset
-    found = memory[start : start + size * np.dtype(dtype).itemsize].view(dtype)
+    found: Array = memory[start : start + size * np.dtype(dtype).itemsize].view(dtype)
     found[:] = 1
     return found
 
@@ -166,7 +166,8 @@ def use(name: str, tensor: Tensor, *, write: bool) -> Use:
 
 
 def test_unordered_launches_that_conflict_in_strict_mode() -> None:
-    work, made, x = InFlight(Device(), strict=True), [], Tensor()
+    work, x = InFlight(Device(), strict=True), Tensor()
+    made: list[Any] = []
     work.launch(Stream(11), use("writer", x, write=True), (x,), made.append)
     with pytest.raises(InFlightConflict, match=r"'reader' reads x that 'writer', .* \(TV504\)"):
         work.launch(Stream(12), use("reader", x, write=False), (x,), made.append)

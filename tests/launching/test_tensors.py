@@ -62,6 +62,7 @@ class Imitation:
 
     def __getitem__(self, key: Any) -> Imitation:
         rows = key[0] if isinstance(key, tuple) else key
+        assert isinstance(rows, slice)
         count = len(range(self.shape[0])[rows])
         return Imitation((count, *self.shape[1:]), (self.strides[0] * (rows.step or 1), *self.strides[1:]), self.dtype)
 

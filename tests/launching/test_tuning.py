@@ -57,13 +57,13 @@ class Bench:
     def microseconds(self, plan: Any, stream: Any) -> float:
         self.timed.append(plan.tile)
         self.drift += 0.001
-        return 100 / plan.tile + self.drift
+        return 100 / float(plan.tile) + self.drift
 
 
 def tune(bench: Bench, tiles: list[int], **options: Any) -> Any:
     space = [{"tile": tile} for tile in tiles]
     kernel = options.pop("kernel", Kernel())
-    return Tuner(bench.plan, bench).tune(  # type: ignore[arg-type]
+    return Tuner(bench.plan, bench).tune(
         space, "stream", lambda c: (16 // max(1, c["tile"]),), kernel, lambda c: (c["tile"],), **options
     )
 

@@ -31,5 +31,5 @@ def calls(x, tile):
 
 
 @ct.kernel
-def mixed(x, pair: tuple[ct.Array, ct.Array], n, tile: ct.Constant[int]):  # type: ignore[no-untyped-def]
+def mixed(x, pair: tuple[ct.Array, ct.Array], n, tile: ct.Constant[int]):
     ct.store(x, (ct.bid(0), 0), ct.load(pair[0], (ct.bid(0), 0), (4, tile)) * n)

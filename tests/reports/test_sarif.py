@@ -38,7 +38,8 @@ def test_sarif_is_as_expected_and_valid(report: Report, golden: str) -> None:
 
 def test_the_schema_finds_mistakes() -> None:
     document = json.loads(sarif_report(Report((), "0", "z3")))
-    for change in ({"version": "2.0.0"}, {"runs": [{}]}, {"results": []}):
+    changes: tuple[dict[str, Any], ...] = ({"version": "2.0.0"}, {"runs": [{}]}, {"results": []})
+    for change in changes:
         with pytest.raises(jsonschema.ValidationError):
             VALIDATOR.validate({**copy.deepcopy(document), **change})
 

@@ -31,6 +31,7 @@ from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
 from tileverify.terms import Scope, Sort, Term, bits
+from tileverify.terms.launch_wide import Opaque
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data
@@ -176,7 +177,7 @@ def known_on_every_path(patch: Patch) -> None:
 @sabotage
 def one_side_taken(patch: Patch) -> None:
     """A number that a branch gives is taken for the one of its first side."""
-    choose = control.choose
+    choose = values.choose
     patch.setattr(control, "choose", lambda c, a, b: a if isinstance(a, Term) else choose(c, a, b))
 
 
@@ -442,7 +443,7 @@ def pieces_are_launch_wide(patch: Patch) -> None:
     move = values.move
 
     def move_all(value: Any, coordinates: Any) -> Any:
-        return value if isinstance(value, values.Opaque) else move(value, coordinates)
+        return value if isinstance(value, Opaque) else move(value, coordinates)
 
     everywhere(patch, move, move_all)
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.corpus.problems import problem
-from tests.corpus.references import Numbers
+from tests.corpus.problems import Numbers, problem
 
 from tileverify.check import check_unit
 from tileverify.contract.launch import KernelUnit

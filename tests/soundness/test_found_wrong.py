@@ -12,6 +12,8 @@ from tileverify.frontend.bytecode.builder import I8, I32, I64, TOKEN, ModuleBuil
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.results import KernelResult, Verdict
 
+from ..tiles import Parts
+
 FIRST_TILE = """
 import cuda.tile as ct
 
@@ -268,10 +270,10 @@ def test_atomics_that_overlap_in_a_part_are_not_atomic_to_each_other(
     builder = ModuleBuilder()
     with builder.entry("add_twice", [tile(pointer(I64))]) as f:
         half = f.op("ptr_to_ptr", s=f.parameters[0], results=[tile(pointer(I32))])
-        relaxed = {"ord": "relaxed", "scope": "device", "mode": "add"}
+        relaxed: Parts = {"ord": "relaxed", "scope": "device", "mode": "add"}
         _, first = f.op("atomic_rmw_tko", ptr=half, arg=f.constant(tile(I32), 1), **relaxed)
         place = half if second == I32 else f.parameters[0]
-        waits = {"token": first} if token else {}
+        waits: Parts = {"token": first} if token else {}
         f.op("atomic_rmw_tko", ptr=place, arg=f.constant(tile(second), 1), **waits, **relaxed)
         f.op("return")
     spec = f"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -167,7 +167,7 @@ def test_launches_of_the_judge_keep_the_facts_with_different_contents() -> None:
                     name: np.array([*array.contents.values()], np.int64).reshape(array.shape)
                     for name, array in arrays.items()
                 }
-                problem = violation(fact, contents, lambda part, known=known: evaluate(part, known))
+                problem = violation(fact, contents, partial(evaluate, environment=known))
                 assert problem is None, f"{subject.name} {fact.text}: {problem}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ ONE_LIST = 'kernel = "k"\ngrid = [4]\nrequires = ["L >= 1"]\nargs = { xs = { lis
 Fill = Callable[[BodyBuilder], None]
 
 
-def module(fill: Fill, parameters: tuple[Type, ...] = (WORD,), table: dict[str, object] | None = None) -> bytes:
+def module(fill: Fill, parameters: tuple[Type, ...] = (WORD,), table: dict[str, Any] | None = None) -> bytes:
     builder = ModuleBuilder()
     if table is not None:
         builder.add_global("table", **table)
@@ -68,7 +69,8 @@ def refused(result: KernelResult, words: str) -> None:
 
 # ------------------------------------------------------------------------------------ the end of an allocation
 def own_memory(f: BodyBuilder) -> Value:
-    return f.op("alloca", results=[WORD], num_elem=4, align=16)
+    made: Value = f.op("alloca", results=[WORD], num_elem=4, align=16)
+    return made
 
 
 def left_by_break(f: BodyBuilder) -> None:
@@ -279,7 +281,7 @@ def tiles_of(f: BodyBuilder, op: str, view: Type) -> Value:
     return made
 
 
-def reduces(view: Type, **how: str) -> Fill:
+def reduces(view: Type, **how: Any) -> Fill:
     def fill(f: BodyBuilder) -> None:
         made = tiles_of(f, "make_partition_view" if view is TILES else "make_gather_scatter_view", view)
         rows = number(f, 0) if view is TILES else f.constant(tile(I32, 1), 0)

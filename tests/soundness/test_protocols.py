@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 
@@ -85,7 +86,7 @@ def _without_tokens(site: Site) -> Iterator[tuple[str, Change]]:
         yield "token dropped", lambda there: there.drop_operand("token")
     for member in range(len(site.op.group("tokens"))) if site.op.name == "join_tokens" else ():
         if len(site.op.group("tokens")) > 1:
-            yield f"without token {member}", lambda there, member=member: _leave_out(there, member)
+            yield f"without token {member}", partial(_leave_out, member=member)
 
 
 def _leave_out(site: Site, member: int) -> None:

@@ -11,8 +11,9 @@ import pytest
 import tileverify.backend.guard.guard as guard
 import tileverify.contract.as_terms as contract
 from tileverify import terms as t
+from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
-from tileverify.contract.launch import ArrayArgument
+from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
 
 from .readings import campaign, readings
 
@@ -68,7 +69,7 @@ def remainders_towards_zero(monkeypatch: pytest.MonkeyPatch) -> None:
 def masked_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The packer cuts off what does not fit, and the guard lets it through."""
     wider_sizes(monkeypatch)
-    monkeypatch.setattr(readings, "packed", lambda *_: (_ for _ in ()).throw(readings.LaunchRefused("cut off")))
+    monkeypatch.setattr(readings, "packed", lambda *_: (_ for _ in ()).throw(LaunchRefused("cut off")))
 
 
 def _without(monkeypatch: pytest.MonkeyPatch, left_out: Callable[[Check], bool]) -> None:
@@ -93,7 +94,7 @@ def test_a_flaw_shows(flaw: Callable[[pytest.MonkeyPatch], None], monkeypatch: p
 
 def test_a_stride_of_one_element_is_passed_as_described() -> None:
     """What a framework puts there reaches no element, but the kernel may read it."""
-    spec = guard.LaunchSpec("k", "0", (ArrayArgument("x", "f32", (guard.Name("M"), guard.Name("N"))),))
+    spec = LaunchSpec("k", "0", (ArrayArgument("x", "f32", (Name("M"), Name("N"))),))
     made = guard.compile_guard(spec, (), frozenset({"x"}))
     for shape, given, passed in (
         ((1, 5), (77, 1), (5, 1)),
@@ -103,6 +104,6 @@ def test_a_stride_of_one_element_is_passed_as_described() -> None:
         ((3, 5), (5, 1), (5, 1)),
         ((3, 5), (7, 1), (7, 1)),
     ):
-        (value,) = made.passed([guard.ArrayValue(4096, shape, given, "f32")])
-        assert isinstance(value, guard.ArrayValue)
+        (value,) = made.passed([ArrayValue(4096, shape, given, "f32")])
+        assert isinstance(value, ArrayValue)
         assert value.strides == passed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -104,7 +104,7 @@ def truth(tree: Tree, values: Mapping[str, int]) -> bool:
     return {"<": x < y, "<=": x <= y, "==": x == y, "!=": x != y}[op]
 
 
-_BUILD = {
+_BUILD: dict[str, Callable[..., Term]] = {
     "+": t.add,
     "-": t.sub,
     "*": t.mul,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
@@ -85,7 +85,7 @@ def number(tree: Tree, values: Mapping[str, int]) -> int:  # noqa: C901  one cas
     return sign * (abs(x) % abs(y))
 
 
-_BUILD = {
+_BUILD: dict[str, Callable[..., Term]] = {
     "&": t.bit_and,
     "|": t.bit_or,
     "^": t.bit_xor,
@@ -160,7 +160,7 @@ def test_machine_integers_of_every_width_are_decided(bits: int) -> None:
     half = 1 << (bits - 1)
     x, y = (t.var(name, Scope.BLOCK, -half, half - 1) for name in "xy")
 
-    def folded(value: Term, combine: Any) -> Term:
+    def folded(value: Term, combine: Callable[[Term, Term], Term]) -> Term:
         reading = t.unsigned(bits, value)
         return combine(reading, t.floordiv(reading, t.const(2)))
 

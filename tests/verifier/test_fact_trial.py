@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,11 @@ PICK = 'args = { x = "f32[200]", idx = "i32[64]", out = "f32[64]", TILE = 16 }'
 PLACE = 'args = { idx = "i32[64]", out = "i32[200]", TILE = 16 }'
 
 
+Check = Callable[[str, str], KernelResult]
+
+
 @pytest.fixture
-def check(tmp_path: Path):  # type: ignore[no-untyped-def]
+def check(tmp_path: Path) -> Check:
     (tmp_path / "k.py").write_text(KERNELS)
 
     def run(kernel: str, fields: str) -> KernelResult:
@@ -78,7 +82,9 @@ def suggested(result: KernelResult) -> list[str]:
         ("pick", f"grid = [4]\n{PICK.replace('200', 'N')}", ["range(idx, 0, N)"]),
     ],
 )
-def test_an_open_finding_names_facts_that_prove_the_kernel(check, kernel, fields, facts) -> None:  # type: ignore[no-untyped-def]
+def test_an_open_finding_names_facts_that_prove_the_kernel(
+    check: Check, kernel: str, fields: str, facts: list[str]
+) -> None:
     result = check(kernel, fields)
     assert result.verdict is Verdict.UNDECIDED
     assert suggested(result) == facts
@@ -89,27 +95,27 @@ def test_an_open_finding_names_facts_that_prove_the_kernel(check, kernel, fields
 
 
 @pytest.mark.parametrize("kernel", ["place_behind", "place_what_was_written"])
-def test_nothing_is_suggested_where_no_fact_suffices(check, kernel: str) -> None:  # type: ignore[no-untyped-def]
+def test_nothing_is_suggested_where_no_fact_suffices(check: Check, kernel: str) -> None:
     result = check(kernel, f"grid = [4]\n{PLACE}")
     assert result.verdict is not Verdict.PROVED
     assert not any("proves the kernel" in hint.text for finding in result.findings for hint in finding.hints)
 
 
-def test_an_observed_fact_is_assumed_in_the_form_that_is_needed(check) -> None:  # type: ignore[no-untyped-def]
+def test_an_observed_fact_is_assumed_in_the_form_that_is_needed(check: Check) -> None:
     seen = '["range(idx, 0, 150)", "injective(idx)", "nondecreasing(idx)"]'
     result = check("pick", f"grid = [4]\nobserved = {seen}\n{PICK}")
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, "any")
     assert result.assumes == result.observed == ("range(idx, 0, x.shape[0])",)
 
 
-def test_what_was_observed_must_suffice(check) -> None:  # type: ignore[no-untyped-def]
+def test_what_was_observed_must_suffice(check: Check) -> None:
     result = check("pick", f'grid = [4]\nobserved = ["range(idx, 0, 201)", "injective(idx)"]\n{PICK}')
     assert result.verdict is Verdict.UNDECIDED
     assert result.assumes == ()
     assert suggested(result) == ["range(idx, 0, x.shape[0])"]
 
 
-def test_nothing_is_assumed_that_is_not_needed(check) -> None:  # type: ignore[no-untyped-def]
+def test_nothing_is_assumed_that_is_not_needed(check: Check) -> None:
     result = check("place", f'grid = [1]\nobserved = ["range(idx, 0, 9)"]\n{PLACE.replace("TILE = 16", "TILE = 1")}')
     assert result.verdict is Verdict.PROVED
     assert result.assumes == ()

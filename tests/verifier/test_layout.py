@@ -41,6 +41,6 @@ def test_a_choice_of_addresses() -> None:
 
 def test_what_is_no_sum_over_strides_is_left_alone() -> None:
     assert decompose(t.scale(2, ROW), MATRIX, 4) is None, "half an element"
-    assert decompose(t.scale(4, t.mul(*MATRIX.strides[:1], CUBE.strides[0])), CUBE, 2) is None, "other width"
+    assert decompose(t.scale(4, t.mul(MATRIX.strides[0], CUBE.strides[0])), CUBE, 2) is None, "other width"
     wrapped = t.wrap(32, t.mul(ROW, MATRIX.strides[0]))
     assert decompose(t.scale(4, wrapped), MATRIX, 4) == (t.ZERO, wrapped), "a 32-bit wrap is real: it stays"

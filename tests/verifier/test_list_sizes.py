@@ -91,6 +91,7 @@ def test_arrays_described_one_by_one_are_compared_one_by_one(
     assert result.verdict is (Verdict.PROVED if fits else Verdict.REFUTED), result.findings
     for finding in result.findings:
         assert finding.witness is not None
+        assert finding.witness.launch is not None
         launch, _ = claim_from_json(finding.witness.launch)
         assert [array.shape for array in launch.lists["ys"]] == [(count, 32) for count in rows]
         assert [array.shape for array in launch.lists["xs"]] == [(count, 32) for count in ROWS]

@@ -64,6 +64,7 @@ def test_a_race_shows_whatever_the_named_strides_are(tmp_path: Path, sizes: str,
     (finding,) = result.findings
     assert finding.code == "TV101"
     assert finding.witness is not None
+    assert finding.witness.launch is not None
     launch, _ = claim_from_json(finding.witness.launch)
     for array in launch.arrays.values():
         found = places(array.shape, array.strides)

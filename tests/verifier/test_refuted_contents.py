@@ -7,13 +7,13 @@ is chance: the same values in another order show it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -23,7 +23,7 @@ from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.results import KernelResult, Verdict
+from tileverify.results import KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 
 ADDRESSES: Final = (
@@ -108,10 +108,15 @@ def contents(random: Random, count: int, n: int, keeps: Keeps) -> Iterator[tuple
             yield tuple(values)
 
 
+def _launch(witness: Witness) -> Mapping[str, Any]:
+    assert witness.launch is not None
+    return witness.launch
+
+
 def _fault(replayer: Replayer, result: KernelResult, sizes: tuple[int, int], values: Sequence[int]) -> bool | None:
     """Whether the launch shows a fault with these contents; ``None`` where no block gets to what is at stake."""
     witness = next(finding.witness for finding in result.findings if finding.witness)
-    _, claim = claim_from_json(witness.launch)
+    _, claim = claim_from_json(_launch(witness))
     count, places = sizes
     arrays = {
         "idx": ConcreteArray("i32", (count,), (1,), dict(enumerate(values)), 0, "idx"),
@@ -125,7 +130,7 @@ def _fault(replayer: Replayer, result: KernelResult, sizes: tuple[int, int], val
 
 def _sizes(result: KernelResult) -> tuple[int, int]:
     """The most elements of both arrays that a witness has: in smaller launches its fault need not be there."""
-    witnesses = [finding.witness.launch["arrays"] for finding in result.findings if finding.witness]
+    witnesses = [_launch(finding.witness)["arrays"] for finding in result.findings if finding.witness]
     count, places = (max(arrays[name]["shape"][0] for arrays in witnesses) for name in ("idx", "out"))
     return count, places
 

@@ -122,8 +122,8 @@ def test_the_fewest_candidates_are_chosen(needed: set[int]) -> None:
         asked.append(chosen)
         return needed <= set(chosen)
 
-    assert set(fewest(range(8), closes)) == needed  # type: ignore[arg-type]
+    assert set(fewest(range(8), closes)) == needed
 
 
 def test_of_two_that_would_do_the_first_is_chosen() -> None:
-    assert fewest(["weak", "other", "strong"], lambda chosen: bool({"weak", "strong"} & set(chosen))) == ["weak"]  # type: ignore[arg-type]
+    assert fewest(["weak", "other", "strong"], lambda chosen: bool({"weak", "strong"} & set(chosen))) == ["weak"]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tileverify.backend.gpu import driver
 from tileverify.backend.gpu import kernel as gpu_kernel
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.gpu.kernel import Plan, _Config
@@ -32,7 +33,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         value = int.from_bytes(ctypes.string_at(address, 4), "little")
         rest = (said.shared_bytes, said.attributes, said.attribute_count, extra)
         seen.append((tuple(said.grid), tuple(said.block), said.stream, function, value, rest))
-        return said.grid[2] - 1
+        return int(said.grid[2]) - 1
 
     entry_point: Callable[..., int] = _ENTRY_POINT(launch)
     monkeypatch.setattr(gpu_kernel, "_cu_launch_kernel_ex", lambda: entry_point)
@@ -75,8 +76,8 @@ def test_an_early_start_is_an_attribute_of_the_launch(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(("architecture", "early"), [("sm_80", False), ("sm_90", True), ("sm_121", True)])
 def test_older_gpus_know_no_early_start(monkeypatch: pytest.MonkeyPatch, architecture: str, early: bool) -> None:
-    monkeypatch.setattr(gpu_kernel.driver, "architecture", lambda device: architecture)
-    monkeypatch.setattr(gpu_kernel.driver, "load", lambda *_: FUNCTION)
+    monkeypatch.setattr(driver, "architecture", lambda device: architecture)
+    monkeypatch.setattr(driver, "load", lambda *_: FUNCTION)
     kernel = gpu_kernel.GpuKernel(b"", "k", [EntryParameter(Role.SCALAR, "n")], ["i32"], 0)
     assert kernel.plan((1, 1, 1), {"n": 7}, early=True).early == early
     assert not kernel.plan((1, 1, 1), {"n": 7}).early
@@ -106,8 +107,8 @@ def test_where_there_are_several_gpus_a_launch_is_made_in_its_own_context(
         yield
         current.append(-1)
 
-    monkeypatch.setattr(gpu_kernel.driver, "several", lambda: True)
-    monkeypatch.setattr(gpu_kernel.driver, "current", within)
+    monkeypatch.setattr(driver, "several", lambda: True)
+    monkeypatch.setattr(driver, "current", within)
     kernel: Any = SimpleNamespace(function=ctypes.c_void_p(FUNCTION), symbol="add", device=1)
     made = Plan(kernel, (5, 1, 1), packed([EntryParameter(Role.SCALAR, "n")], ["i32"], {"n": 7}, {}))
     made.launch(0)

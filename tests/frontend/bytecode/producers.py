@@ -16,9 +16,11 @@ import subprocess
 from pathlib import Path
 from types import ModuleType
 
+from tests.toolkit import find_tool
+
 from tileverify.frontend.bytecode import encode
 
-from .disassembly import disassemble, find_disassembler, find_tool
+from .disassembly import disassemble, find_disassembler
 from .samples import sample, samples
 
 Version = tuple[int, int]
@@ -128,7 +130,9 @@ def main() -> None:
             target = options.directory / f"sample_{name}_{version[0]}.{version[1]}.tileirbc"
             target.write_bytes(encode(sample(name, version)))
     tool = find_disassembler()
-    for file in sorted(options.directory.glob("*.tileirbc")) if tool else ():
+    if tool is None:
+        return
+    for file in sorted(options.directory.glob("*.tileirbc")):
         file.with_suffix(".txt").write_text(disassemble(file, tool, locations=True), encoding="utf-8")
 
 

@@ -36,6 +36,8 @@ from tileverify.frontend.bytecode.model import (
     Value,
 )
 
+from ...tiles import Parts
+
 Version = tuple[int, int]
 ZERO_F32 = FloatAttribute(F32, 0)
 UNARY_FLOAT = ("absf", "ceil", "cos", "cosh", "exp", "floor", "log", "log2", "negf", "sin", "sinh", "tan", "tanh")
@@ -404,7 +406,7 @@ def multimem(version: Version) -> Module:
         base, n = f.parameters
         tensor = f.op("make_tensor_view", base=base, shape=[n, n], strides=[n], results=[tensor_type])
         view = f.op("make_partition_view", s=tensor, results=[PartitionViewType((4, 8), tensor_type, (0, 1))])
-        relaxed = {"ord": "relaxed", "scope": "sys"}
+        relaxed: Parts = {"ord": "relaxed", "scope": "sys"}
         x, token = f.op("multimem_load_reduce_view_tko", view=view, index=[n, n], red="add", **relaxed)
         f.op("multimem_load_reduce_view_tko", view=view, index=[n, n], red="add", token=token, inbounds=(True, False))
         f.op("multimem_reduce_view_tko", view=view, tile=x, index=[n, n], red="add", **relaxed)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.toolkit import find_tool
 
 from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode
 
-from .disassembly import Refused, difference, disassemble, find_disassembler, find_tool
+from .disassembly import Refused, difference, disassemble, find_disassembler
 from .mutation import mutated
 from .producers import KERNELS, Version, compile_cpp, cutile_kernels, export, exports
 from .recorded import FILES

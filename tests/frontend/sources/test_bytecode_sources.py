@@ -65,7 +65,7 @@ def array_constraint(ndim: int, **facts: object) -> object:
     from cuda.tile.compilation import ArrayConstraint
 
     plain = {"index_dtype": ct.int32, "stride_lower_bound_incl": 0, "alias_groups": (), "may_alias_internally": False}
-    return ArrayConstraint(ct.float32, ndim, **{**plain, **facts})  # type: ignore[arg-type]
+    return ArrayConstraint(ct.float32, ndim, **{**plain, **facts})
 
 
 def test_a_mangled_symbol_says_what_the_parameters_are(tmp_path: Path) -> None:

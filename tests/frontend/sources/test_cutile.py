@@ -233,7 +233,7 @@ def k(x):
 def test_the_decorator_changes_nothing() -> None:
     import tileverify
 
-    @tileverify.launch(args={"x": "f32[N]"})
+    @tileverify.launch(args={"x": "f32[N]"})  # type: ignore[untyped-decorator]  # gives Any: it also launches
     def function(x: int) -> int:
         return x + 1
 

@@ -191,7 +191,7 @@ def test_numbers_that_are_said_to_be_apart_are_apart(dims: list[tuple[int, int]]
         assert len(set(offsets)) == len(offsets)
 
 
-_TERMS = [Number(1), Number(2), Number(3), Name("A"), Name("B")]
+_TERMS: list[Expression] = [Number(1), Number(2), Number(3), Name("A"), Name("B")]
 
 
 @given(

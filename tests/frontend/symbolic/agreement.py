@@ -11,12 +11,15 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch, run_block
+from tileverify.backend.interpreter.access_log import DynamicAccess
+from tileverify.backend.interpreter.memory import MemoryImage
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
 from tileverify.contract.variables import BID, GRID
@@ -32,6 +35,9 @@ from tileverify.frontend.symbolic.summary import (
     earlier,
 )
 from tileverify.terms import Function, Kind, Scope, Term, postorder
+
+from ...grids import blocks_of
+from ...tiles import scalar_of, tile_of
 
 DTYPES = {"i1": "bool", "f8E4M3FN": "f8e4m3", "f8E5M2": "f8e5m2"}
 MOST_ITERATIONS = 48
@@ -62,12 +68,12 @@ class Unknown:
         return self
 
     __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __mod__ = __floordiv__ = __rfloordiv__ = _same
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _same  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _same
 
     def _refuse(self, *_: object) -> bool:
         raise OutOfReach(f"{self.name} is not known before the run")
 
-    __bool__ = __int__ = __eq__ = _refuse  # type: ignore[assignment]
+    __bool__ = __int__ = __eq__ = _refuse
     __hash__ = None  # type: ignore[assignment]
 
 
@@ -90,7 +96,7 @@ class LaunchMaker:
         types: dict[str, str] = {}
         scalars: dict[str, int] = {}
         for value, parameter in zip(self.entry.parameters, self.parameters, strict=True):
-            element = value.type.element
+            element = tile_of(value).element
             if parameter.role is Role.POINTER:
                 assert isinstance(element, PointerType)
                 types[parameter.argument] = DTYPES.get(element.pointee.name, element.pointee.name)
@@ -98,8 +104,9 @@ class LaunchMaker:
             elif parameter.role in (Role.LIST_POINTER, Role.LIST_LENGTH):
                 raise OutOfReach("lists need an element description")
             elif parameter.role is Role.SCALAR:
-                if not element.is_float:
-                    scalars[parameter.argument] = rng.choice([0, 1, 2, 3, 4, 7]) if element.bits > 1 else 1
+                number = scalar_of(value)
+                if not number.is_float:
+                    scalars[parameter.argument] = rng.choice([0, 1, 2, 3, 4, 7]) if number.bits > 1 else 1
             else:
                 assert parameter.dim is not None
                 ranks[parameter.argument] = max(ranks.get(parameter.argument, 0), parameter.dim + 1)
@@ -119,8 +126,8 @@ class LaunchMaker:
             high = rng.choice([2, 5, 20])
             contents = {i: rng.randrange(high) for i in range(min(run, 600))} if integer else {}
             arrays[name] = ConcreteArray(types[name], tuple(shape), tuple(strides), contents)
-        grid = tuple(rng.choice([1, 1, 2, 3, self.grid_limit]) for _ in range(3))
-        return ConcreteLaunch(grid, arrays, scalars)
+        x, y, z = (rng.choice([1, 1, 2, 3, self.grid_limit]) for _ in range(3))
+        return ConcreteLaunch((x, y, z), arrays, scalars)
 
     def _size(self, rng: random.Random) -> int:
         size = rng.choice(list(self.sizes))
@@ -146,7 +153,7 @@ class Evaluator:
             done[part] = self._step(part, [done[arg] for arg in part.args])
         return done[term]
 
-    def _step(self, term: Term, a: list) -> object:  # noqa: C901  one case for each kind of term
+    def _step(self, term: Term, a: list[Any]) -> object:  # noqa: C901  one case for each kind of term
         match term.kind:
             case Kind.CONST:
                 return term.value
@@ -260,7 +267,7 @@ def _truncated(x: int, y: int) -> int:
     return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
 
 
-def _lanewise(function, *args):
+def _lanewise(function: Callable[..., Any], *args: Any) -> Any:
     if not any(isinstance(arg, np.ndarray) for arg in args):
         return function(*args)
     return np.frompyfunc(function, len(args), 1)(*args)
@@ -322,8 +329,7 @@ def _offsets(evaluator: Evaluator, site: Site) -> tuple[int, ...]:
     if not all(evaluator.value(part) for part in parts if not part.free & lanes.keys()):
         return ()
     shape = tuple(lanes.values())
-    grids = np.indices(shape) if shape else []
-    for variable, grid in zip(lanes, grids, strict=True):
+    for variable, grid in zip(lanes, np.indices(shape) if shape else [], strict=True):
         evaluator.variables[variable] = grid.reshape(-1).astype(object)
     count = int(np.prod(shape)) if shape else 1
     try:
@@ -380,7 +386,7 @@ def compare(
     bound = bind_launch(module, entry, parameters, launch)
     outcome = Outcome()
     if blocks is None:
-        blocks = list(itertools.product(*(range(size) for size in launch.grid)))[:8]
+        blocks = list(blocks_of(launch.grid))[:8]
     for block in blocks:
         log = run_block(bound.program, bound.arguments, Memory(bound.image), launch.grid, block, Budget(budget))
         evaluator = Evaluator(launch)
@@ -451,8 +457,10 @@ def _kept(promise: Promise, evaluator: Evaluator) -> Iterator[bool]:
         evaluator.variables.pop(k, None)
 
 
-def _compare_block(summary, evaluator, image, log, outcome) -> None:
-    by_op = defaultdict(list)
+def _compare_block(
+    summary: AccessSummary, evaluator: Evaluator, image: MemoryImage, log: BlockLog, outcome: Outcome
+) -> None:
+    by_op: dict[int, list[DynamicAccess]] = defaultdict(list)
     for access in log.accesses:
         by_op[access.op.offset].append(access)
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -484,7 +492,7 @@ def _loosely_reached(site: Site | Promise, evaluator: Evaluator) -> bool:
     )
 
 
-def _base(image, origin: Origin, access) -> int:
+def _base(image: MemoryImage, origin: Origin, access: DynamicAccess) -> int:
     seen = image.origins[access.origin]
     if origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL):
         assert seen.name.startswith("alloca")
@@ -493,7 +501,14 @@ def _base(image, origin: Origin, access) -> int:
     return seen.base
 
 
-def _compare_waits(summary, evaluator, log, numbers, expected, outcome) -> None:
+def _compare_waits(
+    summary: AccessSummary,
+    evaluator: Evaluator,
+    log: BlockLog,
+    numbers: Mapping[tuple[int, tuple[int, ...]], int],
+    expected: Mapping[int, Sequence[Instance]],
+    outcome: Outcome,
+) -> None:
     accesses = {access.number: access for access in log.accesses}
     for site in summary.sites:
         conditions = {wait.site: wait.condition for wait in site.waits}

@@ -8,8 +8,7 @@ lane by lane: an opaque value that is launch-wide must be the same in all, a ter
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +32,8 @@ from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written
 from tileverify.terms import Kind, Scope, Term
 from tileverify.terms.launch_wide import Opaque, is_launch_wide
+
+from ...grids import blocks_of
 
 Iterations = tuple[int, ...]
 Point = tuple[int, int, int]
@@ -76,8 +77,8 @@ class _Claims(dict[Value, Any]):
             if variables is not None:
                 self.claims.append(Claim(value, content, variables, self.machine.iterations))
 
-    def update(self, pairs: Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
-        for value, content in pairs.items() if isinstance(pairs, dict) else pairs:
+    def update(self, pairs: Mapping[Value, Any] | Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
+        for value, content in pairs.items() if isinstance(pairs, Mapping) else pairs:
             self[value] = content
 
 
@@ -157,8 +158,8 @@ class _Values(dict[Value, Any]):
             at = tuple(self.count[loop] for loop in self.loops.get(value, ()))
             self.seen[value, at] = content
 
-    def update(self, pairs: Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
-        for value, content in pairs.items() if isinstance(pairs, dict) else pairs:
+    def update(self, pairs: Mapping[Value, Any] | Iterable[tuple[Value, Any]] = ()) -> None:  # type: ignore[override]
+        for value, content in pairs.items() if isinstance(pairs, Mapping) else pairs:
             self[value] = content
 
 
@@ -175,7 +176,7 @@ def compare_blocks(
     bound = bind_launch(module, entry, parameters, launch)
     bound.program.uniform = frozenset()  # every block computes everything for itself
     runs: list[tuple[Point, _Values]] = []
-    for block in itertools.product(*(range(size) for size in launch.grid)):
+    for block in blocks_of(launch.grid):
         run = BlockRun(bound.program, Memory(bound.image), launch.grid, block, Budget(budget))
         values = _Values(entry, wanted)
         values.update(bound.arguments)

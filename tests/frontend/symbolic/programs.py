@@ -22,7 +22,9 @@ from tileverify.frontend.bytecode.builder import (
     pointer,
     tile,
 )
-from tileverify.frontend.bytecode.model import Module, ScalarType, TileType, Value
+from tileverify.frontend.bytecode.model import Module, ScalarType, TileType, Type, Value
+
+from ...tiles import Parts, scalar_of, tile_of
 
 SCALARS = (I8, I16, I32, I64)
 SHAPES = ((), (4,), (2, 2))
@@ -93,7 +95,8 @@ class ProgramMaker:
         fitting = [
             value
             for value in self.pool
-            if (element is None or value.type.element == element) and (shape is None or value.type.shape == shape)
+            if (element is None or tile_of(value).element == element)
+            and (shape is None or tile_of(value).shape == shape)
         ]
         if fitting and self.rng.random() < 0.85:
             return self.rng.choice(fitting[-8:])
@@ -106,7 +109,7 @@ class ProgramMaker:
             values = [self.rng.randrange(2)] * 1
         else:
             count = 1 if not type.shape or self.rng.random() < 0.7 else type.size
-            values = [self.number(type.element) for _ in range(count)]
+            values = [self.number(scalar_of(type)) for _ in range(count)]
         return self.f.constant(type, *values)
 
     def keep(self, value: Value) -> None:
@@ -119,12 +122,12 @@ class ProgramMaker:
         kind = rng.randrange(14)
         if kind <= 2:
             name = rng.choice(BINARY)
-            flag = {"ovf": rng.choice(["nsw", "nuw", "nw"])} if self.overflow(name) else {}
+            flag: Parts = {"ovf": rng.choice(["nsw", "nuw", "nw"])} if self.overflow(name) else {}
             self.keep(f.op(name, lhs=self.pick(element, shape), rhs=self.pick(element, shape), **flag))
         elif kind == 3:
             sign = rng.choice(["signed", "unsigned"])
             roundings = ["zero", "positive_inf", "negative_inf"][: 3 if sign == "signed" else 2]
-            parts = {"rnd": rng.choice(roundings)} if rng.random() < 0.5 else {}
+            parts: Parts = {"rnd": rng.choice(roundings)} if rng.random() < 0.5 else {}
             name = "divi" if parts else "remi"
             self.keep(f.op(name, lhs=self.pick(element, shape), rhs=self.pick(element, shape), sgn=sign, **parts))
         elif kind == 4:
@@ -172,24 +175,25 @@ class ProgramMaker:
 
     def widen_or_narrow(self, element: ScalarType, shape: tuple[int, ...]) -> None:
         value = self.pick(None, shape)
-        narrow, wide = value.type.element.bits, element.bits
+        narrow, wide = scalar_of(value).bits, element.bits
         target = TileType(element, shape)
         if narrow < wide:
             self.keep(self.f.op("exti", s=value, results=[target], sgn=self.rng.choice(["signed", "unsigned"])))
         elif narrow > wide:
-            flag = {"ovf": "nsw"} if self.flags and self.rng.random() < 0.2 else {}
+            flag: Parts = {"ovf": "nsw"} if self.flags and self.rng.random() < 0.2 else {}
             self.keep(self.f.op("trunci", s=value, results=[target], **flag))
 
     def condition(self, shape: tuple[int, ...]) -> Value:
         element = self.rng.choice(SCALARS)
         predicates = ["equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal"]
-        return self.f.op(
+        found: Value = self.f.op(
             "cmpi",
             lhs=self.pick(element, shape),
             rhs=self.pick(element, shape),
             pred=self.rng.choice(predicates),
             sgn=self.rng.choice(["signed", "unsigned"]),
         )
+        return found
 
     def truth(self, shape: tuple[int, ...]) -> Value:
         return self.pick(I1, shape) if self.rng.random() < 0.4 else self.condition(shape)
@@ -223,23 +227,25 @@ class ProgramMaker:
         """An element of one of the arrays, from a random value."""
         f = self.f
         value = self.pick(self.rng.choice(SCALARS), shape)
-        if value.type.element != I64:
+        if tile_of(value).element != I64:
             value = f.op("exti", s=value, results=[TileType(I64, shape)], sgn="signed")
         prime = f.constant(TileType(I64, shape), ELEMENTS)
         place = f.op("remi", lhs=value, rhs=prime, sgn="unsigned")
         base = self.rng.choice(self.arrays)
         if shape:
             ones = (1,) * len(shape)
-            base = f.op("reshape", s=base, results=[TileType(base.type.element, ones)])
+            base = f.op("reshape", s=base, results=[TileType(tile_of(base).element, ones)])
             base = f.op("broadcast", s=base, results=[TileType(base.type.element, shape)])
-        return f.op("offset", ptr=base, off=place)
+        found: Value = f.op("offset", ptr=base, off=place)
+        return found
 
     def token(self) -> Value | None:
         rng = self.rng
         if rng.random() < 0.15:
             return None
         if rng.random() < 0.3 and len(self.tokens) > 1:
-            return self.f.op("join_tokens", tokens=rng.sample(self.tokens, 2))
+            joined: Value = self.f.op("join_tokens", tokens=rng.sample(self.tokens, 2))
+            return joined
         return rng.choice(self.tokens[-4:])
 
     def access(self) -> None:
@@ -248,8 +254,8 @@ class ProgramMaker:
         else:
             self.load()
 
-    def parts(self, shape: tuple[int, ...]) -> dict[str, Value]:
-        parts = {"ptr": self.address(shape)}
+    def parts(self, shape: tuple[int, ...]) -> Parts:
+        parts: Parts = {"ptr": self.address(shape)}
         if (token := self.token()) is not None:
             parts["token"] = token
         if self.rng.random() < 0.5:
@@ -270,15 +276,15 @@ class ProgramMaker:
         self.tokens.append(token)
 
     # ------------------------------------------------------------------------------------------- control flow
-    def scoped(self) -> tuple[list[Value], list[Value]]:
+    def scoped(self) -> tuple[list[Value], ...]:
         return list(self.pool), list(self.tokens)
 
-    def restore(self, saved: tuple[list[Value], list[Value]]) -> None:
+    def restore(self, saved: tuple[list[Value], ...]) -> None:
         self.pool, self.tokens = list(saved[0]), list(saved[1])
 
     def branch(self, depth: int) -> None:
         element, shape = self.rng.choice(SCALARS), self.rng.choice(SHAPES)
-        types = [TileType(element, shape), TOKEN]
+        types: list[Type] = [TileType(element, shape), TOKEN]
         saved = self.scoped()
         with self.f.if_(self.truth(()), types) as branch:
             for side in (branch.then, branch.otherwise):
@@ -309,26 +315,26 @@ class ProgramMaker:
                 values.append(argument)
             elif choice < 0.4:
                 values.append(rng.choice(alike))
-            elif argument.type.element == I1:
-                values.append(self.truth(argument.type.shape))
+            elif tile_of(argument).element == I1:
+                values.append(self.truth(tile_of(argument).shape))
             elif choice < 0.85:
                 step = (
-                    self.constant(argument.type)
+                    self.constant(tile_of(argument))
                     if rng.random() < 0.6
-                    else self.pick(argument.type.element, argument.type.shape)
+                    else self.pick(scalar_of(argument), tile_of(argument).shape)
                 )
                 values.append(self.f.op(rng.choice(["addi", "subi"]), lhs=argument, rhs=step))
             else:
-                values.append(self.pick(argument.type.element, argument.type.shape))
+                values.append(self.pick(scalar_of(argument), tile_of(argument).shape))
         return values
 
-    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], list[Value]]) -> list[Value]:
+    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], ...]) -> list[Value]:
         self.restore(saved)
         for argument in arguments:
             (self.tokens if argument.type == TOKEN else self.pool).append(argument)
         return list(arguments)
 
-    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], list[Value]]) -> None:
+    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], ...]) -> None:
         self.restore(saved)
         for result in results:
             (self.tokens if result.type == TOKEN else self.pool).append(result)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
 
 from tileverify.backend.interpreter import InterpreterStop
 
+from ...grids import blocks_of
 from .agreement import LaunchMaker, Outcome, OutOfReach, compare
 from .compiled import decoded, summary
 from .programs import ProgramMaker
@@ -38,7 +38,7 @@ def test_kernels_touch_what_their_summary_says(kernel: str) -> None:
     blocks = accesses = 0
     for seed in range(LAUNCHES):
         launch = LaunchMaker(entry, unit.parameters, seed, multiple=16 if seed % 2 else 1).make()
-        places = list(itertools.product(*(range(size) for size in launch.grid)))
+        places = list(blocks_of(launch.grid))
         random.Random(seed).shuffle(places)
         outcome = compare(module, entry, unit.parameters, launch, places[:3], summary=summary(kernel), budget=1 << 23)
         blocks += outcome.blocks

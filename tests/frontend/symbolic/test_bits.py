@@ -25,9 +25,10 @@ SHIFTS = {Kind.SHL: (t.shift_left, operator.lshift), Kind.SHR: (t.shift_right, o
 def test_bit_by_bit(data: st.DataObject, bits: int, kind: Kind) -> None:
     build, compute = PYTHON[kind]
     a, b = data.draw(WORDS[bits]), data.draw(st.one_of(WORDS[bits], st.sampled_from([1, 5, -8, 0x5A, -1])))
-    ends = sorted((a, data.draw(WORDS[bits])))
-    x = t.var("x", Scope.BLOCK, *ends)
-    y = t.var("y", Scope.BLOCK, *sorted((b, data.draw(WORDS[bits]))))
+    low, high = sorted((a, data.draw(WORDS[bits])))
+    x = t.var("x", Scope.BLOCK, low, high)
+    low, high = sorted((b, data.draw(WORDS[bits])))
+    y = t.var("y", Scope.BLOCK, low, high)
     for other in (t.const(b), y):
         built = build(x, other)
         value = evaluate(built, {x: a, y: b})

@@ -43,7 +43,8 @@ exponents = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 @st.composite
 def reshapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     source = [2**e for e in draw(exponents)]
-    rest, target = sum(draw(st.just([e.bit_length() - 1 for e in source]))), []
+    rest = sum(draw(st.just([e.bit_length() - 1 for e in source])))
+    target: list[int] = []
     while rest or not target or draw(st.booleans()):
         e = draw(st.integers(0, min(rest, 3)))
         target.append(2**e)

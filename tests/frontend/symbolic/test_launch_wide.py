@@ -12,7 +12,8 @@ import pytest
 
 import tileverify.frontend.symbolic as package
 from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, tiles, values
-from tileverify.terms import Function, Scope, launch_wide
+from tileverify.frontend.symbolic.values import SymbolicValue
+from tileverify.terms import Function, Scope, Term, launch_wide
 from tileverify.terms.launch_wide import Opaque, opaque
 
 from .agreement import Outcome, OutOfReach, compare
@@ -62,7 +63,7 @@ def _chosen_whatever_the_condition(patch: pytest.MonkeyPatch) -> None:
     """Of two launch-wide values the blocks choose the same one."""
     plain = values.choose
 
-    def choose(condition: object, then: object, otherwise: object) -> object:
+    def choose(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> SymbolicValue:
         both = isinstance(then, Opaque) and isinstance(otherwise, Opaque)
         return opaque(then, otherwise) if both else plain(condition, then, otherwise)
 
@@ -124,6 +125,6 @@ def test_one_module_decides() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             scope = isinstance(node, ast.Attribute) and node.attr == "LAUNCH"
             making = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Opaque"
-            if (scope or making) and path.resolve() != here:
+            if isinstance(node, ast.expr) and (scope or making) and path.resolve() != here:
                 deciding.append(f"{path.name}:{node.lineno}")
     assert deciding == []

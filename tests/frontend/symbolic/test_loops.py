@@ -10,12 +10,13 @@ import pytest
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode import decode, encode
-from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, RegionBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module, Value
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import OriginKind, PointerFootprint, Site, earlier
 from tileverify.terms import TRUE, ZERO, Kind, Scope, Term, add, ceildiv, const, eq, lt, maximum, scale, sub, var, wrap
 
+from ...tiles import Parts
 from .agreement import Outcome, compare
 
 N = var("n", Scope.LAUNCH, -(2**31), 2**31 - 1)
@@ -35,11 +36,12 @@ class Program:
     def store(self, place: Value, token: Value | None = None, array: Value | None = None) -> Value:
         wide = self.f.op("exti", s=place, results=[tile(I64)], sgn="signed")
         target = self.f.op("offset", ptr=self.a if array is None else array, off=wide)
-        made: Value = self.f.op("store_ptr_tko", ptr=target, val=place, **({"token": token} if token else {}))
+        more: Parts = {"token": token} if token else {}
+        made: Value = self.f.op("store_ptr_tko", ptr=target, val=place, **more)
         return made
 
     @contextmanager
-    def count(self, lower: int, upper: Value, step: int, *inits: Value, **flags: bool) -> Iterator[tuple]:
+    def count(self, lower: int, upper: Value, step: int, *inits: Value, **flags: bool) -> Iterator[RegionBuilder]:
         with self.f.for_(self.number(lower), upper, self.number(step), inits, **flags) as body:
             yield body
 

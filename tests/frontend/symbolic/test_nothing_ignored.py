@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tileverify.frontend.bytecode.declaration import AttributeDeclaration, FlagDeclaration, OpDeclaration
 from tileverify.frontend.bytecode.model import Block
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.frontend.bytecode.traverse import walk
@@ -64,6 +65,10 @@ def watch(block: Block, looked: dict[str, set[str]]) -> None:
         op.flags.looked = seen
 
 
+def declared(op: OpDeclaration) -> tuple[AttributeDeclaration | FlagDeclaration, ...]:
+    return (*op.attributes, *op.flags)
+
+
 def ignored() -> set[str]:
     """Attributes and flags, as ``op.part``, that nothing looks at in any sample; not flags that announce operands."""
     looked: dict[str, set[str]] = {}
@@ -76,7 +81,7 @@ def ignored() -> set[str]:
         f"{op.name}.{part.name}"
         for op in OPERATIONS
         if op.name in looked and op.name not in NOT_FOLLOWED
-        for part in (*op.attributes, *op.flags)
+        for part in declared(op)
         if part.name not in {operand.name for operand in op.operands}
     }
     return parts - {f"{name}.{part}" for name, seen in looked.items() for part in seen}

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tileverify.check import check_unit
-from tileverify.contract.expressions import Name
-from tileverify.contract.launch import ArrayArgument, LaunchSpec
+from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from tileverify.results import KernelResult, Verdict
+
+from ...tiles import tile_of
 
 LANES = 8
 
@@ -33,24 +35,27 @@ class Kernel:
         self.inside = f.op("cmpi", pred="less_than", sgn="signed", lhs=self.places, rhs=self.spread(self.size))
 
     def spread(self, value: Value) -> Value:
-        f, element = self.f, value.type.element  # type: ignore[union-attr]
+        f, element = self.f, tile_of(value).element
         line = f.op("reshape", s=value, results=[tile(element, 1)])
-        return f.op("broadcast", s=line, results=[tile(element, LANES)])
+        made: Value = f.op("broadcast", s=line, results=[tile(element, LANES)])
+        return made
 
     def local(self, lanes: int = LANES) -> Value:
         return self.spread(self.f.op("alloca", num_elem=lanes, align=16, results=[tile(pointer(F32))]))
 
     def at(self, base: Value, places: Value) -> Value:
-        return self.f.op("offset", ptr=base, off=places)
+        made: Value = self.f.op("offset", ptr=base, off=places)
+        return made
 
-    def read(self, pointers: Value, **more: Value) -> Value:
+    def read(self, pointers: Value, **more: Any) -> Value:
+        value: Value
         value, self.token = self.f.op("load_ptr_tko", ptr=pointers, token=self.token, **more)
         return value
 
-    def write(self, pointers: Value, value: Value, **more: Value) -> None:
+    def write(self, pointers: Value, value: Value, **more: Any) -> None:
         self.token = self.f.op("store_ptr_tko", ptr=pointers, val=value, token=self.token, **more)
 
-    def from_out(self, **more: Value) -> Value:
+    def from_out(self, **more: Any) -> Value:
         return self.read(self.at(self.spread(self.out), self.places), mask=self.inside, **more)
 
     def finish(self, value: Value) -> None:

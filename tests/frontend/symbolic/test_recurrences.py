@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -239,11 +240,15 @@ def test_forms_are_what_the_loop_computes(seed: int) -> None:
         assert [evaluate(form, {N: n}, functions) for form in solved.at(const(k))] == history[k]
 
 
+def looked_up(state: Mapping[Function, int | bool]) -> Callable[[Function, tuple[int | bool, ...]], int | bool]:
+    return lambda function, _: state[function]
+
+
 def simulate(items: list[Recurrence], n: int, times: int) -> list[list[int | bool]]:
     now = [evaluate(item.init, {N: n}) for item in items]
     history = []
     for k in range(times):
         history.append(now)
         state = {item.placeholder.function: value for item, value in zip(items, now, strict=True)}
-        now = [evaluate(item.next, {K: k, N: n}, lambda f, _, state=state: state[f]) for item in items]
+        now = [evaluate(item.next, {K: k, N: n}, looked_up(state)) for item in items]
     return history

@@ -81,7 +81,9 @@ def test_weaken_is_or() -> None:
     assert weaken(lt(E, K), eq(E, K)) is le(E, K)
 
 
-def carried(*nexts: dict[Key, Term], inits: list[Token] | None = None, inside: frozenset[int] = frozenset({0, 1})):  # type: ignore[no-untyped-def]
+def carried(
+    *nexts: dict[Key, Term], inits: list[Token] | None = None, inside: frozenset[int] = frozenset({0, 1})
+) -> CarriedTokens:
     loop = CarriedLoop(0, K, tuple(range(len(nexts))), inside)
     return CarriedTokens(loop, inits or [Token({9: TRUE})] * len(nexts), [Token(awaits) for awaits in nexts])
 

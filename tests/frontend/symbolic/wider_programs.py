@@ -4,8 +4,9 @@ reductions with an index, and memory that a block makes for itself."""
 from __future__ import annotations
 
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, I64, TOKEN, pointer, tile
-from tileverify.frontend.bytecode.model import FloatAttribute, IntegerAttribute, ScalarType, TileType, Value
+from tileverify.frontend.bytecode.model import FloatAttribute, IntegerAttribute, ScalarType, TileType, Type, Value
 
+from ...tiles import tile_of
 from .programs import SHAPES, ProgramMaker
 
 NUMBERS = (0.0, 1.0, 2.0, 3.0, -1.0, 0.5)
@@ -22,35 +23,38 @@ class WiderProgramMaker(ProgramMaker):
 
     # -------------------------------------------------------------------------------------------- the pool
     def keep(self, value: Value) -> None:
-        (self.floats if value.type.element == F32 else self.pool).append(value)
+        (self.floats if tile_of(value).element == F32 else self.pool).append(value)
 
     def number_of(self, shape: tuple[int, ...]) -> Value:
         """A known float tile of the shape, or a new one."""
-        fitting = [value for value in self.floats if value.type.shape == shape]
+        fitting = [value for value in self.floats if tile_of(value).shape == shape]
         choice = self.rng.random()
         if fitting and choice < 0.7:
             return self.rng.choice(fitting[-8:])
         if choice < 0.85:
-            return self.f.op("itof", s=self.pick(I32, shape), sgn="signed", results=[TileType(F32, shape)])
+            return self._as_floats(self.pick(I32, shape))
         if shape == (4,) and choice < 0.95:
-            counted = self.f.op("iota", results=[tile(I32, 4)])
-            return self.f.op("itof", s=counted, sgn="signed", results=[tile(F32, 4)])
+            return self._as_floats(self.f.op("iota", results=[tile(I32, 4)]))
         count = 1 if not shape or self.rng.random() < 0.5 else SMALL[shape]
         values = [BITS[self.rng.choice(NUMBERS)] for _ in range(count)]
         return self.f.constant(TileType(F32, shape), *values)
 
-    def scoped(self) -> tuple[list[Value], ...]:  # type: ignore[override]
+    def _as_floats(self, integers: Value) -> Value:
+        made: Value = self.f.op("itof", s=integers, sgn="signed", results=[TileType(F32, tile_of(integers).shape)])
+        return made
+
+    def scoped(self) -> tuple[list[Value], ...]:
         return list(self.pool), list(self.tokens), list(self.floats)
 
-    def restore(self, saved: tuple[list[Value], ...]) -> None:  # type: ignore[override]
+    def restore(self, saved: tuple[list[Value], ...]) -> None:
         self.pool, self.tokens, self.floats = (list(part) for part in saved)
 
-    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], ...]) -> list[Value]:  # type: ignore[override]
+    def enter(self, arguments: tuple[Value, ...], saved: tuple[list[Value], ...]) -> list[Value]:
         self.restore(saved)
         self._sort(arguments)
         return list(arguments)
 
-    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], ...]) -> None:  # type: ignore[override]
+    def leave(self, results: tuple[Value, ...], saved: tuple[list[Value], ...]) -> None:
         self.restore(saved)
         self._sort(results)
 
@@ -65,7 +69,7 @@ class WiderProgramMaker(ProgramMaker):
     def branch(self, depth: int) -> None:
         """With a float result beside those of a plain branch."""
         shape = self.rng.choice(SHAPES)
-        types = [TileType(F32, shape), TileType(I32, ()), TOKEN]
+        types: list[Type] = [TileType(F32, shape), TileType(I32, ()), TOKEN]
         saved = self.scoped()
         with self.f.if_(self.truth(()), types) as branch:
             for side in (branch.then, branch.otherwise):
@@ -84,16 +88,17 @@ class WiderProgramMaker(ProgramMaker):
         return inits
 
     def next_values(self, arguments: list[Value]) -> list[Value]:
-        rest = iter(super().next_values([a for a in arguments if a.type == TOKEN or a.type.element != F32]))
+        rest = iter(super().next_values([a for a in arguments if a.type == TOKEN or tile_of(a).element != F32]))
         return [
-            next(rest) if argument.type == TOKEN or argument.type.element != F32 else self._next_number(argument)
+            next(rest) if argument.type == TOKEN or tile_of(argument).element != F32 else self._next_number(argument)
             for argument in arguments
         ]
 
     def _next_number(self, argument: Value) -> Value:
         if self.rng.random() < 0.3:
             return argument
-        return self.f.op("addf", lhs=argument, rhs=self.number_of(argument.type.shape))
+        found: Value = self.f.op("addf", lhs=argument, rhs=self.number_of(tile_of(argument).shape))
+        return found
 
     # -------------------------------------------------------------------------------------------- arithmetic
     def arithmetic(self) -> None:
@@ -142,7 +147,7 @@ class WiderProgramMaker(ProgramMaker):
         elif kind == 4:
             square = self.number_of((2, 2))
             turned = f.op("permute", s=square, perm=(1, 0), results=[tile(F32, 2, 2)])
-            shape = () if self.rng.random() < 0.5 else (2, 2)
+            shape: tuple[int, ...] = () if self.rng.random() < 0.5 else (2, 2)
             condition = self.truth(shape)
             if not shape:
                 condition = f.op("reshape", s=condition, results=[tile(I1, 1, 1)])
@@ -211,5 +216,5 @@ class WiderProgramMaker(ProgramMaker):
 
     def pick(self, element: ScalarType | None = None, shape: tuple[int, ...] | None = None) -> Value:
         value = super().pick(element, shape)
-        assert value.type.element != F32
+        assert tile_of(value).element != F32
         return value

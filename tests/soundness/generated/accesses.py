@@ -18,6 +18,7 @@ from tileverify.frontend.bytecode.model import (
     Value,
 )
 
+from ...tiles import Parts, scalar_of, tile_of
 from .arithmetic import Arithmetic
 from .draws import Draws
 from .indices import Indices
@@ -73,7 +74,7 @@ class Accesses:
         found = self._pointers(buffer, "load") if self.draws.chance(45) else self._view(buffer, "load")
         if found is not None and buffer.name in INDEX_ARRAYS:
             self._keep(found)
-        elif found is not None and found.type.element == F32 and self.draws.chance(15):
+        elif found is not None and scalar_of(found) == F32 and self.draws.chance(15):
             self.draws.note("index from a loaded float")
             self._keep(self.arithmetic.rounded(found, I32))
 
@@ -118,12 +119,12 @@ class Accesses:
     def _at(self, buffer: Buffer, kind: str, start: Value, token: Value | None) -> None:
         a, f, shape = self.arithmetic, self.f, (self.tile,)
         wide = a.convert(start, I64)
-        lanes = a.add(a.spread(a.multiply(wide, a.constant(wide.type, self.tile)), shape), a.lanes(I64, self.tile))
+        lanes = a.add(a.spread(a.multiply(wide, a.constant(tile_of(wide), self.tile)), shape), a.lanes(I64, self.tile))
         conditions: list[Value] = []
         place = self._guard(lanes, buffer.sizes[0], conditions)
         if not buffer.unit_stride(0):
-            place = a.multiply(place, a.fit(buffer.strides[0], place.type))
-        parts = {"ptr": f.op("offset", ptr=a.spread(buffer.base, shape), off=place)}
+            place = a.multiply(place, a.fit(buffer.strides[0], tile_of(place)))
+        parts: Parts = {"ptr": f.op("offset", ptr=a.spread(buffer.base, shape), off=place)}
         parts |= self.ordering.operand(buffer.name) if token is None else {"token": token}
         if conditions:
             parts["mask"] = a.all_of(conditions)
@@ -135,7 +136,7 @@ class Accesses:
         number = a.convert(self.indices.part(I32), I64)
         start = a.convert(self._number_at(starts, number), I64)
         if lengths is None:
-            end = a.convert(self._number_at(starts, a.add(number, a.constant(number.type, 1))), I64)
+            end = a.convert(self._number_at(starts, a.add(number, a.constant(tile_of(number), 1))), I64)
         else:
             end = a.add(start, a.convert(self._number_at(lengths, number), I64))
         if draws.slip(25):
@@ -143,12 +144,12 @@ class Accesses:
         shape = (self.tile,)
         lanes = a.add(a.spread(start, shape), a.lanes(I64, self.tile))
         if draws.chance(30):
-            lanes = a.add(lanes, a.spread(a.multiply(a.constant(number.type, self.tile), self._counter()), shape))
+            lanes = a.add(lanes, a.spread(a.multiply(a.constant(tile_of(number), self.tile), self._counter()), shape))
         conditions = [a.compare(lanes, "less_than_or_equal" if draws.slip(8) else "less_than", a.spread(end, shape))]
         place = self._guard(lanes, target.sizes[0], conditions)
         place = a.multiply(place, a.spread(a.fit(target.strides[0], tile(I64)), shape))
         pointers = f.op("offset", ptr=a.spread(target.base, shape), off=place)
-        parts = {"ptr": pointers, "mask": a.all_of(conditions), **self.ordering.operand(target.name)}
+        parts: Parts = {"ptr": pointers, "mask": a.all_of(conditions), **self.ordering.operand(target.name)}
         self._pointer_op(target, "store", parts, TileType(target.element, shape))
 
     def _counter(self) -> Value:
@@ -165,6 +166,7 @@ class Accesses:
                 size = a.f.op("maxi", lhs=a.fit(buffer.sizes[0], tile(I64)), rhs=a.constant(tile(I64), 1), sgn="signed")
                 index = a.remainder(a.convert(self.indices.part(I32), I64), size, "unsigned")
         inside = a.compare(index, "less_than", a.fit(buffer.sizes[0], tile(I64)), "unsigned")
+        value: Value
         value, token = f.op(
             "load_ptr_tko", ptr=f.op("offset", ptr=buffer.base, off=index), mask=inside,
             pad=f.constant(tile(buffer.element), 0), **self.ordering.operand(buffer.name),
@@ -174,7 +176,7 @@ class Accesses:
 
     def _keep(self, loaded: Value) -> None:
         """Make a loaded tile's numbers available."""
-        f, a, type = self.f, self.arithmetic, loaded.type
+        f, a, type = self.f, self.arithmetic, tile_of(loaded)
         flat = loaded if len(type.shape) == 1 else f.op("reshape", s=loaded, results=[tile(type.element, type.size)])
         if type.size == 1:
             value = f.op("reshape", s=flat, results=[tile(type.element)])
@@ -185,14 +187,14 @@ class Accesses:
 
     def _value(self, type: TileType) -> Value:
         """What is stored; no verdict depends on it, but what a racy launch leaves in memory does."""
-        if type.element.is_integer:
+        if scalar_of(type).is_integer:
             return self.arithmetic.fit(self.indices.blocks[0], type) if self.draws.chance(60) else self._one(type)
         return self._one(type)
 
     def _one(self, type: TileType) -> Value:
-        return self.f.constant(type, 1 if type.element.is_integer else ONE_F32)
+        return self.f.constant(type, 1 if scalar_of(type).is_integer else ONE_F32)
 
-    def _atomicity(self, kind: str) -> dict[str, str]:
+    def _atomicity(self, kind: str) -> Parts:
         draws = self.draws
         if kind == "atomic":
             scope = "tl_blk" if draws.slip(25) else draws.pick(("device", "sys"))
@@ -215,7 +217,7 @@ class Accesses:
         for dim, index in enumerate(guarded):
             wide = index if draws.slip(15) else a.convert(index, I64)
             if not (buffer.unit_stride(dim) and draws.chance(70)):
-                wide = a.multiply(wide, a.fit(buffer.strides[dim], wide.type))
+                wide = a.multiply(wide, a.fit(buffer.strides[dim], tile_of(wide)))
             if places is not None:
                 places, wide = self._joined(places, wide)
                 wide = a.add(places, wide)
@@ -223,7 +225,7 @@ class Accesses:
         assert places is not None
         base, element = self._reinterpreted(buffer, kind)
         target = f.op("offset", ptr=a.spread(base, shape), off=places)
-        parts = {"ptr": target, **self.ordering.operand(buffer.name)}
+        parts: Parts = {"ptr": target, **self.ordering.operand(buffer.name)}
         if conditions:
             parts["mask"] = a.all_of(conditions)
         return self._pointer_op(buffer, kind, parts, TileType(element, shape))
@@ -237,14 +239,15 @@ class Accesses:
 
     def _joined(self, first: Value, second: Value) -> tuple[Value, Value]:
         """Both in the wider of their types."""
-        wide = max(first.type.element, second.type.element, key=lambda element: element.bits)
+        wide = max(scalar_of(first), scalar_of(second), key=lambda element: element.bits)
         return self.arithmetic.convert(first, wide), self.arithmetic.convert(second, wide)
 
     def _pointer_op(
-        self, buffer: Buffer, kind: str, parts: dict[str, Value], type: TileType
+        self, buffer: Buffer, kind: str, parts: Parts, type: TileType
     ) -> Value | None:  # fmt: skip
         f = self.f
         how = self._atomicity(kind)
+        value: Value | None
         if kind == "load":
             if "mask" in parts and self.draws.chance(80):
                 parts["pad"] = f.constant(type, 0)
@@ -256,7 +259,7 @@ class Accesses:
                 "atomic_cas_tko", cmp=f.constant(type, 0), val=self._one(type), **parts, **how,
             )  # fmt: skip
         else:
-            modes = ["add", "umax", "xchg", "or"] if type.element.is_integer else ["addf", "xchg"]
+            modes = ["add", "umax", "xchg", "or"] if scalar_of(type).is_integer else ["addf", "xchg"]
             value, token = f.op("atomic_rmw_tko", arg=self._one(type), mode=self.draws.pick(modes), **parts, **how)
         self.ordering.done(buffer.name, token)
         return value
@@ -281,8 +284,8 @@ class Accesses:
         """``shape[axis]`` neighbouring indices, the same all along the other dimension."""
         line = self.indices.lanes((shape[axis],), axis)
         place = tuple(size if axis == dim else 1 for dim, size in enumerate(shape))
-        stood = self.f.op("reshape", s=line, results=[TileType(line.type.element, place)])
-        return self.f.op("broadcast", s=stood, results=[TileType(line.type.element, shape)])
+        stood = self.f.op("reshape", s=line, results=[TileType(scalar_of(line), place)])
+        return self.arithmetic.op("broadcast", s=stood, results=[TileType(scalar_of(line), shape)])
 
     def _guard(self, index: Value, size: Value, conditions: list[Value]) -> Value:
         """Keep ``index`` within ``size``: by a mask, a remainder, a clamp, or not at all."""
@@ -295,16 +298,16 @@ class Accesses:
         if kind == "none":
             return index
         if kind in ("remainder", "clamp"):
-            limit = a.fit(size, index.type)
+            limit = a.fit(size, tile_of(index))
             if kind == "remainder":
                 return a.remainder(index, limit, draws.pick(("unsigned", "signed")))
-            last = a.minus(limit, a.constant(index.type, 1))
-            low = a.f.op("maxi", lhs=index, rhs=a.constant(index.type, 0), sgn="signed")
-            return a.f.op("mini", lhs=low, rhs=last, sgn="signed")
+            last = a.minus(limit, a.constant(tile_of(index), 1))
+            low = a.f.op("maxi", lhs=index, rhs=a.constant(tile_of(index), 0), sgn="signed")
+            return a.op("mini", lhs=low, rhs=last, sgn="signed")
         wide = index if kind == "narrow" else a.convert(index, I64)
-        limit = a.fit(size, wide.type)
+        limit = a.fit(size, tile_of(wide))
         if kind == "signed":
-            conditions.append(a.compare(a.constant(wide.type, 0), "less_than_or_equal", wide))
+            conditions.append(a.compare(a.constant(tile_of(wide), 0), "less_than_or_equal", wide))
         predicate = "less_than_or_equal" if draws.slip(6) else "less_than"
         conditions.append(a.compare(wide, predicate, limit, "unsigned" if kind == "unsigned" else "signed"))
         return index
@@ -312,7 +315,7 @@ class Accesses:
     # ------------------------------------------------------------------------------------------------ views
     def _tensor(self, buffer: Buffer) -> Value:
         """A tensor view of the array, of a slice of it, or with its dimensions swapped."""
-        draws, f = self.draws, self.f
+        draws = self.draws
         base, sizes, strides = buffer.base, list(buffer.sizes), list(buffer.strides)
         fixed: list[int | None] = [
             buffer.fixed_size(dim) or None if draws.chance(50) else None for dim in range(len(sizes))
@@ -324,9 +327,9 @@ class Accesses:
             base, sizes[0], fixed[0] = self._slice(buffer, sizes[0])
         if len(sizes) == 2 and draws.chance(12):
             for each in (sizes, strides, fixed, steps):
-                each.reverse()  # type: ignore[attr-defined]
+                each.reverse()
         type = TensorViewType(buffer.element, tuple(fixed), tuple(steps))
-        return f.op(
+        return self.arithmetic.op(
             "make_tensor_view",
             base=base,
             shape=[size for size, known in zip(sizes, fixed, strict=True) if known is None],
@@ -337,9 +340,9 @@ class Accesses:
     def _slice(self, buffer: Buffer, size: Value) -> tuple[Value, Value, None]:
         """``array[start:stop]`` along the first dimension, as cuTile lowers it: the product may wrap."""
         a, f = self.arithmetic, self.f
-        start = a.any(size.type) if self.draws.chance(60) else a.constant(size.type, self.draws.pick((0, 1, 2)))
-        stop = size if self.draws.chance(70) else a.any(size.type)
-        place = a.multiply(start, a.fit(buffer.strides[0], start.type))
+        start = a.any(tile_of(size)) if self.draws.chance(60) else a.constant(tile_of(size), self.draws.pick((0, 1, 2)))
+        stop = size if self.draws.chance(70) else a.any(tile_of(size))
+        place = a.multiply(start, a.fit(buffer.strides[0], tile_of(start)))
         base = f.op("offset", ptr=buffer.base, off=a.convert(place, I64))
         return base, a.minus(stop, start), None
 
@@ -347,6 +350,7 @@ class Accesses:
         draws, f = self.draws, self.f
         tensor = self._tensor(buffer)
         type = tensor.type
+        assert isinstance(type, TensorViewType)
         rank = len(type.shape)
         shape = tuple(draws.pick((1, 2, 4)) if draws.slip(40) else self.tile for _ in range(rank))
         padding = draws.pick(("zero", None))
@@ -370,6 +374,7 @@ class Accesses:
         """A gather/scatter view: rows by an index tile, element offsets along the other dimensions."""
         draws, f, a = self.draws, self.f, self.arithmetic
         dim = draws.below(len(shape))
+        assert isinstance(tensor.type, TensorViewType)
         view_type = GatherScatterViewType(shape, tensor.type, dim, padding)
         view = f.op("make_gather_scatter_view", s=tensor, results=[view_type])
         element = draws.pick((I32, I64))
@@ -384,12 +389,12 @@ class Accesses:
     ) -> Value | None:
         """The access, often under the condition that its tile lies in the index space."""
         draws, f, a, order = self.draws, self.f, self.arithmetic, self.ordering
-        if any(one.type.shape for one in index) or not draws.chance(30 + 20 * draws.careful):
+        if any(tile_of(one).shape for one in index) or not draws.chance(30 + 20 * draws.careful):
             return self._bare_view_op(buffer, kind, view, index, shape)
         wide = a.f.op("get_index_space_shape", src=view, results=[tile(I64)] * len(index))
         spaces = wide if isinstance(wide, tuple) else (wide,)
         inside = [
-            a.compare(f.op("exti", s=one, results=[tile(I64)], sgn="unsigned") if one.type.element != I64 else one,
+            a.compare(f.op("exti", s=one, results=[tile(I64)], sgn="unsigned") if scalar_of(one) != I64 else one,
                       "less_than", space, "unsigned")
             for one, space in zip(index, spaces, strict=True)
         ]  # fmt: skip
@@ -407,16 +412,17 @@ class Accesses:
         self, buffer: Buffer, kind: str, view: Value, index: Sequence[Value], shape: tuple[int, ...]
     ) -> Value | None:
         draws, f, type = self.draws, self.f, TileType(buffer.element, shape)
-        parts = {"view": view, "index": list(index), **self.ordering.operand(buffer.name)}
+        parts: Parts = {"view": view, "index": list(index), **self.ordering.operand(buffer.name)}
         if kind != "atomic" and draws.slip(8):
             parts["inbounds"] = tuple(draws.chance(60) for _ in index)
+        value: Value | None
         if kind == "load":
             value, token = f.op("load_view_tko", **parts, **self._atomicity(kind))
         elif kind == "store":
             value, token = None, f.op("store_view_tko", tile=self._value(type), **parts, **self._atomicity(kind))
         else:
-            how = {"ord": "relaxed", "scope": "tl_blk" if draws.slip(20) else "device"}
-            mode = draws.pick(("add", "umax")) if type.element.is_integer else "addf"
+            how: Parts = {"ord": "relaxed", "scope": "tl_blk" if draws.slip(20) else "device"}
+            mode = draws.pick(("add", "umax")) if scalar_of(type).is_integer else "addf"
             value, token = None, f.op("atomic_red_view_tko", value=self._one(type), mode=mode, **parts, **how)
         self.ordering.done(buffer.name, token)
         return value

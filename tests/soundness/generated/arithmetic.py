@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from tileverify.frontend.bytecode.builder import F32, I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
 
+from ...tiles import scalar_of, tile_of
 from .draws import Draws
 
 PREDICATES = ("less_than", "equal", "not_equal", "less_than_or_equal", "greater_than", "greater_than_or_equal")
@@ -25,6 +27,11 @@ class Arithmetic:
     pool: list[Value] = field(default_factory=list)
     flags: list[Value] = field(default_factory=list)
 
+    def op(self, name: str, **parts: Any) -> Value:
+        """Write an op that has one result."""
+        made: Value = self.f.op(name, **parts)
+        return made
+
     # ------------------------------------------------------------------------------------------- leaves
     def constant(self, type: TileType, value: int) -> Value:
         return self.f.constant(type, value & ((1 << _bits(type)) - 1))
@@ -41,58 +48,58 @@ class Arithmetic:
 
     def lanes(self, element: ScalarType, count: int) -> Value:
         """``0, 1, ..., count - 1``; sometimes in a roundabout way."""
-        f, roundabout = self.f, self.draws.below(8)
-        plain = f.op("iota", results=[tile(element, count)])
+        roundabout = self.draws.below(8)
+        plain = self.op("iota", results=[tile(element, count)])
         if roundabout == 6 and count > 1:
-            half = f.op("iota", results=[tile(element, count // 2)])
-            upper = f.op("addi", lhs=half, rhs=self.constant(half.type, count // 2))
-            return f.op("cat", lhs=half, rhs=upper, dim=0, results=[tile(element, count)])
+            half = self.op("iota", results=[tile(element, count // 2)])
+            upper = self.op("addi", lhs=half, rhs=self.constant(tile_of(half), count // 2))
+            return self.op("cat", lhs=half, rhs=upper, dim=0, results=[tile(element, count)])
         if roundabout == 7 and count > 1:
-            square = f.op("reshape", s=plain, results=[tile(element, 2, count // 2)])
-            turned = f.op("permute", s=square, perm=(1, 0), results=[tile(element, count // 2, 2)])
-            return f.op("reshape", s=turned, results=[tile(element, count)])
+            square = self.op("reshape", s=plain, results=[tile(element, 2, count // 2)])
+            turned = self.op("permute", s=square, perm=(1, 0), results=[tile(element, count // 2, 2)])
+            return self.op("reshape", s=turned, results=[tile(element, count)])
         return plain
 
     # --------------------------------------------------------------------------------------------- types
     def fit(self, value: Value, type: TileType) -> Value:
         """``value`` in the element type and shape of ``type``; a scalar is spread over the tile."""
-        return self.spread(self.convert(value, type.element), type.shape)
+        return self.spread(self.convert(value, scalar_of(type)), type.shape)
 
     def convert(self, value: Value, element: ScalarType) -> Value:
-        old = value.type.element
+        old = scalar_of(value)
         if old.bits == element.bits:
             return value
-        target = TileType(element, value.type.shape)
+        target = TileType(element, tile_of(value).shape)
         if old.bits > element.bits:
             overflow = self.draws.pick(("nsw", "nuw")) if self.draws.slip(15) else "none"
-            return self.f.op("trunci", s=value, results=[target], ovf=overflow)
-        return self.f.op("exti", s=value, results=[target], sgn="unsigned" if self.draws.slip(15) else "signed")
+            return self.op("trunci", s=value, results=[target], ovf=overflow)
+        return self.op("exti", s=value, results=[target], sgn="unsigned" if self.draws.slip(15) else "signed")
 
     def spread(self, value: Value, shape: tuple[int, ...]) -> Value:
-        if value.type.shape == shape:
+        if tile_of(value).shape == shape:
             return value
-        assert not value.type.shape
-        small = self.f.op("reshape", s=value, results=[TileType(value.type.element, (1,) * len(shape))])
-        return self.f.op("broadcast", s=small, results=[TileType(value.type.element, shape)])
+        assert not tile_of(value).shape
+        small = self.op("reshape", s=value, results=[TileType(tile_of(value).element, (1,) * len(shape))])
+        return self.op("broadcast", s=small, results=[TileType(tile_of(value).element, shape)])
 
     # ---------------------------------------------------------------------------------------- operations
     def add(self, lhs: Value, rhs: Value) -> Value:
-        return self.f.op("addi", lhs=lhs, rhs=rhs, ovf=self._overflow())
+        return self.op("addi", lhs=lhs, rhs=rhs, ovf=self._overflow())
 
     def minus(self, lhs: Value, rhs: Value) -> Value:
-        return self.f.op("subi", lhs=lhs, rhs=rhs, ovf="none")
+        return self.op("subi", lhs=lhs, rhs=rhs, ovf="none")
 
     def multiply(self, lhs: Value, rhs: Value) -> Value:
-        return self.f.op("muli", lhs=lhs, rhs=rhs, ovf=self._overflow())
+        return self.op("muli", lhs=lhs, rhs=rhs, ovf=self._overflow())
 
     def divide(self, lhs: Value, rhs: Value, rounding: str = "zero", sign: str = "signed") -> Value:
-        return self.f.op("divi", lhs=lhs, rhs=rhs, rnd=rounding, sgn=sign)
+        return self.op("divi", lhs=lhs, rhs=rhs, rnd=rounding, sgn=sign)
 
     def remainder(self, lhs: Value, rhs: Value, sign: str = "signed") -> Value:
-        return self.f.op("remi", lhs=lhs, rhs=rhs, sgn=sign)
+        return self.op("remi", lhs=lhs, rhs=rhs, sgn=sign)
 
     def compare(self, lhs: Value, predicate: str, rhs: Value, sign: str = "signed") -> Value:
-        return self.f.op("cmpi", lhs=lhs, rhs=rhs, pred=predicate, sgn=sign)
+        return self.op("cmpi", lhs=lhs, rhs=rhs, pred=predicate, sgn=sign)
 
     def _overflow(self) -> str:
         return self.draws.pick(("nsw", "nuw", "nw")) if self.draws.slip(10) else "none"
@@ -108,84 +115,86 @@ class Arithmetic:
 
     def _ring(self, value: Value) -> Value:
         name = self.draws.pick(("addi", "subi", "muli"))
-        return self.f.op(name, lhs=value, rhs=self._operand(value.type), ovf=self._overflow())
+        return self.op(name, lhs=value, rhs=self._operand(tile_of(value)), ovf=self._overflow())
 
     def _divided(self, value: Value) -> Value:
         rounding = self.draws.pick(("negative_inf", "zero", "positive_inf"))
         sign = "signed" if rounding == "negative_inf" else self.draws.pick(SIGNS)
-        return self.divide(value, self._operand(value.type), rounding, sign)
+        return self.divide(value, self._operand(tile_of(value)), rounding, sign)
 
     def _remainder(self, value: Value) -> Value:
-        return self.remainder(value, self._operand(value.type), self.draws.pick(SIGNS))
+        return self.remainder(value, self._operand(tile_of(value)), self.draws.pick(SIGNS))
 
     def _extreme(self, value: Value) -> Value:
         name = self.draws.pick(("mini", "maxi"))
-        return self.f.op(name, lhs=value, rhs=self._operand(value.type), sgn=self.draws.pick(SIGNS))
+        return self.op(name, lhs=value, rhs=self._operand(tile_of(value)), sgn=self.draws.pick(SIGNS))
 
     def _masked(self, value: Value) -> Value:
-        return self.f.op(self.draws.pick(("andi", "ori", "xori")), lhs=value, rhs=self._operand(value.type))
+        return self.op(self.draws.pick(("andi", "ori", "xori")), lhs=value, rhs=self._operand(tile_of(value)))
 
     def _shifted(self, value: Value) -> Value:
         amounts = (1, 0, 2, 3, 7, 31)
-        amount = self.any(value.type) if self.draws.slip(20) else self.constant(value.type, self.draws.pick(amounts))
+        amount = (
+            self.any(tile_of(value)) if self.draws.slip(20) else self.constant(tile_of(value), self.draws.pick(amounts))
+        )
         if self.draws.chance(50):
-            return self.f.op("shli", lhs=value, rhs=amount, ovf=self._overflow())
-        return self.f.op("shri", lhs=value, rhs=amount, sgn=self.draws.pick(SIGNS))
+            return self.op("shli", lhs=value, rhs=amount, ovf=self._overflow())
+        return self.op("shri", lhs=value, rhs=amount, sgn=self.draws.pick(SIGNS))
 
     def _single(self, value: Value) -> Value:
-        return self.f.op(self.draws.pick(("absi", "negi")), s=value)
+        return self.op(self.draws.pick(("absi", "negi")), s=value)
 
     def _squeezed(self, value: Value) -> Value:
         """Through another width and back."""
-        element = value.type.element
+        element = scalar_of(value)
         other = self.draws.pick([each for each in (I8, I16, I32, I64) if each.bits != element.bits])
         return self.convert(self.convert(value, other), element)
 
     def _modulo(self, value: Value) -> Value:
-        return self.python_modulo(value, self._operand(value.type))
+        return self.python_modulo(value, self._operand(tile_of(value)))
 
     def _chosen(self, value: Value) -> Value:
-        return self.f.op("select", c=self.condition(value.type.shape), t=self._operand(value.type), f=value)
+        return self.op("select", c=self.condition(tile_of(value).shape), t=self._operand(tile_of(value)), f=value)
 
     def _high(self, value: Value) -> Value:
-        return self.f.op("mulhii", lhs=value, rhs=self._operand(value.type))
+        return self.op("mulhii", lhs=value, rhs=self._operand(tile_of(value)))
 
     def _operand(self, type: TileType) -> Value:
         return self.any(type) if self.draws.chance(35) else self.constant(type, self.draws.pick(NUMBERS[:8]))
 
     def python_modulo(self, a: Value, b: Value) -> Value:
         """``a % b`` as cuTile lowers it."""
-        f, zero = self.f, self.constant(a.type, 0)
+        zero = self.constant(tile_of(a), 0)
         r = self.remainder(a, b)
-        mixed = f.op("xori", lhs=self.compare(r, "less_than", zero), rhs=self.compare(b, "less_than", zero))
-        wrong = f.op("andi", lhs=mixed, rhs=self.compare(r, "not_equal", zero))
-        return f.op("select", c=wrong, t=f.op("addi", lhs=r, rhs=b), f=r)
+        mixed = self.op("xori", lhs=self.compare(r, "less_than", zero), rhs=self.compare(b, "less_than", zero))
+        wrong = self.op("andi", lhs=mixed, rhs=self.compare(r, "not_equal", zero))
+        return self.op("select", c=wrong, t=self.op("addi", lhs=r, rhs=b), f=r)
 
     def promised(self, value: Value) -> Value:
         """``value`` with a promise about it, which may be a lie."""
         low, high = self.draws.pick(((0, None), (0, 127), (None, 100), (-1, 7), (1, 4)))
         predicate = Bounded(low, high) if self.draws.chance(60) else DivBy(self.draws.pick((1, 2, 4)))
-        return self.f.op("assume", s=value, pred=predicate)
+        return self.op("assume", s=value, pred=predicate)
 
     def rounded(self, value: Value, element: ScalarType) -> Value:
         """A float (tile) as integers."""
-        return self.f.op("ftoi", s=value, sgn="signed", results=[TileType(element, value.type.shape)])
+        return self.op("ftoi", s=value, sgn="signed", results=[TileType(element, tile_of(value).shape)])
 
     def through_float(self, value: Value) -> Value:
         """An integer made a float and an integer again."""
         self.draws.note("index through a float")
-        floating = self.f.op("itof", s=value, sgn="signed", results=[TileType(F32, value.type.shape)])
-        return self.rounded(floating, value.type.element)
+        floating = self.op("itof", s=value, sgn="signed", results=[TileType(F32, tile_of(value).shape)])
+        return self.rounded(floating, scalar_of(value))
 
     def piece(self, value: Value, index: Value) -> Value:
         """One element of a 1-D tile, read with ``extract`` at an index that may be out of range."""
-        element = self.f.op("extract", s=value, index=[index], results=[tile(value.type.element, 1)])
-        return self.f.op("reshape", s=element, results=[tile(value.type.element)])
+        element = self.op("extract", s=value, index=[index], results=[tile(scalar_of(value), 1)])
+        return self.op("reshape", s=element, results=[tile(scalar_of(value))])
 
     def put(self, value: Value, into: Value, index: Value) -> Value:
         """A 1-D tile with one element replaced through ``insert``."""
-        element = self.f.op("reshape", s=value, results=[tile(value.type.element, 1)])
-        return self.f.op("insert", s=element, dest=into, index=[index])
+        element = self.op("reshape", s=value, results=[tile(scalar_of(value), 1)])
+        return self.op("insert", s=element, dest=into, index=[index])
 
     # ----------------------------------------------------------------------------------------- conditions
     def condition(self, shape: tuple[int, ...]) -> Value:
@@ -198,7 +207,7 @@ class Arithmetic:
         found = self.compare(lhs, draws.pick(PREDICATES), self._operand(type), draws.pick(SIGNS))
         if draws.chance(15):
             other = self.compare(self.any(type), draws.pick(PREDICATES), self._operand(type))
-            found = self.f.op(draws.pick(("andi", "ori", "xori")), lhs=found, rhs=other)
+            found = self.op(draws.pick(("andi", "ori", "xori")), lhs=found, rhs=other)
         if not shape:
             self.flags.append(found)
         return found
@@ -206,11 +215,9 @@ class Arithmetic:
     def all_of(self, conditions: Sequence[Value]) -> Value:
         found, *others = conditions
         for other in others:
-            found = self.f.op("andi", lhs=found, rhs=other)
+            found = self.op("andi", lhs=found, rhs=other)
         return found
 
 
 def _bits(type: TileType) -> int:
-    element = type.element
-    assert isinstance(element, ScalarType)
-    return element.bits
+    return scalar_of(type).bits

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import I64, BodyBuilder
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import tile_of
 from .accesses import ATOMIC_TYPES, Accesses, Buffer
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -47,13 +48,13 @@ class Axes:
         elif kind in ("sums", "atomic sums"):
             write(target, rest)
         elif kind == "first":  # one of the blocks along the last axis writes
-            first = a.compare(last, "equal", a.constant(last.type, draws.pick((0, 1))))
+            first = a.compare(last, "equal", a.constant(tile_of(last), draws.pick((0, 1))))
             self.accesses.under(first, lambda: write(target, rest))
         elif kind == "few":  # apart, as long as there are few blocks along the last axis
-            width = a.constant(last.type, draws.pick((2, 1, 3)))
+            width = a.constant(tile_of(last), draws.pick((2, 1, 3)))
             write(target, a.add(a.multiply(rest, width), last))
         elif kind == "shared":
-            write(target, a.divide(own, a.constant(own.type, 2)))
+            write(target, a.divide(own, a.constant(tile_of(own), 2)))
         else:  # in the order of columns, maybe with the wrong count
             count = self.indices.counts[0 if draws.slip(40) else 1]
             write(target, a.add(a.multiply(rest, a.convert(count, I64)), last))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import tile_of
 from .arithmetic import Arithmetic
 from .draws import Draws
 
@@ -41,13 +42,13 @@ class Bits:
                 rest = self._op("andi", x, self._constant(x, -4))
                 return self._op("ori", rest, self._op("ori", upper, lower))
             case "flipped by all" if others:
-                return self._op("xori", x, self.arithmetic.fit(draws.pick(others), x.type))
+                return self._op("xori", x, self.arithmetic.fit(draws.pick(others), tile_of(x)))
             case "masked":
                 return self._op("andi", x, bit)
             case "set":
                 return self._op("ori", x, one)
             case "shifted":
-                amount = self.arithmetic.fit(draws.pick(others), x.type) if others and draws.chance(30) else one
+                amount = self.arithmetic.fit(draws.pick(others), tile_of(x)) if others and draws.chance(30) else one
                 return self._op("shli", x, amount) if draws.chance(50) else self._right(x, amount)
             case _:
                 return x
@@ -57,12 +58,12 @@ class Bits:
         return self._op(self.draws.pick(("ori", "xori")), start, lanes)
 
     def _constant(self, x: Value, value: int) -> Value:
-        return self.arithmetic.constant(x.type, value)
+        return self.arithmetic.constant(tile_of(x), value)
 
     def _op(self, name: str, lhs: Value, rhs: Value) -> Value:
         if name == "shli":
-            return self.arithmetic.f.op(name, lhs=lhs, rhs=rhs, ovf="none")
-        return self.arithmetic.f.op(name, lhs=lhs, rhs=rhs)
+            return self.arithmetic.op(name, lhs=lhs, rhs=rhs, ovf="none")
+        return self.arithmetic.op(name, lhs=lhs, rhs=rhs)
 
     def _right(self, x: Value, amount: Value) -> Value:
-        return self.arithmetic.f.op("shri", lhs=x, rhs=amount, sgn=self.draws.pick(("unsigned", "signed")))
+        return self.arithmetic.op("shri", lhs=x, rhs=amount, sgn=self.draws.pick(("unsigned", "signed")))

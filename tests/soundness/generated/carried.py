@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import scalar_of, tile_of
 from .accesses import Accesses, Buffer
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -64,7 +65,7 @@ class Carried:
         """``value`` among the ``count`` places of this block."""
         a = self.arithmetic
         own = a.convert(self.indices.linear(), I64)
-        return a.add(a.multiply(own, a.constant(own.type, count)), a.convert(value, I64))
+        return a.add(a.multiply(own, a.constant(tile_of(own), count)), a.convert(value, I64))
 
     def _for(self, start: list[Value], body: Callable[[list[Value]], list[Value]]) -> None:
         draws, a, order = self.draws, self.arithmetic, self.ordering
@@ -93,9 +94,9 @@ class Carried:
 
         def write(counter: Value) -> None:
             wide = a.convert(counter, I64)
-            place = a.minus(wide, a.constant(wide.type, first))
+            place = a.minus(wide, a.constant(tile_of(wide), first))
             if step > 1 and draws.chance(60):
-                place = a.divide(place, a.constant(wide.type, step), "negative_inf")
+                place = a.divide(place, a.constant(tile_of(wide), step), "negative_inf")
             self.accesses.write_at(target, self._among(place, width))
 
         self._while(a.constant(type, first), limit, a.constant(type, step), write)
@@ -109,7 +110,7 @@ class Carried:
         if draws.slip(20):
             total = self.indices.counts[0]
         far = draws.chance(25)
-        shift = a.constant(type, (1 << (type.element.bits - 1)) - 3 if far else 0)
+        shift = a.constant(type, (1 << (scalar_of(type).bits - 1)) - 3 if far else 0)
         limit = a.constant(type, draws.pick((3, 5)))
         if draws.chance(50):
             tiles = a.divide(a.fit(target.sizes[0], type), a.constant(type, self.accesses.tile), "positive_inf")

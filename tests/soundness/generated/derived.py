@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import F32, I32, I64, TOKEN, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import PartitionViewType, TensorViewType, TileType, Value
 
+from ...tiles import Parts, scalar_of, tile_of
 from .accesses import ONE_F32, Accesses, Buffer
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -46,8 +47,8 @@ class Derived:
     def _shared(self, like: Value) -> Value:
         """A number that all blocks of a launch have."""
         if self.draws.chance(50):
-            return self.arithmetic.constant(like.type, self.draws.below(LANES))
-        return self.arithmetic.fit(self.draws.pick(self.indices.launch), like.type)
+            return self.arithmetic.constant(tile_of(like), self.draws.below(LANES))
+        return self.arithmetic.fit(self.draws.pick(self.indices.launch), tile_of(like))
 
     def _numbered(self, target: Buffer, other: Buffer) -> None:
         """Each block writes where its number says, after the number went through other tiles."""
@@ -76,7 +77,7 @@ class Derived:
             condition = self.f.op("cmpf", lhs=floats[0], rhs=floats[1], pred="equal", fcmp="ordered")
         else:
             condition = a.compare(value, "equal", own)
-        place = a.constant(own.type, draws.pick((0, 1))) if draws.chance(85) else own
+        place = a.constant(tile_of(own), draws.pick((0, 1))) if draws.chance(85) else own
         self.accesses.under(condition, lambda: self.accesses.write_at(target, place))
 
     def _lanes(self, target: Buffer, other: Buffer) -> None:
@@ -94,27 +95,27 @@ class Derived:
         """Where ``lanes`` lie inside the array, by a comparison of integers or of floats."""
         a = self.arithmetic
         if self.draws.chance(70):
-            size = a.fit(target.sizes[0], TileType(I64, lanes.type.shape))
+            size = a.fit(target.sizes[0], TileType(I64, tile_of(lanes).shape))
             return a.compare(a.convert(lanes, I64), "less_than", size, "unsigned")
         self.draws.note("mask of floats")
-        size = a.fit(target.sizes[0], TileType(I32, lanes.type.shape))
+        size = a.fit(target.sizes[0], TileType(I32, tile_of(lanes).shape))
         floats = self.moves.floating(lanes), self.moves.floating(size)
         below = self.f.op("cmpf", lhs=floats[0], rhs=floats[1], pred="less_than", fcmp="ordered")
-        return a.all_of([a.compare(a.constant(lanes.type, 0), "less_than_or_equal", lanes), below])
+        return a.all_of([a.compare(a.constant(tile_of(lanes), 0), "less_than_or_equal", lanes), below])
 
     def _store(self, target: Buffer, lanes: Value, mask: Value, value: Value | None = None) -> None:
-        a, f, shape = self.arithmetic, self.f, lanes.type.shape
+        a, f, shape = self.arithmetic, self.f, tile_of(lanes).shape
         places = a.convert(lanes, I64)
         if not target.unit_stride(0):
-            places = a.multiply(places, a.fit(target.strides[0], places.type))
+            places = a.multiply(places, a.fit(target.strides[0], tile_of(places)))
         pointers = f.op("offset", ptr=a.spread(target.base, shape), off=places)
         self._store_at(target, pointers, mask, value)
 
     def _store_at(self, target: Buffer, pointers: Value, mask: Value | None, value: Value | None = None) -> None:
-        kind = TileType(target.element, pointers.type.shape)
+        kind = TileType(target.element, tile_of(pointers).shape)
         if value is None:
-            value = self.f.constant(kind, 1 if kind.element.is_integer else ONE_F32)
-        parts = {} if mask is None else {"mask": mask}
+            value = self.f.constant(kind, 1 if scalar_of(kind).is_integer else ONE_F32)
+        parts: Parts = {} if mask is None else {"mask": mask}
         token = self.f.op("store_ptr_tko", ptr=pointers, val=value, **parts, **self.ordering.operand(target.name))
         self.ordering.done(target.name, token)
 
@@ -131,7 +132,7 @@ class Derived:
         mask = a.all_of([self._inside(lanes, target), self._inside(lanes, other)])
         tiles = []
         for buffer in (target, other):
-            places = a.multiply(lanes, a.fit(buffer.strides[0], lanes.type))
+            places = a.multiply(lanes, a.fit(buffer.strides[0], tile_of(lanes)))
             if buffer is other and other is target and draws.slip(40):
                 places = a.spread(a.constant(tile(I64), 0), shape) if draws.chance(50) else a.lanes(I64, LANES)
             tiles.append(f.op("offset", ptr=a.spread(buffer.base, shape), off=places))
@@ -146,7 +147,7 @@ class Derived:
         """A number kept in memory of the block's own for a while; sometimes nobody put it there."""
         draws, a, f = self.draws, self.arithmetic, self.f
         own = self._own()
-        element = own.type.element
+        element = scalar_of(own)
         count = draws.pick((1, 2, 4))
         base = f.op("alloca", num_elem=count, align=element.bytes, results=[tile(pointer(element))])
         value = own if draws.chance(50) else self._shared(own)
@@ -155,7 +156,7 @@ class Derived:
             draws.note("local memory")
             at = a.constant(tile(I64), draws.below(count))
             if draws.chance(25):
-                with f.if_(a.compare(own, "less_than", a.constant(own.type, 2)), [TOKEN]) as branch:
+                with f.if_(a.compare(own, "less_than", a.constant(tile_of(own), 2)), [TOKEN]) as branch:
                     with branch.then():
                         f.op(
                             "yield",
@@ -183,9 +184,9 @@ class Derived:
         draws.note("load without padding")
         own = self.indices.linear()
         loaded, start = self._unpadded(other, own)
-        kind = loaded.type
+        kind = tile_of(loaded)
         lanes = a.add(a.spread(start, (LANES,)), a.lanes(I64, LANES))
-        inside = a.compare(lanes, "less_than", a.fit(other.sizes[0], lanes.type), "unsigned")
+        inside = a.compare(lanes, "less_than", a.fit(other.sizes[0], tile_of(lanes)), "unsigned")
         zero = f.constant(kind, 0)
         if draws.chance(50):
             draws.note("load without padding, cleared")
@@ -197,18 +198,20 @@ class Derived:
         summed = self._summed(loaded)
         if use <= 1 and target.element == kind.element:
             self._store(target, lanes, self._inside(lanes, target), a.spread(summed, (LANES,)))
-        elif use == 2 and kind.element.is_integer:
+        elif use == 2 and scalar_of(kind).is_integer:
             number = a.convert(summed, I64)
             self.accesses.write_at(
                 target,
-                a.add(a.convert(own, I64), a.multiply(number, a.constant(number.type, 0 if draws.chance(30) else 1))),
+                a.add(
+                    a.convert(own, I64), a.multiply(number, a.constant(tile_of(number), 0 if draws.chance(30) else 1))
+                ),
             )
         else:
-            if kind.element.is_integer:
-                condition = a.compare(summed, "less_than", a.constant(summed.type, 1))
+            if scalar_of(kind).is_integer:
+                condition = a.compare(summed, "less_than", a.constant(tile_of(summed), 1))
             else:
                 condition = f.op(
-                    "cmpf", lhs=summed, rhs=f.constant(summed.type, ONE_F32), pred="less_than", fcmp="ordered"
+                    "cmpf", lhs=summed, rhs=f.constant(tile_of(summed), ONE_F32), pred="less_than", fcmp="ordered"
                 )
             self.accesses.under(condition, lambda: self.accesses.write_at(target, own))
 
@@ -232,18 +235,18 @@ class Derived:
             start = a.multiply(number, a.constant(tile(I64), LANES))
         else:
             lanes = a.add(a.spread(start, shape), a.lanes(I64, LANES))
-            mask = a.compare(lanes, "less_than", a.fit(other.sizes[0], lanes.type), "unsigned")
-            places = a.multiply(lanes, a.fit(other.strides[0], lanes.type))
+            mask = a.compare(lanes, "less_than", a.fit(other.sizes[0], tile_of(lanes)), "unsigned")
+            places = a.multiply(lanes, a.fit(other.strides[0], tile_of(lanes)))
             pointers = f.op("offset", ptr=a.spread(other.base, shape), off=places)
-            pad = {"pad": f.constant(TileType(other.element, shape), 0)} if self.draws.chance(20) else {}
+            pad: Parts = {"pad": f.constant(TileType(other.element, shape), 0)} if self.draws.chance(20) else {}
             loaded, token = f.op("load_ptr_tko", ptr=pointers, mask=mask, **pad, **self.ordering.operand(other.name))
         self.ordering.done(other.name, token)
         return loaded, start
 
     def _summed(self, x: Value) -> Value:
-        f, element = self.f, x.type.element
+        f, element = self.f, scalar_of(x)
         mode = "maxi" if element.is_integer else "maxf"
-        sign = {"sgn": "signed"} if element.is_integer else {}
+        sign: Parts = {"sgn": "signed"} if element.is_integer else {}
         with f.reduce([x], 0, [self.moves.identity(element)]) as found:
             f.op("yield", args=[f.op(mode, lhs=found.arguments[0], rhs=found.arguments[1], **sign)])
         return found.results[0]
@@ -257,7 +260,7 @@ class Derived:
         own = self._own()
         shape = (LANES,)
         lanes = a.lanes(I64, LANES)
-        mask = a.compare(lanes, "less_than", a.fit(floats.sizes[0], lanes.type), "unsigned")
+        mask = a.compare(lanes, "less_than", a.fit(floats.sizes[0], tile_of(lanes)), "unsigned")
         pointers = f.op("offset", ptr=a.spread(floats.base, shape), off=lanes)
         loaded, token = f.op(
             "load_ptr_tko", ptr=pointers, mask=mask, pad=f.constant(TileType(F32, shape), 0),
@@ -266,12 +269,12 @@ class Derived:
         self.ordering.done(FLOATS, token)
         kind = draws.below(4)
         if kind == 0:
-            lanes_of = a.lanes(own.type.element, LANES)
+            lanes_of = a.lanes(scalar_of(own), LANES)
             value = self.moves.best(loaded, lanes_of)
         else:
             by = own if kind == 1 else self._shared(own)
             place = a.remainder(a.convert(by, I32), a.constant(tile(I32), LANES), "unsigned")
-            value = self.moves.whole(a.piece(loaded, place), own.type.element)
+            value = self.moves.whole(a.piece(loaded, place), scalar_of(own))
         if draws.chance(70):
             self._if_own(own, value, target)
         else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tileverify.frontend.bytecode.builder import I8, I16, I32, I64, tile
 from tileverify.frontend.bytecode.model import ScalarType, TileType, Value
 
+from ...tiles import scalar_of, tile_of
 from .arithmetic import Arithmetic
 from .bits import Bits
 from .draws import Draws
@@ -51,7 +52,7 @@ class Indices:
 
     def _known(self, shape: tuple[int, ...], axis: int) -> Value | None:
         """Now and then an index that another access was made with."""
-        known = [index for meant, index in self.made if meant == axis and index.type.shape == shape]
+        known = [index for meant, index in self.made if meant == axis and tile_of(index).shape == shape]
         return self.draws.pick(known) if known and self.draws.chance(25) else None
 
     def _fresh_part(self, element: ScalarType, axis: int) -> Value:
@@ -80,7 +81,7 @@ class Indices:
         if draws.chance(1) and element.bits >= 16:
             found = a.through_float(found)
         if draws.chance(5) and self.moves is not None and element.bits >= 32:
-            found = self.moves.number(found, draws.pick((a.constant(found.type, 1), found)))
+            found = self.moves.number(found, draws.pick((a.constant(tile_of(found), 1), found)))
         return self._far(found) if draws.chance(6) else found
 
     def _by_bits(self, x: Value) -> Value:
@@ -93,10 +94,11 @@ class Indices:
         The last one meets another block's where the blocks of a launch do not all take the same side.
         """
         draws, a, f = self.draws, self.arithmetic, self.arithmetic.f
-        one, first = a.constant(x.type, 1), a.constant(x.type, draws.pick(FIRST))
+        one, first = a.constant(tile_of(x), 1), a.constant(tile_of(x), draws.pick(FIRST))
         kind = draws.weighted((2, "orders"), (1, "neighbours"), (1, "turned"))
+        sides: tuple[Callable[[], Value], Callable[[], Value]]
         if kind == "neighbours":
-            condition = a.compare(f.op("andi", lhs=x, rhs=one), "equal", a.constant(x.type, 0))
+            condition = a.compare(f.op("andi", lhs=x, rhs=one), "equal", a.constant(tile_of(x), 0))
             sides = (lambda: a.add(x, one), lambda: a.minus(x, one))
         elif kind == "turned":
             condition = a.compare(x, "less_than", first)
@@ -107,35 +109,35 @@ class Indices:
         with f.if_(condition, [x.type]) as branch:
             for region, side in zip((branch.then, branch.otherwise), sides, strict=True):
                 with region():
-                    f.op("yield", args=[a.constant(x.type, 0) if draws.slip(15) else side()])
+                    f.op("yield", args=[a.constant(tile_of(x), 0) if draws.slip(15) else side()])
         return branch.results[0]
 
     def _folded(self, value: Value) -> Value:
         """A quotient or remainder of a number that may be negative."""
         a, draws = self.arithmetic, self.draws
-        moved = a.minus(value, a.constant(value.type, draws.pick((1, 2, 3))))
-        by = a.constant(value.type, draws.pick((2, 3, 4)))
+        moved = a.minus(value, a.constant(tile_of(value), draws.pick((1, 2, 3))))
+        by = a.constant(tile_of(value), draws.pick((2, 3, 4)))
         if draws.chance(30):
             return a.remainder(moved, by, draws.pick(("signed", "unsigned")))
         return a.divide(moved, by, draws.pick(("zero", "negative_inf", "positive_inf")))
 
     def _far(self, value: Value) -> Value:
         """``value`` spread over the whole range of its type, so that blocks not far apart wrap to one number."""
-        a, bits = self.arithmetic, value.type.element.bits
+        a, bits = self.arithmetic, scalar_of(value).bits
         kind = self.draws.below(4)
         if kind == 0:
-            return a.multiply(value, a.constant(value.type, 1 << (bits - 1)))
+            return a.multiply(value, a.constant(tile_of(value), 1 << (bits - 1)))
         if kind == 1:
-            return a.multiply(value, a.constant(value.type, 1 << (bits - 2)))
+            return a.multiply(value, a.constant(tile_of(value), 1 << (bits - 2)))
         if kind == 2:
-            return a.f.op("shli", lhs=value, rhs=a.constant(value.type, bits - 1))
-        most = a.constant(value.type, (1 << (bits - 1)) - 1)
+            return a.op("shli", lhs=value, rhs=a.constant(tile_of(value), bits - 1))
+        most = a.constant(tile_of(value), (1 << (bits - 1)) - 1)
         return a.add(value, most)
 
     def _swizzled(self, x: Value) -> Value:
         """Blocks in groups: ``(x % k) * (count // k) + x // k`` is a permutation only if k divides the count."""
         a = self.arithmetic
-        k = a.constant(x.type, self.draws.pick((2, 1, 3)))
+        k = a.constant(tile_of(x), self.draws.pick((2, 1, 3)))
         inner = a.remainder(x, k)
         if self.draws.chance(40):
             return a.add(a.multiply(inner, a.divide(self.counts[0], k)), a.divide(x, k))
@@ -154,7 +156,7 @@ class Indices:
         count = shape[0] if len(shape) == 1 else shape[0] * shape[1]
         step = draws.pick((1, self.tile, 2, 3, 1 << 6, 1 << 30)) if draws.slip(20) else count
         if not draws.slip(10):
-            start = a.multiply(start, a.constant(start.type, step))
+            start = a.multiply(start, a.constant(tile_of(start), step))
         iota = a.lanes(element, count)
         if draws.slip(8):
             iota = a.changed(iota)

@@ -139,6 +139,7 @@ def _judge_proved(
     kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
     tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
     seen: list[Seen] = []
+    wrong: str | None
     for launch, _ in tried:
         try:
             seen.append(interpreted.see(launch))

@@ -19,6 +19,7 @@ from tileverify.frontend.bytecode.builder import I1, I8, I32, I64, BodyBuilder, 
 from tileverify.frontend.bytecode.model import Type, Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
 
+from ...tiles import scalar_of
 from .accesses import INDEX_ARRAYS, Accesses, Buffer
 from .arithmetic import Arithmetic
 from .axes import Axes
@@ -199,7 +200,7 @@ class _Writer:
             value = a.changed(value)
         a.pool.append(value)
         if self.draws.chance(10):
-            line = a.lanes(value.type.element, 4)
+            line = a.lanes(scalar_of(value), 4)
             where = a.convert(a.any(tile(I32)), I32) if self.draws.chance(30) else a.constant(tile(I32), 3)
             a.pool.append(a.piece(a.put(value, line, where), a.constant(tile(I32), self.draws.pick((3, 0, 2)))))
 

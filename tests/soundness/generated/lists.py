@@ -8,6 +8,7 @@ from tileverify.contract.launch import ListArgument
 from tileverify.frontend.bytecode.builder import I32, I64, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import PartitionViewType, TensorViewType, TileType, Value
 
+from ...tiles import tile_of
 from .accesses import Accesses
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -46,14 +47,14 @@ class Lists:
         element = scalar(self.argument.element.dtype)
         base = f.op("int_to_ptr", s=address, results=[tile(pointer(element))])
         if draws.slip(15):
-            sizes[-1] = a.constant(sizes[-1].type, draws.pick((4, 3)))
+            sizes[-1] = a.constant(tile_of(sizes[-1]), draws.pick((4, 3)))
         shape = (self.accesses.tile,)
-        lanes = a.add(a.spread(a.multiply(start, a.constant(start.type, shape[0])), shape), a.lanes(I64, shape[0]))
+        lanes = a.add(a.spread(a.multiply(start, a.constant(tile_of(start), shape[0])), shape), a.lanes(I64, shape[0]))
         mask = a.compare(lanes, "less_than", a.spread(sizes[-1], shape), "unsigned")
         if self.argument.element.strides is not None or draws.chance(30):
             lanes = a.multiply(lanes, a.spread(strides[-1], shape))
         if rank == 2:
-            row = a.constant(start.type, draws.pick((0, 1))) if draws.chance(70) else start
+            row = a.constant(tile_of(start), draws.pick((0, 1))) if draws.chance(70) else start
             if not draws.slip(15):
                 inside = a.compare(row, "less_than", sizes[0], "unsigned")
                 mask = a.all_of([mask, a.spread(inside, shape)])
@@ -91,6 +92,6 @@ class Lists:
         start = a.multiply(a.convert(number, I64), a.constant(tile(I64), words))
         found = []
         for place in range(words):
-            at = f.op("offset", ptr=self.base, off=a.add(start, a.constant(start.type, place)))
+            at = f.op("offset", ptr=self.base, off=a.add(start, a.constant(tile_of(start), place)))
             found.append(f.op("load_ptr_tko", ptr=at)[0])
         return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import F32, F64, I8, I32, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import FloatAttribute, IntegerAttribute, ScalarType, TileType, Value
 
+from ...tiles import Parts, scalar_of, tile_of
 from .arithmetic import PREDICATES, Arithmetic
 from .draws import Draws
 
@@ -34,13 +35,13 @@ class Moves:
                     self._packed,
                 )
             )  # fmt: skip
-            x = self.arithmetic.convert(way(x, y), x.type.element)
+            x = self.arithmetic.convert(way(x, y), scalar_of(x))
         return x
 
     # -------------------------------------------------------------------------------------- single numbers
     def floating(self, x: Value, element: ScalarType = F32) -> Value:
         self.draws.note("integer to float")
-        kind = TileType(element, x.type.shape)
+        kind = TileType(element, tile_of(x).shape)
         found: Value = self.f.op("itof", s=x, sgn="signed", results=[kind])
         return found
 
@@ -53,7 +54,7 @@ class Moves:
         draws, f = self.draws, self.f
         element = draws.pick((F32, F64))
         floating = self.floating(x, element)
-        one = f.constant(floating.type, ONE_BITS[element])
+        one = f.constant(tile_of(floating), ONE_BITS[element])
         kind = draws.below(5)
         if kind == 1:
             floating = f.op("floor", s=floating)
@@ -63,11 +64,11 @@ class Moves:
             floating = f.op("subf", lhs=f.op("addf", lhs=floating, rhs=one), rhs=one)
         elif kind == 4:
             floating = f.op("maxf", lhs=floating, rhs=one)
-        return self.whole(floating, x.type.element)
+        return self.whole(floating, scalar_of(x))
 
     def bits_of(self, x: Value, element: ScalarType) -> Value:
         self.draws.note("bitcast")
-        found: Value = self.f.op("bitcast", s=x, results=[TileType(element, x.type.shape)])
+        found: Value = self.f.op("bitcast", s=x, results=[TileType(element, tile_of(x).shape)])
         return found
 
     def _as_bits(self, x: Value, y: Value) -> Value:
@@ -83,7 +84,7 @@ class Moves:
     def compared(self, x: Value, y: Value) -> Value:
         """A comparison of both as floats."""
         self.draws.note("float comparison")
-        y = self.arithmetic.fit(y, x.type)
+        y = self.arithmetic.fit(y, tile_of(x))
         predicate, order = self.draws.pick(PREDICATES), self.draws.pick(("ordered", "unordered"))
         return self._cmpf(self.floating(x), predicate, self.floating(y), order)
 
@@ -93,20 +94,20 @@ class Moves:
 
     def _compared(self, x: Value, y: Value) -> Value:
         """One of two numbers, by a comparison of floats."""
-        other = self.arithmetic.fit(y, x.type) if self.draws.chance(40) else x
-        return self.f.op("select", c=self.compared(x, y), t=x, f=other)  # type: ignore[no-any-return]
+        other = self.arithmetic.fit(y, tile_of(x)) if self.draws.chance(40) else x
+        return self.arithmetic.op("select", c=self.compared(x, y), t=x, f=other)
 
     # ----------------------------------------------------------------------------------------------- tiles
     def _line(self, x: Value) -> Value:
         """``x, x + 1, x + 2, x + 3``."""
         a = self.arithmetic
-        return a.add(a.spread(x, (LANES,)), a.lanes(x.type.element, LANES))
+        return a.add(a.spread(x, (LANES,)), a.lanes(scalar_of(x), LANES))
 
     def _table(self, x: Value) -> Value:
         """``0, 1, 2, 3``, sometimes as a table of constants."""
         if self.draws.chance(40):
-            return self.f.constant(TileType(x.type.element, (LANES,)), *range(LANES))
-        return self.arithmetic.lanes(x.type.element, LANES)
+            return self.f.constant(TileType(scalar_of(x), (LANES,)), *range(LANES))
+        return self.arithmetic.lanes(scalar_of(x), LANES)
 
     def _place(self, y: Value, count: int) -> Value:
         """An index below ``count``: a constant, or by ``y``."""
@@ -122,7 +123,7 @@ class Moves:
         """
         draws, a = self.draws, self.arithmetic
         draws.note("element of a float tile")
-        element = x.type.element
+        element = scalar_of(x)
         if draws.chance(60):
             return self.element(x)
         floats = self.floating(self._line(x))
@@ -134,27 +135,27 @@ class Moves:
         self.draws.note("element of a float tile")
         floats = self.floating(self._table(x))
         place = a.remainder(a.convert(x, I32), a.constant(tile(I32), LANES), "unsigned")
-        return self.whole(a.piece(floats, place), x.type.element)
+        return self.whole(a.piece(floats, place), scalar_of(x))
 
     def cat(self, lhs: Value, rhs: Value, dim: int = 0) -> Value:
         self.draws.note("cat")
-        shape = tuple(size * (2 if axis == dim else 1) for axis, size in enumerate(lhs.type.shape))
-        found: Value = self.f.op("cat", lhs=lhs, rhs=rhs, dim=dim, results=[TileType(lhs.type.element, shape)])
+        shape = tuple(size * (2 if axis == dim else 1) for axis, size in enumerate(tile_of(lhs).shape))
+        found: Value = self.f.op("cat", lhs=lhs, rhs=rhs, dim=dim, results=[TileType(scalar_of(lhs), shape)])
         return found
 
     def _joined(self, x: Value, y: Value) -> Value:
         """``x`` and ``y`` in one tile, and one of them out of it."""
         a = self.arithmetic
-        parts = [a.spread(each, (2,)) for each in (x, a.fit(y, x.type))]
+        lhs, rhs = (a.spread(each, (2,)) for each in (x, a.fit(y, tile_of(x))))
         if self.draws.chance(40):
-            joined = self.cat(*(self.floating(part) for part in parts))
-            return self.whole(a.piece(joined, self._place(y, LANES)), x.type.element)
-        return a.piece(self.cat(*parts), self._place(y, LANES))
+            joined = self.cat(self.floating(lhs), self.floating(rhs))
+            return self.whole(a.piece(joined, self._place(y, LANES)), scalar_of(x))
+        return a.piece(self.cat(lhs, rhs), self._place(y, LANES))
 
     def permute(self, x: Value) -> Value:
         self.draws.note("permute")
-        rows, columns = x.type.shape
-        kind = TileType(x.type.element, (columns, rows))
+        rows, columns = tile_of(x).shape
+        kind = TileType(scalar_of(x), (columns, rows))
         found: Value = self.f.op("permute", s=x, perm=(1, 0), results=[kind])
         return found
 
@@ -164,15 +165,15 @@ class Moves:
         line = self._line(x)
         floats = self.draws.chance(40)
         line = self.floating(line) if floats else line
-        square = f.op("reshape", s=line, results=[TileType(line.type.element, (2, 2))])
+        square = f.op("reshape", s=line, results=[TileType(scalar_of(line), (2, 2))])
         turned = f.op("reshape", s=self.permute(square), results=[line.type])
         found = a.piece(turned, self._place(y, LANES))
-        return self.whole(found, x.type.element) if floats else found
+        return self.whole(found, scalar_of(x)) if floats else found
 
     def _mask(self, x: Value, lanes: Value) -> Value:
         """A condition for each lane."""
         a, draws = self.arithmetic, self.draws
-        bound = a.spread(a.fit(x, TileType(lanes.type.element, ())), lanes.type.shape)
+        bound = a.spread(a.fit(x, TileType(scalar_of(lanes), ())), tile_of(lanes).shape)
         if draws.chance(50):
             return a.compare(lanes, draws.pick(PREDICATES), bound)
         draws.note("float comparison")
@@ -182,7 +183,7 @@ class Moves:
         """Lanes of one of two tiles."""
         self.draws.note("select of integer tiles")
         line, lanes = self._line(x), self._table(x)
-        other = line if self.draws.chance(40) else self.arithmetic.spread(self.arithmetic.fit(y, x.type), (LANES,))
+        other = line if self.draws.chance(40) else self.arithmetic.spread(self.arithmetic.fit(y, tile_of(x)), (LANES,))
         chosen = self.f.op("select", c=self._mask(y, lanes), t=line, f=other)
         return self.arithmetic.piece(chosen, self._place(y, LANES))
 
@@ -191,7 +192,7 @@ class Moves:
         line, lanes = self.floating(self._line(x)), self._table(x)
         other = self.floating(lanes if self.draws.chance(40) else self._line(x))
         chosen = self.f.op("select", c=self._mask(y, lanes), t=line, f=other)
-        return self.whole(self.arithmetic.piece(chosen, self._place(y, LANES)), x.type.element)
+        return self.whole(self.arithmetic.piece(chosen, self._place(y, LANES)), scalar_of(x))
 
     def _packed(self, x: Value, y: Value) -> Value:
         """As bytes and back."""
@@ -209,8 +210,8 @@ class Moves:
         """The place of the largest or smallest value."""
         f, draws = self.f, self.draws
         draws.note("reduction with index")
-        element = values.type.element
-        ident = [self.identity(element), self.identity(places.type.element)]
+        element = scalar_of(values)
+        ident = [self.identity(element), self.identity(scalar_of(places))]
         predicate = draws.pick(("greater_than", "less_than"))
         with f.reduce([values, places], 0, ident) as found:
             v, w, i, j = found.arguments
@@ -224,7 +225,7 @@ class Moves:
         a, draws = self.arithmetic, self.draws
         values = self._line(x) if draws.chance(50) else self._table(x)
         if draws.chance(40):
-            values = self.f.op("select", c=self._mask(y, values), t=values, f=a.constant(values.type, 0))
+            values = self.f.op("select", c=self._mask(y, values), t=values, f=a.constant(tile_of(values), 0))
         if draws.chance(50):
             values = self.floating(values)
         places = self._line(x) if draws.chance(70) else self._table(x)
@@ -236,15 +237,15 @@ class Moves:
         draws.note("reduction")
         line, mode = self._line(x), draws.pick(("mini", "maxi", "addi"))
         if mode == "addi":
-            first = a.compare(self._table(x), "equal", a.spread(a.fit(self._place(y, LANES), x.type), (LANES,)))
-            line = f.op("select", c=first, t=line, f=a.constant(line.type, 0))
+            first = a.compare(self._table(x), "equal", a.spread(a.fit(self._place(y, LANES), tile_of(x)), (LANES,)))
+            line = f.op("select", c=first, t=line, f=a.constant(tile_of(line), 0))
         if mode != "addi" and draws.chance(40):
             floats = self.floating(line)
             with f.reduce([floats], 0, [self.identity(F32)]) as best:
                 f.op("yield", args=[f.op(mode[:3] + "f", lhs=best.arguments[0], rhs=best.arguments[1])])
-            return self.whole(best.results[0], x.type.element)
-        sign = {} if mode == "addi" else {"sgn": "signed"}
-        with f.reduce([line], 0, [self.identity(x.type.element)]) as found:
+            return self.whole(best.results[0], scalar_of(x))
+        sign: Parts = {} if mode == "addi" else {"sgn": "signed"}
+        with f.reduce([line], 0, [self.identity(scalar_of(x))]) as found:
             f.op("yield", args=[f.op(mode, lhs=found.arguments[0], rhs=found.arguments[1], **sign)])
         return found.results[0]
 
@@ -257,8 +258,8 @@ class Moves:
         """Running sums or maxima."""
         f, draws = self.f, self.draws
         draws.note("scan")
-        mode, element = draws.pick(("maxi", "addi", "mini")), line.type.element
-        sign = {} if mode == "addi" else {"sgn": "signed"}
+        mode, element = draws.pick(("maxi", "addi", "mini")), scalar_of(line)
+        sign: Parts = {} if mode == "addi" else {"sgn": "signed"}
         if draws.chance(30):
             floats = self.floating(line)
             with f.scan([floats], 0, [self.identity(F32)], reverse=draws.chance(30)) as running:
@@ -274,25 +275,25 @@ class Moves:
         """A 1-D tile of integers whose lanes change places, or are sent through floats or bits."""
         draws = self.draws
         ways: list[Callable[[Value], Value]] = [self._round_trip, self._by_bits, self._halves, self._counted]
-        if x.type.size == LANES:
+        if tile_of(x).size == LANES:
             ways.append(self._turned)
         return draws.pick(ways)(x)
 
     def _round_trip(self, x: Value) -> Value:
-        return self.whole(self.floating(x, self.draws.pick((F32, F64))), x.type.element)
+        return self.whole(self.floating(x, self.draws.pick((F32, F64))), scalar_of(x))
 
     def _by_bits(self, x: Value) -> Value:
-        element = F32 if x.type.element.bits == 32 else F64 if x.type.element.bits == 64 else None
+        element = F32 if scalar_of(x).bits == 32 else F64 if scalar_of(x).bits == 64 else None
         if element is None:
             return self._round_trip(x)
-        return self.bits_of(self.bits_of(x, element), x.type.element)
+        return self.bits_of(self.bits_of(x, element), scalar_of(x))
 
     def _halves(self, x: Value) -> Value:
         """Both halves, joined in one order or the other, or one of them twice."""
-        f, count = self.f, x.type.size
+        f, count = self.f, tile_of(x).size
         if count == 1:
             return self._round_trip(x)
-        half = TileType(x.type.element, (count // 2,))
+        half = TileType(scalar_of(x), (count // 2,))
         self.draws.note("extract of a tile")
         parts = [
             f.op("extract", s=x, index=[self.arithmetic.constant(tile(I32), place)], results=[half]) for place in (0, 1)
@@ -301,20 +302,20 @@ class Moves:
             parts[1] = parts[0]
         elif self.draws.chance(50):
             parts.reverse()
-        return self.cat(*parts)
+        return self.cat(parts[0], parts[1])
 
     def _counted(self, x: Value) -> Value:
         """Its first lane plus what a scan counts."""
         f, a = self.f, self.arithmetic
-        first = f.op("extract", s=x, index=[a.constant(tile(I32), 0)], results=[TileType(x.type.element, (1,))])
-        start = f.op("reshape", s=first, results=[TileType(x.type.element, ())])
+        first = f.op("extract", s=x, index=[a.constant(tile(I32), 0)], results=[TileType(scalar_of(x), (1,))])
+        start = f.op("reshape", s=first, results=[TileType(scalar_of(x), ())])
         self.draws.note("scan")
-        with f.scan([a.constant(x.type, 1)], 0, [self.identity(x.type.element)]) as running:
+        with f.scan([a.constant(tile_of(x), 1)], 0, [self.identity(scalar_of(x))]) as running:
             f.op("yield", args=[f.op("addi", lhs=running.arguments[0], rhs=running.arguments[1])])
-        counted = a.minus(running.results[0], a.constant(x.type, 1))
-        return a.add(a.spread(start, x.type.shape), counted)
+        counted = a.minus(running.results[0], a.constant(tile_of(x), 1))
+        return a.add(a.spread(start, tile_of(x).shape), counted)
 
     def _turned(self, x: Value) -> Value:
-        square = self.f.op("reshape", s=x, results=[TileType(x.type.element, (2, 2))])
+        square = self.f.op("reshape", s=x, results=[TileType(scalar_of(x), (2, 2))])
         found: Value = self.f.op("reshape", s=self.permute(square), results=[x.type])
         return found

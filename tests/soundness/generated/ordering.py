@@ -10,6 +10,7 @@ from typing import Any
 from tileverify.frontend.bytecode.builder import TOKEN, BodyBuilder
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import Parts
 from .draws import Draws
 
 WIRINGS = ("one chain", "by array", "partly", "none")
@@ -33,7 +34,7 @@ class Ordering:
         self.last = dict.fromkeys(names, start)
         self.earlier = dict(self.last)
 
-    def operand(self, array: str) -> dict[str, Value]:
+    def operand(self, array: str) -> Parts:
         """The token operand of an access to ``array``."""
         if self.wiring == "none" or (self.wiring == "partly" and self.draws.chance(30)):
             return {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import I8, I16, I32, BodyBuilder
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import scalar_of, tile_of
 from .accesses import Accesses, Buffer
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -49,17 +50,17 @@ class Paths:
         """One that tells blocks apart, or one that all blocks of a launch decide alike."""
         draws, a = self.draws, self.arithmetic
         if draws.chance(40):
-            launch = a.convert(draws.pick(self.indices.launch), own.type.element)
-            return a.compare(launch, draws.pick(("less_than", "equal")), a.constant(own.type, draws.pick(FIRST)))
+            launch = a.convert(draws.pick(self.indices.launch), scalar_of(own))
+            return a.compare(launch, draws.pick(("less_than", "equal")), a.constant(tile_of(own), draws.pick(FIRST)))
         predicate = draws.pick(("less_than", "equal", "greater_than_or_equal", "not_equal"))
-        return a.compare(own, predicate, a.constant(own.type, draws.pick(FIRST)))
+        return a.compare(own, predicate, a.constant(tile_of(own), draws.pick(FIRST)))
 
     def _other(self, own: Value) -> Value:
         """Another block's number, or a number that all blocks share."""
         a, draws = self.arithmetic, self.draws
         if draws.chance(50):
-            return a.constant(own.type, draws.pick((0, 1)))
-        last = a.minus(a.multiply(self.indices.counts[0], self.indices.counts[1]), a.constant(own.type, 1))
+            return a.constant(tile_of(own), draws.pick((0, 1)))
+        last = a.minus(a.multiply(self.indices.counts[0], self.indices.counts[1]), a.constant(tile_of(own), 1))
         return a.minus(last, own)
 
     # -------------------------------------------------------------------------------------------- statements
@@ -73,7 +74,8 @@ class Paths:
 
     def _either(self, condition: Value, first: Value, second: Value) -> Value:
         if self.draws.chance(40):
-            return self.f.op("select", c=condition, t=first, f=second)
+            chosen: Value = self.f.op("select", c=condition, t=first, f=second)
+            return chosen
         with self.f.if_(condition, [first.type]) as branch:
             with branch.then():
                 self.f.op("yield", args=[first])
@@ -97,9 +99,9 @@ class Paths:
         own = self._own()
         element = draws.pick((I8, I16, I32))
         small = a.convert(own, element)
-        far = a.multiply(small, a.constant(small.type, 1 << (element.bits - draws.pick((1, 1, 2)))))
+        far = a.multiply(small, a.constant(tile_of(small), 1 << (element.bits - draws.pick((1, 1, 2)))))
         place = a.add(far, small) if draws.chance(25) else far
-        first = a.compare(own, "less_than", a.constant(own.type, draws.pick((1, 2))))
+        first = a.compare(own, "less_than", a.constant(tile_of(own), draws.pick((1, 2))))
         self.accesses.under(first, lambda: self.accesses.write_at(target, place))
         if draws.chance(60):
             self.accesses.write_at(target, place)
@@ -127,16 +129,16 @@ class Paths:
         """Some blocks return; the others write where they would meet them, or where they meet each other."""
         draws, a, f = self.draws, self.arithmetic, self.f
         own = self._own()
-        first = a.constant(own.type, draws.pick(FIRST))
+        first = a.constant(tile_of(own), draws.pick(FIRST))
         with f.if_(a.compare(own, draws.pick(("greater_than_or_equal", "less_than")), first)) as branch, branch.then():
             f.op("return")
         kind = draws.below(4)
         if kind == 0:
-            place = a.constant(own.type, 0)
+            place = a.constant(tile_of(own), 0)
         elif kind == 1:
             place = a.remainder(own, first)
         elif kind == 2:
-            place = a.divide(own, a.constant(own.type, 2))
+            place = a.divide(own, a.constant(tile_of(own), 2))
         else:
             place = own
         self.accesses.write_at(target, place)

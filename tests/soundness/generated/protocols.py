@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tileverify.frontend.bytecode.builder import I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Value
 
+from ...tiles import Parts, tile_of
 from .accesses import Accesses, Buffer
 from .arithmetic import Arithmetic
 from .draws import Draws
@@ -56,7 +57,9 @@ class Protocols:
         with f.loop(order.now(keys)) as loop, order.inside(keys, loop.arguments):
             ticket = self._add("relaxed")
             limit = (
-                a.fit(out.sizes[0], ticket.type) if draws.chance(40) else a.constant(ticket.type, draws.pick((3, 2)))
+                a.fit(out.sizes[0], tile_of(ticket))
+                if draws.chance(40)
+                else a.constant(tile_of(ticket), draws.pick((3, 2)))
             )
             with f.if_(a.compare(ticket, "greater_than_or_equal", limit)) as done, done.then():
                 f.op("break", args=order.now(keys))
@@ -70,13 +73,13 @@ class Protocols:
         self.accesses.write_at(data, self.indices.linear())
         before = self._add("acq_rel")
         off_by = draws.pick((2, 0)) if draws.slip(30) else 1
-        last = a.minus(a.fit(self._blocks(), before.type), a.constant(before.type, off_by))
+        last = a.minus(a.fit(self._blocks(), tile_of(before)), a.constant(tile_of(before), off_by))
         sum_up = data is not out and draws.chance(50)
 
         def read() -> None:
-            self.accesses.read_at(data, a.constant(before.type, draws.pick((0, 1))))
+            self.accesses.read_at(data, a.constant(tile_of(before), draws.pick((0, 1))))
             if sum_up:
-                self.accesses.write_at(out, a.constant(before.type, 0))
+                self.accesses.write_at(out, a.constant(tile_of(before), 0))
 
         predicate = "greater_than_or_equal" if draws.slip(15) else "equal"
         self.accesses.under(a.compare(before, predicate, last), read)
@@ -85,7 +88,7 @@ class Protocols:
         """The first block writes and sets the flag; the others wait for it and read."""
         draws, a, f = self.draws, self.arithmetic, self.f
         own = self.indices.linear()
-        zero = a.constant(own.type, 0)
+        zero = a.constant(tile_of(own), 0)
         early = draws.slip(15)
         order, keys = self.ordering, list(self.ordering.last)
         with f.if_(a.compare(own, "equal", zero), [TOKEN] * len(keys)) as branch:
@@ -125,10 +128,11 @@ class Protocols:
         """The ticket, or a number that two tickets share."""
         if not self.draws.slip(25):
             return ticket
-        two = self.arithmetic.constant(ticket.type, 2)
-        return self.draws.pick((self.arithmetic.divide, self.arithmetic.remainder))(ticket, two)
+        two = self.arithmetic.constant(tile_of(ticket), 2)
+        ways: tuple[Callable[[Value, Value], Value], ...] = (self.arithmetic.divide, self.arithmetic.remainder)
+        return self.draws.pick(ways)(ticket, two)
 
-    def _how(self, order: str) -> dict[str, str]:
+    def _how(self, order: str) -> Parts:
         """The order, or a weaker one, and a scope."""
         draws = self.draws
         order = draws.pick(ORDERS[order]) if draws.slip(30) else order
@@ -136,7 +140,7 @@ class Protocols:
             return {}
         return {"ord": order, "scope": "tl_blk" if draws.slip(12) else draws.pick(("device", "sys"))}
 
-    def _atomic(self, order: str) -> dict[str, str]:
+    def _atomic(self, order: str) -> Parts:
         how = self._how(order)
         return how or {"ord": "relaxed", "scope": "device"}
 
@@ -144,8 +148,9 @@ class Protocols:
         """The first element of ``sync``, or the one of this block's side."""
         a = self.arithmetic
         if self.sync.fixed_size(0) == 2 and self.draws.slip(25):
-            side = a.remainder(self.indices.linear(), a.constant(self.indices.blocks[0].type, 2))
-            return self.f.op("offset", ptr=self.sync.base, off=side)
+            side = a.remainder(self.indices.linear(), a.constant(tile_of(self.indices.blocks[0]), 2))
+            place: Value = self.f.op("offset", ptr=self.sync.base, off=side)
+            return place
         return self.sync.base
 
     def _number(self, value: int) -> Value:
@@ -159,6 +164,7 @@ class Protocols:
         self._update("xchg", value, order)
 
     def _update(self, mode: str, value: int, order: str) -> Value:
+        found: Value
         found, token = self.f.op(
             "atomic_rmw_tko", ptr=self._place(), arg=self._number(value), mode=mode,
             **self.ordering.operand(self.sync.name), **self._atomic(order),
@@ -167,6 +173,7 @@ class Protocols:
         return found
 
     def _swap(self, order: str) -> Value:
+        found: Value
         found, token = self.f.op(
             "atomic_cas_tko", ptr=self._place(), cmp=self._number(0), val=self._number(1),
             **self.ordering.operand(self.sync.name), **self._atomic(order),
@@ -182,6 +189,7 @@ class Protocols:
         self.ordering.done(self.sync.name, token)
 
     def _get(self, order: str) -> Value:
+        found: Value
         found, token = self.f.op(
             "load_ptr_tko", ptr=self._place(), **self.ordering.operand(self.sync.name), **self._how(order)
         )

@@ -142,7 +142,7 @@ class Interpreted:
         What is stored to local memory has reached nothing yet, and an assumption is none of the places that count.
         """
         bound = self._bound(launch)
-        found = set()
+        found: set[int] = set()
         for block in _blocks(launch) if blocks is None else blocks:
             memory, budget = Memory(bound.image), Budget(steps)
             log = run_block(

@@ -24,6 +24,7 @@ from tileverify.frontend.bytecode.model import (
     Value,
 )
 
+from ...tiles import tile_of
 from .edits import Site, integer_bits, made_constant, made_op, sites
 
 _ATOMIC: Final = ("atomic_rmw_tko", "atomic_cas_tko", "atomic_red_view_tko")
@@ -139,7 +140,7 @@ def scale_stride(entry: Entry, site: Site, random: Random) -> str | None:
             return None
         place = random.randrange(len(strides))
         value = strides[place]
-    elif op.name == "muli" and not op.results[0].type.shape:  # type: ignore[union-attr]
+    elif op.name == "muli" and not tile_of(op.results[0]).shape:
         value = op.value("rhs")
     else:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract.element_types import ELEMENT_TYPES
@@ -110,9 +110,9 @@ def _right(spec: LaunchSpec, given: Given, known: Mapping[str, int]) -> Iterator
     for _, described, value in arrays(spec, given):
         yield _fits(described, value)
         yield _fits(described, value) and elements_apart(described, value)
-    for argument, value in zip(order(spec), given.values, strict=True):
+    for argument, passed in zip(order(spec), given.values, strict=True):
         if isinstance(argument, ListArgument):
-            yield from (_element_keeps(argument.element, each) for each in value)  # type: ignore[misc, union-attr]
+            yield from (_element_keeps(argument.element, each) for each in cast("tuple[ArrayValue, ...]", passed))
     for clause in spec.requires:
         if not isinstance(clause, SameArray):
             yield _holds(print_expression(clause), known)
@@ -125,7 +125,7 @@ def arrays(spec: LaunchSpec, given: Given) -> Iterator[tuple[str, ArrayArgument,
             assert isinstance(value, ArrayValue)
             yield argument.name, argument, value
         elif isinstance(argument, ListArgument):
-            yield from ((argument.name, argument.element, each) for each in value)  # type: ignore[misc, union-attr]
+            yield from ((argument.name, argument.element, each) for each in cast("tuple[ArrayValue, ...]", value))
 
 
 def of_its_kind(argument: object, value: object) -> bool:

@@ -159,7 +159,9 @@ def unkept_instance(read: Read, given: Given) -> str | None:
     contract = read.contract
     names = solved(read.spec, numbers(read.spec, given))
     values = _Values(read.spec, given, names)
-    origins, elements, said = {}, [], {}
+    origins: dict[str, Origin] = {}
+    elements: list[Term] = []
+    said: dict[tuple[str | None, tuple[int, ...]], int] = {}
     for name, numbers_ in given.contents.items():
         array = contract.arrays[name]
         shape, strides = ([t.substitute(term, contract.values) for term in part] for part in array_layout(array))

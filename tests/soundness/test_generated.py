@@ -269,7 +269,7 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert record is not None
     chosen.commit(monkeypatch)
     tape = kernel(SEED, record.number).tape
-    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=400)
+    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=200)
     generated = generate(replayed(small))
     assert (judge(generated).wrong or "").startswith("proved")
     assert len(small) < len(tape)
@@ -277,11 +277,9 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert len(entry.body.ops) <= 30
 
 
-@pytest.mark.parametrize(
-    "numbers", [range(80), pytest.param(range(80, 200), marks=pytest.mark.slow)], ids=["some", "more"]
-)
-def test_what_is_proved_more_widely_than_recorded_is_right(numbers: range) -> None:
-    widened = [found for number in numbers if (found := judge_recorded(kernel(SEED, number), number))]
+@pytest.mark.parametrize("count", [120, pytest.param(200, marks=pytest.mark.slow)])
+def test_what_is_proved_more_widely_than_recorded_is_right(count: int) -> None:
+    widened = [found for number in range(count) if (found := judge_recorded(kernel(SEED, number), number))]
     assert not [found.wrong for found in widened if found.wrong]
-    assert sum(found.result.holds_for == "any" for found in widened) >= len(numbers) / 8
-    assert sum(found.tried for found in widened) >= 5 * len(numbers)
+    assert sum(found.result.holds_for == "any" for found in widened) >= count // 8
+    assert sum(found.tried for found in widened) >= 5 * count

@@ -89,11 +89,16 @@ def drawn_variants(
     source = random.Random(seed)
     choices = _choices(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
+    seen: set[tuple[int, ...]] = set()
     for _ in range(tries if choices or spec.grid is None else 1):
         values = {name: source.choice(numbers) for name, numbers in choices.items()}
+        drawn_values = tuple(values.values())
+        if spec.grid is not None and drawn_values in seen:
+            continue  # few names are drawn again and again, and where they give the grid they give the same one
+        seen.add(drawn_values)
         grid = _grid(spec, values, source, admits)
         if grid is not None:
-            found.setdefault((*values.values(), *grid), (values, grid))
+            found.setdefault((*drawn_values, *grid), (values, grid))
     drawn = list(found.values())
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn

@@ -8,8 +8,8 @@ from tileverify.check import CheckOptions, check_unit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.results import Verdict
 
+from .compiled import units
 from .launches import drawn_launches
-from .test_dynamic import units
 from .written import written_elements
 
 LAUNCHES_EACH = 4

@@ -18,18 +18,16 @@ What a finite launch cannot show, and is therefore not asked of it here:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 
 import pytest
 
 from tileverify.backend.interpreter.schedule import Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration
 from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, Labelled, corpus_launches
-from tileverify.frontend.sources.discover import discover
+from tileverify.corpus import Labelled, corpus_launches
 from tileverify.results import Verdict
 
+from .compiled import units
 from .launches import SCHEDULES, drawn_launches, observe
 
 LAUNCHES_EACH = 2
@@ -70,14 +68,6 @@ AT_WORK: dict[str, Callable[[Mapping[str, int]], bool]] = {
     "protocols/last_block.py::sum_by_second": lambda known: known["N"] >= 3 * 64,
 }
 """Racy kernels whose contract has launches that do none of the work, and how to know the others."""
-
-
-@cache
-def units() -> dict[tuple[str, str, str], KernelUnit]:
-    found = list(discover([str(ROOT)]))
-    failures = [str(unit.error) for unit in found if not isinstance(unit, KernelUnit)]
-    assert not failures
-    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in found if isinstance(unit, KernelUnit)}
 
 
 def observed(

@@ -10,9 +10,9 @@ import pytest
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.results import Verdict
 
+from .compiled import units
 from .problems import Numbers, Problem, as_numbers, decided, interpret, numbers, overwritten, problem
 from .references import NUMBERS, REFERENCES, WITHOUT_REFERENCE
-from .test_dynamic import units
 
 TOLERANCES = {"f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2}
 """Of the larger of the value and one: two units in the last place of the short types, some twenty for sums in f32."""

@@ -16,25 +16,19 @@ from tileverify.check import check_unit
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, Labelled, corpus_launches
+from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.discover import discover
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
 
+from .compiled import units
 from .launches import launch_of, observe
 
 REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
 MOST_SMALLER = 600
 """Smaller launches to run for one witness."""
 MOST_BLOCKS = 64
-
-
-@cache
-def units() -> dict[tuple[str, str, str], KernelUnit]:
-    found = [unit for unit in discover([str(ROOT)]) if isinstance(unit, KernelUnit)]
-    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in found}
 
 
 @cache

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from tests.corpus.compiled import units
 from tests.corpus.launches import drawn_launches, some_blocks
 from tests.frontend.symbolic.programs import ProgramMaker
 
@@ -78,18 +79,10 @@ def missing(touched: Touched, launch: ConcreteLaunch, accesses: Iterator[Bytes])
 PROVED = [label for label in corpus_launches() if label.verdict is Verdict.PROVED]
 
 
-@pytest.fixture(scope="module")
-def units() -> Mapping[tuple[str, str, str], KernelUnit]:
-    found = [unit for unit in discover([str(ROOT)]) if isinstance(unit, KernelUnit)]
-    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in found}
-
-
 @pytest.mark.parametrize("label", PROVED, ids=lambda label: label.id)
-def test_launches_of_the_corpus_reach_no_more(
-    units: Mapping[tuple[str, str, str], KernelUnit], label: Labelled
-) -> None:
+def test_launches_of_the_corpus_reach_no_more(label: Labelled) -> None:
     """With the grids of their contracts, and with smaller ones, in which ranges are smaller, too."""
-    unit = units[str(label.file), label.kernel, label.launch]
+    unit = units()[str(label.file), label.kernel, label.launch]
     module, touched = decode(unit.bytecode), touched_by(unit)
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
     draw = random.Random(label.id)

@@ -21,11 +21,12 @@ from typing import Any
 
 from tileverify.check import CheckOptions, check_unit, entry_of
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, corpus_launches
+from tileverify.corpus import corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import KernelResult, Verdict
 
+from ..corpus.compiled import corpus_kernels
 from .faults import Fault
 from .hunt import Hunter, NotUnderstood
 from .mutants.edits import finished, sites
@@ -74,15 +75,18 @@ class Judged:
 def corpus_units() -> list[KernelUnit]:
     """The corpus' launches, those with the label `proved` several times: a change of the others is mostly refuted."""
     proved = {(str(one.file), one.kernel, one.launch) for one in corpus_launches() if one.verdict is Verdict.PROVED}
-    found = units([str(ROOT)])
+    found = _ordered(corpus_kernels())
     right = [unit for unit in found if (str(unit.file), unit.kernel, unit.launch.name) in proved]
     return found + right * PREFERENCE
 
 
 def units(targets: Sequence[str]) -> list[KernelUnit]:
     """The kernels to change, each launch for itself; ordered by file, kernel and launch."""
-    found = [unit for unit in discover(list(targets)) if isinstance(unit, KernelUnit)]
-    return sorted(found, key=lambda unit: (str(unit.file), unit.kernel, unit.launch.name))
+    return _ordered(unit for unit in discover(list(targets)) if isinstance(unit, KernelUnit))
+
+
+def _ordered(kernels: Iterable[KernelUnit]) -> list[KernelUnit]:
+    return sorted(kernels, key=lambda unit: (str(unit.file), unit.kernel, unit.launch.name))
 
 
 def mutants(kernels: Sequence[KernelUnit], seed: int, numbers: Iterable[int]) -> Iterator[Mutant]:

@@ -44,6 +44,7 @@ from tileverify.verifier.smt import Decider
 from .generated.campaign import Record, records
 
 Patch = pytest.MonkeyPatch
+ROOT = Path(__file__).resolve().parents[2]
 
 
 FIVE = (
@@ -484,13 +485,27 @@ def padding_is_zero(patch: Patch) -> None:
 
 
 def stale_by_table() -> str | None:
-    """What the tables of changes that verdicts of earlier runs must not survive say."""
-    folder = Path(__file__).resolve().parents[1]
-    files = [str(path) for name in KEPT_VERDICTS if (path := folder / f"{name}.py").exists()]
-    with redirect_stdout(StringIO()) as told:
-        code = pytest.main([*files, "-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header"])
-    failed = [line for line in told.getvalue().splitlines() if line.startswith("FAILED")]
-    return failed[0] if code == pytest.ExitCode.TESTS_FAILED and failed else None
+    """The first entry that fails of the tables of changes that verdicts of earlier runs must not survive."""
+    files = [f"tests/{name}.py" for name in KEPT_VERDICTS if (ROOT / f"tests/{name}.py").exists()]
+    return next((test for test, outcome in outcomes(*files).items() if outcome == "failed"), None)
+
+
+def outcomes(*tests: str) -> dict[str, str]:
+    """What becomes of tests, files of them or single ones, up to the first that fails."""
+    seen = _Outcomes()
+    arguments = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
+    with redirect_stdout(StringIO()):
+        pytest.main([*(str(ROOT / test) for test in tests), *arguments], plugins=[seen])
+    return seen.found
+
+
+class _Outcomes:
+    def __init__(self) -> None:
+        self.found: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self.found[report.nodeid] = report.outcome
 
 
 KEPT_VERDICTS = ("test_cache", "test_known_files", "test_stale")

@@ -20,13 +20,13 @@ from typing import Final
 from tileverify.backend.replay.replay import Replayer
 from tileverify.check import entry_of, summary_of
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, Labelled, corpus_launches
+from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.results import Verdict
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import VerifyOptions, verify
 
-from .mutants.subjects import units
+from ..corpus.compiled import corpus_kernels
 
 SEEDS: Final = 20
 _USUAL: Final = Limits()
@@ -63,7 +63,7 @@ class Run:
 def labelled_units(only: str = "", verdicts: Sequence[Verdict] = DECIDED) -> Iterator[tuple[Labelled, KernelUnit]]:
     """The corpus' launches that are labelled with one of ``verdicts``."""
     labels = {(str(one.file), one.kernel, one.launch): one for one in corpus_launches()}
-    for unit in units([str(ROOT)]):
+    for unit in corpus_kernels():
         label = labels.get((str(unit.file), unit.kernel, unit.launch.name))
         if label is not None and label.verdict in verdicts and only in label.id:
             yield label, unit

@@ -26,7 +26,7 @@ from .generated.keeping import keep
 from .generated.kernels import Generated, generate
 from .generated.recorded import judge_recorded
 from .generated.shrinking import shrunk
-from .sabotage import FIVE, SABOTAGES, evidence, exposed, stale_by_table
+from .sabotage import FIVE, SABOTAGES, evidence, exposed, outcomes
 
 SEED = 1
 COUNT = 300
@@ -125,13 +125,27 @@ def test_protocols_are_proved_and_refuted() -> None:
     assert {(each.verdict, each.truth) for each in mine} >= {("proved", "right"), ("refuted", "faulty")}
 
 
-@settings(
-    max_examples=200, deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
+THOUGHT_OF = settings(
+    deadline=None, derandomize=True, database=None, phases=(Phase.generate, Phase.shrink),
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
+
+
+@settings(THOUGHT_OF, max_examples=50)
 @given(st.data())
 def test_no_verdict_is_wrong_for_what_hypothesis_thinks_of(data: st.DataObject) -> None:
     """Where one is, hypothesis shrinks the kernel."""
+    judge_thought_of(data)
+
+
+@pytest.mark.slow
+@settings(THOUGHT_OF, max_examples=200)
+@given(st.data())
+def test_no_verdict_is_wrong_for_more_that_hypothesis_thinks_of(data: st.DataObject) -> None:
+    judge_thought_of(data)
+
+
+def judge_thought_of(data: st.DataObject) -> None:
     generated = generate(Draws(lambda n: data.draw(st.integers(0, n - 1))))
     assert judge(generated).wrong is None
 
@@ -155,22 +169,27 @@ def test_a_kept_kernel_is_the_same_to_the_command_line(number: int, tmp_path: Pa
 
 
 def test_summaries_hold_no_times() -> None:
-    assert summary(judged()[:40], SEED) == summary(list(records(SEED, range(40))), SEED)
+    assert summary(judged()[:12], SEED) == summary(list(records(SEED, range(12))), SEED)
+
+
+@cache
+def some_result() -> KernelResult:
+    return check_unit(kernel(SEED, 0).unit)
 
 
 def verdict(requires: tuple[str, ...] = (), *, deterministic: bool | None = None) -> KernelResult:
     """A proof that nobody made."""
     return replace(
-        check_unit(kernel(SEED, 0).unit), verdict=Verdict.PROVED, requires=requires, findings=(), notes=(),
+        some_result(), verdict=Verdict.PROVED, requires=requires, findings=(), notes=(),
         deterministic=deterministic,
     )  # fmt: skip
 
 
 def test_a_proof_that_leaves_one_block_along_an_axis_is_wrong() -> None:
     """Every kernel that writes by y as the only thing: right under any grid, and so wrong under `grid.y == 1`."""
-    found = [
+    found = (
         compare(each, verdict(("grid.y == 1",))).wrong for each in made()[:400] if "reads two axes" in each.features
-    ]
+    )
     assert any((wrong or "").startswith("shut out") and "along y" in (wrong or "") for wrong in found)
     assert not any("shut out" in (compare(each, verdict()).wrong or "") for each in made()[:20])
 
@@ -191,7 +210,7 @@ def test_a_proof_of_a_faulty_kernel_is_wrong() -> None:
 
 def test_what_is_called_deterministic_and_is_left_open_is_counted() -> None:
     padded = [each for each in made()[:300] if "load without padding" in each.features]
-    remarks = [compare(each, verdict(deterministic=True)).remarks for each in padded]
+    remarks = (compare(each, verdict(deterministic=True)).remarks for each in padded)
     assert ("undetermined, and said to be deterministic",) in remarks
 
 
@@ -235,18 +254,13 @@ def exposing(name: str) -> Record | None:
     return exposed(chosen, SEED, 1, first=KNOWN[name]) or exposed(chosen, SEED, SOON)
 
 
-@cache
-def unflawed() -> str | None:
-    """What the tables of stale verdicts say of the program as it is: half a minute, once for all flaws."""
-    return stale_by_table()
-
-
 @pytest.mark.parametrize("name", ["key_without_launch", "key_without_surroundings"])
 def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == name)
     assert chosen.expose is not None
-    assert unflawed() is None
-    assert evidence(chosen, SEED, 0) is not None
+    failed = evidence(chosen, SEED, 0)
+    assert failed is not None
+    assert outcomes(failed) == {failed: "passed"}, "it fails without the flaw, too"
 
 
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +269,7 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert record is not None
     chosen.commit(monkeypatch)
     tape = kernel(SEED, record.number).tape
-    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=400)
+    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=200)
     generated = generate(replayed(small))
     assert (judge(generated).wrong or "").startswith("proved")
     assert len(small) < len(tape)
@@ -263,8 +277,9 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert len(entry.body.ops) <= 30
 
 
-def test_what_is_proved_more_widely_than_recorded_is_right() -> None:
-    widened = [found for number in range(200) if (found := judge_recorded(kernel(SEED, number), number))]
+@pytest.mark.parametrize("count", [120, pytest.param(200, marks=pytest.mark.slow)])
+def test_what_is_proved_more_widely_than_recorded_is_right(count: int) -> None:
+    widened = [found for number in range(count) if (found := judge_recorded(kernel(SEED, number), number))]
     assert not [found.wrong for found in widened if found.wrong]
-    assert sum(found.result.holds_for == "any" for found in widened) >= 25
-    assert sum(found.tried for found in widened) >= 1000
+    assert sum(found.result.holds_for == "any" for found in widened) >= count // 8
+    assert sum(found.tried for found in widened) >= 5 * count

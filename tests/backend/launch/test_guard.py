@@ -7,8 +7,8 @@ import tomllib
 from math import prod
 
 import pytest
+from tests.corpus.compiled import units
 from tests.corpus.launches import drawn_launches
-from tests.corpus.test_witnesses import units
 
 from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from tileverify.backend.guard.arguments import Value

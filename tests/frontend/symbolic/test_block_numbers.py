@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.corpus.compiled import corpus_kernels
+
 from tileverify.check import summary_of
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.variables import BID
-from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import AccessSummary, Footprint, PointerFootprint
 from tileverify.terms import Term
 
@@ -33,8 +32,7 @@ def _places(footprint: Footprint) -> Iterator[Term]:
 
 def test_what_an_access_depends_on_is_read() -> None:
     """Of every kernel of the corpus.  The other way round it need not be: a stored float is no term."""
-    for unit in discover([str(ROOT)]):
-        assert isinstance(unit, KernelUnit)
+    for unit in corpus_kernels():
         summary = summary_of(decode(unit.bytecode), unit)
         free = frozenset[Term]().union(*(term.free for term in mentioned(summary)))
         found = {axis for axis, bid in enumerate(BID) if bid in free}

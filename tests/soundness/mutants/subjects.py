@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, corpus_launches
+from tileverify.corpus import corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
+
+from ...corpus.compiled import corpus_kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ def corpus_subjects() -> list[Subject]:
         (str(one.file), one.kernel, one.launch): one for one in corpus_launches() if one.verdict is Verdict.PROVED
     }
     found = []
-    for unit in units([str(ROOT)]):
+    for unit in _ordered(corpus_kernels()):
         label = proved.get((str(unit.file), unit.kernel, unit.launch.name))
         if label is not None:
             found.append(Subject(label.id, unit, recorded=False))
@@ -55,8 +57,8 @@ def recorded_subjects(folder: Path, per_kernel: int = 1) -> list[Subject]:
 
 def units(targets: Sequence[str]) -> list[KernelUnit]:
     """Kernels with their launches, ordered by file, kernel and launch."""
+    return _ordered(unit for unit in discover(list(targets)) if isinstance(unit, KernelUnit))
 
-    def found() -> Iterator[KernelUnit]:
-        yield from (unit for unit in discover(list(targets)) if isinstance(unit, KernelUnit))
 
-    return sorted(found(), key=lambda unit: (str(unit.file), unit.kernel, unit.launch.name))
+def _ordered(kernels: Iterable[KernelUnit]) -> list[KernelUnit]:
+    return sorted(kernels, key=lambda unit: (str(unit.file), unit.kernel, unit.launch.name))

@@ -202,6 +202,12 @@ def test_a_proof_for_launches_that_are_none_is_wrong() -> None:
     assert all(compare(each, verdict()).wrong == "proved, but the contract has no launch" for each in certain)
 
 
+def test_a_proof_under_clauses_that_leave_nothing_is_wrong() -> None:
+    bounded = [each for each in made()[:60] if each.contract.bounded and next(each.contract.launches(), None)]
+    assert bounded
+    assert all((compare(each, verdict(("1 == 0",))).wrong or "").startswith("nothing left") for each in bounded)
+
+
 def test_a_proof_of_a_faulty_kernel_is_wrong() -> None:
     faulty = [kernel(SEED, each.number) for each in judged()[:60] if each.verdict == "refuted"]
     wrong = [compare(each, verdict()).wrong or "" for each in faulty]

@@ -137,6 +137,8 @@ def _judge_proved(
     if not launches and generated.contract.certainly_empty():
         return Judged(result, "proved, but the contract has no launch", "open", 0, seconds)
     kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
+    if launches and not kept and generated.contract.bounded and len(launches) < ENUMERATED:
+        return Judged(result, f"nothing left: no launch of the contract keeps {result.requires}", "open", 0, seconds)
     tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
     seen: list[Seen] = []
     wrong: str | None

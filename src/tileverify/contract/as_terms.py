@@ -16,7 +16,7 @@ from .. import terms as t
 from ..errors import SpecError
 from ..terms import Scope, Term
 from .data_facts import print_data_fact
-from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
+from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS, LENGTH_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
 from .facts.kinds import meaning_of
 from .facts.statements import DataTerm
@@ -37,9 +37,8 @@ from .launch import (
     flat,
 )
 from .layout import may_overlap_itself, strides_of
-from .variables import GRID, argument_address
+from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
-INT_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
 MOST_FACTORS: Final = 256
 """In a product that is written as a power."""
 
@@ -76,19 +75,6 @@ class Contract:
 
     def is_same(self, first: str, second: str) -> bool:
         return any(first in group and second in group for group in self.same)
-
-
-def scalar_variable(name: str, dtype: str) -> Term:
-    """A runtime scalar: integers in their signed reading, booleans as booleans."""
-    bits = INT_BITS[dtype]
-    if bits == 1:
-        return t.var(name, Scope.LAUNCH, sort=t.Sort.BOOL)
-    return t.var(name, Scope.LAUNCH, -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-def unsigned_variable(name: str, bits: int) -> Term:
-    """An unsigned runtime scalar as its spec names it."""
-    return t.var(name, Scope.LAUNCH, 0, (1 << bits) - 1)
 
 
 def build_contract(launch: LaunchSpec) -> Contract:
@@ -375,11 +361,6 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
         for part in ("shape", "strides")
     )
     return sizes, strides
-
-
-def list_length(name: str) -> Term:
-    """The number of arrays in a list argument."""
-    return t.var(f"{name}.length", Scope.LAUNCH, 0, INDEX_MAX[LENGTH_BITS])
 
 
 def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:

@@ -8,6 +8,9 @@ from typing import Final
 INDEX_MAX: Final = {32: 2**31 - 1, 64: 2**63 - 1}
 """The largest size or stride of an array that passes them with so many bits; the least is 0."""
 
+INT_BITS: Final = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64, "bool": 1}
+"""The widths of integer types; a boolean is an integer of one bit."""
+
 LENGTH_BITS: Final = 32
 """The width of a list's length."""
 

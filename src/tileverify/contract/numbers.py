@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .as_terms import INT_BITS
+from .element_types import INT_BITS
 from .expressions import constant_value
 from .launch import Argument, LaunchSpec, ScalarArgument, TupleArgument
 from .layout import strides_of

@@ -9,9 +9,9 @@ from typing import Any
 
 from tileverify import terms as t
 from tileverify.backend.guard.arguments import ArrayValue
-from tileverify.contract.as_terms import INT_BITS, array_layout, described_word
+from tileverify.contract.as_terms import array_layout, described_word
 from tileverify.contract.data_facts import arrays_of
-from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.element_types import ELEMENT_TYPES, INT_BITS
 from tileverify.contract.facts.kept import keeps, keeps_apart
 from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument

@@ -13,8 +13,8 @@ from math import lcm, prod
 from random import Random
 from typing import Final
 
-from ..as_terms import INT_BITS
 from ..concrete import ConcreteArray
+from ..element_types import INT_BITS
 from .base import FactOfTwo
 from .form import DISTINCT, Subject
 from .kept import keeps

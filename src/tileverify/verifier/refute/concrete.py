@@ -7,20 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ... import terms as t
-from ...contract.as_terms import (
-    INT_BITS,
-    Contract,
-    array_layout,
-    described_number,
-    described_word,
-    list_length,
-    scalar_variable,
-)
+from ...contract.as_terms import Contract, array_layout, described_number, described_word
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
 from ...contract.layout import apart
-from ...contract.variables import BID, GRID, argument_address
+from ...contract.variables import BID, GRID, argument_address, list_length, scalar_variable
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ...terms import Function, Term

@@ -11,8 +11,8 @@ from dataclasses import replace
 from math import prod
 from typing import Final
 
-from ...contract.as_terms import INT_BITS
 from ...contract.concrete import ConcreteArray
+from ...contract.element_types import INT_BITS
 from ...contract.facts.contents import MOST_ELEMENTS, Described, places_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kept import allows, keeps_apart

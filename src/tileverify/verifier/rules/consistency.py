@@ -23,7 +23,8 @@ from itertools import combinations, permutations
 from typing import Final
 
 from ... import terms as t
-from ...contract.as_terms import INT_BITS, Contract, array_layout
+from ...contract.as_terms import Contract, array_layout
+from ...contract.element_types import INT_BITS
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.loaded import Promised

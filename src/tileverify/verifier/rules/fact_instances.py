@@ -11,7 +11,8 @@ from functools import partial
 from typing import TypeAlias
 
 from ... import terms as t
-from ...contract.as_terms import INT_BITS, Contract
+from ...contract.as_terms import Contract
+from ...contract.element_types import INT_BITS
 from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm

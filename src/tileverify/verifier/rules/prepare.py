@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import terms as t
-from ...contract.as_terms import Contract, described_number, described_word, extent_of, list_length
+from ...contract.as_terms import Contract, described_number, described_word, extent_of
 from ...contract.element_types import INDEX_MAX
 from ...contract.launch import ListArgument
-from ...contract.variables import BID, GRID
+from ...contract.variables import BID, GRID, list_length
 from ...errors import SpecError
 from ...frontend.symbolic.summary import (
     AccessSummary,

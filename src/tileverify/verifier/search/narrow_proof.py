@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ... import terms as t
-from ...contract.as_terms import list_length
-from ...contract.variables import BID, GRID
+from ...contract.variables import BID, GRID, list_length
 from ...terms import Kind, Term
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer

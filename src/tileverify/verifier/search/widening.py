@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ... import terms as t
-from ...contract.as_terms import INT_BITS, scalar_variable, unsigned_variable
 from ...contract.descriptions import print_array
-from ...contract.element_types import INDEX_MAX
+from ...contract.element_types import INDEX_MAX, INT_BITS
 from ...contract.expressions import constant_value, evaluate
 from ...contract.launch import (
     Argument,
@@ -33,7 +32,7 @@ from ...contract.launch import (
     TupleArgument,
 )
 from ...contract.layout import may_overlap_itself, strides_of
-from ...contract.variables import GRID
+from ...contract.variables import GRID, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin
 from ...terms import Kind, Scope, Term

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....contract.as_terms import INT_BITS, Contract
+from ....contract.as_terms import Contract
+from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
 from ....frontend.symbolic.summary import Access, Origin, OriginKind

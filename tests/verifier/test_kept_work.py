@@ -20,6 +20,8 @@ def judged(name: str) -> KernelResult:
 @pytest.mark.parametrize(
     ("name", "was"),
     [
+        ("nothing_is_left", "1 == 0"),
+        ("an_empty_grid_is_left", "N == 0"),  # the grid is (N, 1, 1), and has a block
         ("no_launch_is_left", "1 == 0"),  # the contract says N >= 2, the clause was N <= 1
         ("one_block_writes", "M >= 2"),  # two blocks "wrote" that differ along y, where the grid has one block
         ("own_memory_is_no_work", "N <= 1"),  # every block writes to memory that it made itself, and to nothing else
@@ -27,7 +29,7 @@ def judged(name: str) -> KernelResult:
         ("an_axis_that_is_not_read", "grid.x <= (-grid.y + 1) * grid.x + 1"),  # many blocks along z alone
     ],
 )
-def test_a_clause_leaves_two_blocks_at_work_along_every_axis(name: str, was: str) -> None:
+def test_a_clause_leaves_launches_and_blocks_at_work_along_every_axis(name: str, was: str) -> None:
     result = judged(name)
     assert result.verdict is Verdict.REFUTED
     assert was not in result.requires

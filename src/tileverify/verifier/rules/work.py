@@ -78,8 +78,8 @@ def demands(
 
 
 def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
-    """Two blocks that differ along ``axis`` write to what others see: one of these suffices.  None where the contract
-    gives the axis one block.
+    """Two blocks that differ along ``axis`` write to what others see, by one access or by two: one of these suffices.
+    None where the contract gives the axis one block.
 
     Like the demands on an axis, they are pointless if one of the two breaks an obligation on a single block.
     """
@@ -88,10 +88,10 @@ def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contra
     copy = Copy("block", OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
     pointless = _broken_by_one(obligation, copy)
-    return tuple(
-        Demand((*own, *map(copy, own), apart), pointless)
-        for own in ((each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site))
-    )
+    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site)]
+    if len(ways) > 1:
+        ways.append(t.or_(*ways))
+    return tuple(Demand((way, copy(way), apart), pointless) for way in ways)
 
 
 def _is_seen(site: Site) -> bool:

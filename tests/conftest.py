@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,15 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Where the processes of one run find each other's work (`shared`)."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ[FOLDER] = str(tmp_path_factory.getbasetemp().parent / "shared")
+
+
+@pytest.fixture(autouse=True)
+def _import_path_is_kept() -> Iterator[None]:
+    """What a test leaves on ``sys.path`` decides what the tests after it import, here and in processes they start."""
+    before = list(sys.path)
+    yield
+    left, sys.path[:] = list(sys.path), before
+    assert left == before
 
 
 @pytest.fixture

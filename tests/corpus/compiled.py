@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from base64 import b64decode, b64encode
 from functools import cache
@@ -24,7 +25,9 @@ def corpus_kernels() -> tuple[KernelUnit, ...]:
         assert not failures
         return b64encode(pickle.dumps(found)).decode()
 
-    parts = in_parts("corpus", range(len(folders)), compiled)
+    # Units name their files, so processes share them only where they find the corpus in the same place.
+    place = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
+    parts = in_parts(f"corpus-{place}", range(len(folders)), compiled)
     return tuple(unit for text in parts for unit in pickle.loads(b64decode(text)))
 
 

@@ -77,6 +77,7 @@ def corpus_units() -> list[KernelUnit]:
     proved = {(str(one.file), one.kernel, one.launch) for one in corpus_launches() if one.verdict is Verdict.PROVED}
     found = _ordered(corpus_kernels())
     right = [unit for unit in found if (str(unit.file), unit.kernel, unit.launch.name) in proved]
+    assert right, f"no label belongs to a kernel, such as {found[0].file}"
     return found + right * PREFERENCE
 
 

@@ -72,9 +72,10 @@ def test_the_hunt_finds_what_the_prover_finds() -> None:
 def test_another_process_says_the_same(tmp_path: Path) -> None:
     lines = tmp_path / "mutants.json"
     arguments = ["--seed", str(SEED), "--count", str(len(AGAIN)), "--timeout", "0", "--json", str(lines)]
-    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "tests.soundness.mutation", *arguments]
     root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(root / "src"), str(root)])
+    environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": path}
+    command = [sys.executable, "-m", "tests.soundness.mutation", *arguments]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in lines.read_text().splitlines()]

@@ -83,7 +83,7 @@ def program(arguments: list[str]) -> int:
     """The recorded program: drive TileGym, thinning tuning runs as without a GPU."""
     import cuda.tile.tune as tune
 
-    from tileverify.hook.launches import thinned_search
+    from tileverify.hook.launch_hooks import thinned_search
 
     thinned = thinned_search(tune.exhaustive_search, CONFIGURATIONS)
     tune.exhaustive_search = tune._tune.exhaustive_search = thinned

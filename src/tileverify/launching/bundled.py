@@ -19,7 +19,7 @@ from ..check import entry_of
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
 from ..frontend.bytecode import decode
-from ..hook.launches import numpy_as_cuda
+from ..hook.launch_hooks import numpy_as_cuda
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import read_bundle

@@ -18,7 +18,7 @@ from ..cache.verdicts import default_folder
 from ..check import CheckOptions
 from ..contract.launch import LaunchSpec
 from ..errors import UsageError
-from ..hook.launches import numpy_as_cuda
+from ..hook.launch_hooks import numpy_as_cuda
 from . import calls, on_cpu
 from .arguments import device_of, use_of
 from .bundle.manifest import parameter_types

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import NoKernelFound, UsageError
+from .recorded import Failure
 from .recording import INDEX, Recording, read_index
 
 _HOOK = Path(__file__).parents[1] / "hook"
@@ -48,7 +48,7 @@ class RecordSummary:
     specialisations: int
     launches: int
     left_out: int
-    failures: tuple[Mapping[str, Any], ...]
+    failures: tuple[Failure, ...]
     generalised: int = 0
 
 

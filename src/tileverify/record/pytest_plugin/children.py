@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...results import Verdict
 from ..run import RecordOptions, recording_environment
 from .verdicts import Judged
 
 if TYPE_CHECKING:
+    from ..recorded import Failure
     from ..recording import Recording
 
 _VERDICTS: Final = "verdicts"
@@ -55,7 +55,7 @@ class Children:
         """What child processes launched since the last time, verified."""
         found = []
         for path in sorted(self._verdicts.iterdir()):
-            found += [Judged(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+            found += [Judged.of(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
             path.unlink()
         return found + self._recorded()
 
@@ -93,7 +93,7 @@ class Children:
         return lost + [judged(each, new=True, seconds=spent) for each, spent in zip(results, seconds, strict=True)]
 
 
-def _unseen(failure: Mapping[str, Any]) -> Judged:
+def _unseen(failure: Failure) -> Judged:
     """A launch that was made and could not be written down."""
     sentence = f"'{failure['kernel']}' was not verified: {failure['type']}: {failure['message']}"
     return Judged(str(failure["kernel"]), Verdict.ERROR.value, sentence, sentence, True, 0.0)

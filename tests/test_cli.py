@@ -483,8 +483,8 @@ def test_record_hands_options_on_and_tells_what_came(
     tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     from tileverify.commands.shell import talk
-    from tileverify.record import run as record
-    from tileverify.record.recorded import Failure
+    from tileverify.record import recorded_command as record
+    from tileverify.record.recorded import LaunchFailure
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
@@ -497,7 +497,7 @@ def test_record_hands_options_on_and_tells_what_came(
             "options": expected,
             "tell": talk,
         }
-        failure: Failure = {
+        failure: LaunchFailure = {
             "kernel": "f",
             "file": None,
             "line": None,

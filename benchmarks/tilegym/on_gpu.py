@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.frontend.bytecode import decode, print_module
-from tileverify.record.run import RecordOptions, RecordSummary, record
+from tileverify.record.recorded_command import RecordOptions, RecordSummary, record
 
 HERE = Path(__file__).parent
 CAPABILITY = (9, 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tileverify.record.generalise import general_launches
-from tileverify.record.recorded import Entry
+from tileverify.record.recorded import RecordedSpecialisation
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def general(
             for (grid, arguments), pair in zip(launches, pairs, strict=True)
         ],
     }
-    found = general_launches(cast("Entry", entry))
+    found = general_launches(cast("RecordedSpecialisation", entry))
     return [Found(each.positions, dict(each.launch), each.names) for each in found]
 
 

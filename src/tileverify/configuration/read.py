@@ -20,12 +20,12 @@ from ..errors import ConfigError
 from ..reports.formats import FORMATS
 from ..reports.suppress.model import Rule, TableRule, wrong_codes
 from ..results import SuppressionKind
+from .configured import Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
-from .settings import Configuration, FileSettings
 
 Toml: TypeAlias = "str | int | float | date | datetime | time | list[Toml] | dict[str, Toml]"
 """A value of a TOML document; ``bool`` is an ``int``."""
-Table: TypeAlias = Mapping[str, Toml]
+TomlTable: TypeAlias = Mapping[str, Toml]
 
 Settings = TypeVar("Settings")
 Setter: TypeAlias = Callable[[Settings, Toml], Settings]
@@ -54,7 +54,7 @@ def configuration(given: Sequence[str] = (), *, isolated: bool = False) -> Confi
     return settings
 
 
-def _key_and_value(value: str) -> Table | None:
+def _key_and_value(value: str) -> TomlTable | None:
     """``timeout=5`` as TOML reads it; ``None`` for what is a file's name."""
     key, equals, rest = value.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+", key.strip()):
@@ -73,7 +73,7 @@ def _nearest() -> Path | None:
     return None
 
 
-def _load(file: Path) -> tuple[Table, str]:
+def _load(file: Path) -> tuple[TomlTable, str]:
     """The table ``[tool.tileverify]``, or all of a file that has no table ``tool``."""
     document, text = _document(file)
     if "tool" not in document and file.name != "pyproject.toml":
@@ -84,12 +84,12 @@ def _load(file: Path) -> tuple[Table, str]:
     return table, text
 
 
-def _section(document: Table) -> Table:
+def _section(document: TomlTable) -> TomlTable:
     tool = document.get("tool", {})
     return tool if isinstance(tool, dict) else {}
 
 
-def _document(file: Path) -> tuple[Table, str]:
+def _document(file: Path) -> tuple[TomlTable, str]:
     try:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text), text
@@ -209,12 +209,12 @@ class _Reading:
             "launch": lambda settings, value: settings,  # launch specs, which are read beside the sources
         }
 
-    def read(self, table: Table, settings: Configuration) -> Configuration:
+    def read(self, table: TomlTable, settings: Configuration) -> Configuration:
         """``settings`` with what the table says in their place."""
         return self._values(table, self._of_all, settings, "")
 
     def _values(
-        self, table: Table, setters: Mapping[str, Setter[Settings]], settings: Settings, where: str
+        self, table: TomlTable, setters: Mapping[str, Setter[Settings]], settings: Settings, where: str
     ) -> Settings:
         for key, value in table.items():
             if key not in setters:
@@ -226,7 +226,7 @@ class _Reading:
         return settings
 
     def _tables(
-        self, reader: Callable[[Table, str, int | None], Settings], key: str, value: Toml
+        self, reader: Callable[[TomlTable, str, int | None], Settings], key: str, value: Toml
     ) -> tuple[Settings, ...]:
         tables = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else None
         if tables is None or tables != value:
@@ -238,13 +238,13 @@ class _Reading:
             for number, each in enumerate(tables)
         )
 
-    def _file_settings(self, table: Table, where: str, line: int | None) -> FileSettings:
+    def _file_settings(self, table: TomlTable, where: str, line: int | None) -> FileSettings:
         settings = self._values(table, self._of_files, FileSettings(()), where)
         if not settings.files:
             raise self._error(f"{where}'files' is missing: the patterns of the files that it is about")
         return settings
 
-    def _ignore(self, table: Table, where: str, line: int | None) -> TableRule:
+    def _ignore(self, table: TomlTable, where: str, line: int | None) -> TableRule:
         ignored = self._values(table, _OF_SUPPRESSIONS, _Ignored(), where)
         for key, said in (("file", ignored.file), ("codes", ignored.codes), ("reason", ignored.reason)):
             if not said:

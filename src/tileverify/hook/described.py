@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, TypedDict, cast
 
 from . import dlpack
-from .cutile import (
+from .dlpack import Geometry, contiguous_strides, strides_in_elements
+from .foreign import (
     ArrayConstraint,
     DataType,
     is_array,
@@ -18,7 +19,6 @@ from .cutile import (
     is_scalar,
     is_tuple,
 )
-from .dlpack import Geometry, contiguous_strides, strides_in_elements
 
 
 class _ArrayMarks(TypedDict, total=False):
@@ -72,14 +72,16 @@ class DescribedTuple(_FieldNames):
     items: list[Described]
 
 
-class Opaque(TypedDict):
+class DescribedOpaque(TypedDict):
     """What launch specs cannot say."""
 
     kind: Literal["opaque"]
     type: str
 
 
-Described: TypeAlias = "DescribedArray | DescribedScalar | DescribedConstant | DescribedList | DescribedTuple | Opaque"
+Described: TypeAlias = (
+    "DescribedArray | DescribedScalar | DescribedConstant | DescribedList | DescribedTuple | DescribedOpaque"
+)
 """One argument of a launch."""
 Words: TypeAlias = "bool | int | str | list[Words] | ConstraintWords | None"
 """A field of a constraint; data types by their spec name."""

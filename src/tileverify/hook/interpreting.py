@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from .cutile import Grid, Interpret, TileKernel
+from .foreign import Grid, Interpret, TileKernel
 
 OLDEST = (3, 11)
 

@@ -16,9 +16,9 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from .cutile import Interpret
 from .described import Described, DescribedArray, describe, spec_dtype
 from .dlpack import contiguous_strides
+from .foreign import Interpret
 
 Traced = Callable[[Any, Any, Any, Sequence[Described], Sequence[Sequence[str]]], None]
 """Told of a kernel, its grid, its signature, the described arguments, and groups of arguments that are one array."""

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Protocol, TypeGuard
 
 from . import dlpack
-from .cutile import Grid, Interpret, Observer, Signature, TileKernel
 from .described import Described
+from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
 from .jax_calls import JaxCalls
 
 Function = Callable[..., object]
@@ -147,7 +147,7 @@ class LaunchHooks:
         self,
         kernel: TileKernel,
         grid: Grid,
-        signature: Signature,
+        signature: JitSignature,
         described: Sequence[Described],
         alias: Sequence[Sequence[str]],
     ) -> None:

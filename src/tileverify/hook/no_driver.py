@@ -31,7 +31,7 @@ _MULTIPROCESSORS = 16
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
 
 
-class Slot(Protocol):
+class NumberPointer(Protocol):
     """A pointer to one number."""
 
     def __setitem__(self, index: int, value: int | None, /) -> None: ...
@@ -69,13 +69,13 @@ class NoDriver:
         self._get_proc_address = CFUNCTYPE(c_int, c_char_p, out_pointer, c_int, c_uint64, out_int)(self._look_up)
         self._slot = c_void_p(ctypes.cast(self._get_proc_address, c_void_p).value)
 
-    def _look_up(self, name: bytes, out: Slot, version: int, flags: int, status: Slot | None) -> int:
+    def _look_up(self, name: bytes, out: NumberPointer, version: int, flags: int, status: NumberPointer | None) -> int:
         out[0] = ctypes.cast(self._entry_points.get(name, self._succeed), c_void_p).value
         if status:
             status[0] = 0
         return 0
 
-    def _device_attribute(self, out: Slot, attribute: int, device: int) -> int:
+    def _device_attribute(self, out: NumberPointer, attribute: int, device: int) -> int:
         return _store(out, self._attributes.get(attribute, 1024))
 
     def offer(self) -> None:
@@ -92,7 +92,7 @@ def stand_in() -> NoDriver | None:
     return offered
 
 
-def _store(out: Slot, value: int) -> int:
+def _store(out: NumberPointer, value: int) -> int:
     out[0] = value
     return 0
 

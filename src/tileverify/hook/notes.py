@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import TextIO
 
-from .events import Event
+from .noted import Event
 
 
 class Notes:

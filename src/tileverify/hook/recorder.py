@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Literal, SupportsInt
 
-from .cutile import Grid, Signature, TileKernel
 from .described import Described, conflicts, describe, describe_constraint
-from .events import Source
+from .foreign import Grid, JitSignature, TileKernel
 from .index_contents import IndexContents
+from .noted import Source
 from .notes import Notes
 
 MAX_GRID_AXIS = 2**24 - 1
@@ -103,7 +103,7 @@ class Recorder:
         self,
         kernel: TileKernel,
         grid: Grid,
-        signature: Signature,
+        signature: JitSignature,
         described: Sequence[Described],
         alias: Sequence[Sequence[str]],
         how: str,
@@ -127,7 +127,7 @@ class Recorder:
             return None
 
     def _record_made(
-        self, kernel: TileKernel, grid: list[int], arguments: tuple[object, ...], signature: Signature, how: str
+        self, kernel: TileKernel, grid: list[int], arguments: tuple[object, ...], signature: JitSignature, how: str
     ) -> None:
         function = kernel._annotated_function.pyfunc
         specialisation = self._specialisation(kernel, signature)
@@ -138,7 +138,7 @@ class Recorder:
         if number is not None and specialisation.key is not None:
             self._record_contents(contents, specialisation.key, number)
 
-    def _specialisation(self, kernel: TileKernel, signature: Signature) -> _Specialisation:
+    def _specialisation(self, kernel: TileKernel, signature: JitSignature) -> _Specialisation:
         options = repr(kernel._compiler_options)
         identity = (kernel._annotated_function.pyfunc, options, signature.symbol)
         if identity not in self._known:
@@ -185,7 +185,7 @@ class Recorder:
             self._noted.add(noted)
             self._notes.write({"event": "contents", "key": key, "number": number, "arrays": stored})
 
-    def _specialise(self, kernel: TileKernel, signature: Signature, options: str) -> int | None:
+    def _specialise(self, kernel: TileKernel, signature: JitSignature, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc
         source = describe_source(function)
         count = self._per_source.get(source["id"], 0)
@@ -212,7 +212,7 @@ class Recorder:
         )
         return self._next_key
 
-    def _export(self, kernel: TileKernel, signature: Signature) -> tuple[bytes, str]:
+    def _export(self, kernel: TileKernel, signature: JitSignature) -> tuple[bytes, str]:
         """Bytecode for ``signature`` and its version; without ``tileiras`` to ask, the newest portable version."""
         from cuda.tile._compile import get_sm_arch
         from cuda.tile.compilation import export_kernel
@@ -246,12 +246,12 @@ class Recorder:
         return error
 
 
-def _signature(kernel: TileKernel, arguments: tuple[object, ...]) -> Signature:
+def _signature(kernel: TileKernel, arguments: tuple[object, ...]) -> JitSignature:
     """The signature for which the JIT would compile ``kernel``."""
     from cuda.tile.compilation import CallingConvention, KernelSignature
 
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
-    made: Signature = KernelSignature.from_kernel_args(kernel, arguments, convention)
+    made: JitSignature = KernelSignature.from_kernel_args(kernel, arguments, convention)
     return made
 
 

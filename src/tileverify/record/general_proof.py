@@ -22,7 +22,15 @@ from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
 from ..results import Verdict
 from .generalise import GeneralLaunch, general_launches, items_of
-from .recorded import Entry, Generalised, GeneralWords, NotGeneralised, RecordedArgument, RecordedArray, RecordedLaunch
+from .recorded import (
+    Generalised,
+    GeneralWords,
+    NotGeneralised,
+    RecordedArgument,
+    RecordedArray,
+    RecordedLaunch,
+    RecordedSpecialisation,
+)
 
 MOST_PROOFS: Final = 4
 """Of general launches of one kernel, over all its specialisations."""
@@ -30,7 +38,9 @@ MOST_PROOFS: Final = 4
 _PAGE: Final = 4096
 
 
-def generalise(specialisations: Mapping[str, Entry], bytecode: Mapping[str, Path], options: CheckOptions) -> None:
+def generalise(
+    specialisations: Mapping[str, RecordedSpecialisation], bytecode: Mapping[str, Path], options: CheckOptions
+) -> None:
     """Add to each specialisation (as in ``index.json``, by stem) its general launches: ``generalised``, ready for
     `spec.launch_table`, and ``not_generalised``, each with the reason."""
     proofs: Counter[str] = Counter()
@@ -71,7 +81,7 @@ def generalise(specialisations: Mapping[str, Entry], bytecode: Mapping[str, Path
 class _Attempts:
     """On one specialisation."""
 
-    entry: Entry
+    entry: RecordedSpecialisation
     bytecode: bytes
     options: CheckOptions
 
@@ -108,7 +118,7 @@ class _Attempts:
         return entry_unit(known, spec)
 
 
-def _placed(entry: Entry, launch: RecordedLaunch) -> Iterator[Described]:
+def _placed(entry: RecordedSpecialisation, launch: RecordedLaunch) -> Iterator[Described]:
     """The arguments with addresses, which a recording forgets: arrays apart from each other, except those that were
     one array, each as aligned as the JIT saw it, and no better."""
     same = {pair["second"]: pair["first"] for pair in launch["overlaps"] if pair["same"]}

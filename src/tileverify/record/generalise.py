@@ -18,17 +18,17 @@ from math import gcd, lcm, prod
 from typing import Final
 
 from ..contract.as_table import is_contiguous
-from ..hook.described import ConstraintWords, DescribedConstant, DescribedScalar, Opaque
+from ..hook.described import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
 from .fitting import Column, fitted
 from .recorded import (
     AliasGroups,
-    Entry,
     GeneralArgument,
     GeneralWords,
     RecordedArgument,
     RecordedArray,
     RecordedLaunch,
     RecordedList,
+    RecordedSpecialisation,
     Sized,
 )
 
@@ -46,7 +46,7 @@ class GeneralLaunch:
     names: dict[str, Column]
 
 
-def general_launches(entry: Entry, written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
+def general_launches(entry: RecordedSpecialisation, written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
     """One for each group of launches of a specialisation (as in ``index.json``) that differ in numbers alone.
 
     ``written``: the arrays that the kernel writes, where known.  Launches with lists of arrays are left as they are.
@@ -66,7 +66,7 @@ def items_of(constraint: ConstraintWords) -> Sequence[ConstraintWords]:
     return constraint["items"] if "items" in constraint else constraint["fields"]
 
 
-_Leaf = RecordedArray | DescribedScalar | DescribedConstant | RecordedList | Opaque
+_Leaf = RecordedArray | DescribedScalar | DescribedConstant | RecordedList | DescribedOpaque
 
 
 def _leaves(arguments: Sequence[RecordedArgument]) -> Iterator[_Leaf]:
@@ -112,7 +112,7 @@ def _integer(argument: RecordedArgument) -> int | None:
 
 @dataclass
 class _Generaliser:
-    entry: Entry
+    entry: RecordedSpecialisation
     launches: Sequence[RecordedLaunch]
     written: Collection[str]
     _names: dict[Column, str] = field(default_factory=dict)

@@ -7,10 +7,11 @@ and names of files with half a character.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Literal, TypeAlias, TypedDict
 
-from ..hook.described import ConstraintWords, DescribedConstant, DescribedScalar, Opaque
-from ..hook.events import Source
+from ..hook.described import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
+from ..hook.noted import Source
 from .fitting import Column
 
 Sized: TypeAlias = int | str
@@ -47,7 +48,7 @@ class RecordedTuple(_FieldNames):
 
 
 RecordedArgument: TypeAlias = (
-    "RecordedArray | DescribedScalar | DescribedConstant | RecordedList | RecordedTuple | Opaque"
+    "RecordedArray | DescribedScalar | DescribedConstant | RecordedList | RecordedTuple | DescribedOpaque"
 )
 
 
@@ -104,7 +105,9 @@ class GeneralTuple(_FieldNames):
     items: list[GeneralArgument]
 
 
-GeneralArgument: TypeAlias = "GeneralArray | GeneralScalar | DescribedConstant | RecordedList | GeneralTuple | Opaque"
+GeneralArgument: TypeAlias = (
+    "GeneralArray | GeneralScalar | DescribedConstant | RecordedList | GeneralTuple | DescribedOpaque"
+)
 
 
 class GeneralWords(AliasGroups):
@@ -133,6 +136,14 @@ class NotGeneralised(TypedDict):
 
 
 # ------------------------------------------------------------------------------------------------- a recording
+class Gpu(StrEnum):
+    """What launches of a recorded program do: run on a GPU, in the interpreter, or not at all."""
+
+    REAL = "real"
+    INTERPRETED = "interpreted"
+    NONE = "none"
+
+
 class _Listed(TypedDict, total=False):
     launches: list[RecordedLaunch]
     source_spec: str
@@ -140,7 +151,7 @@ class _Listed(TypedDict, total=False):
     not_generalised: list[NotGeneralised]
 
 
-class Entry(_Listed):
+class RecordedSpecialisation(_Listed):
     """One specialisation.  ``bytecode``, ``spec`` and ``source_spec`` name files; ``launches`` are always there."""
 
     kernel: str
@@ -157,7 +168,7 @@ class Entry(_Listed):
     spec: str
 
 
-class Failure(TypedDict):
+class LaunchFailure(TypedDict):
     """A launch that could not be written down."""
 
     kernel: str | None
@@ -169,18 +180,18 @@ class Failure(TypedDict):
     test: str
 
 
-class Run(TypedDict, total=False):
+class RecordedRun(TypedDict, total=False):
     """A run of the recorded command; the last two are added when it is written."""
 
     command: list[str]
     exit_code: int
-    gpu: str
+    gpu: Gpu
     left_out: int
-    failures: list[Failure]
+    failures: list[LaunchFailure]
 
 
 class Index(TypedDict):
     schema: str
-    runs: list[Run]
+    runs: list[RecordedRun]
     kernels: int
-    specialisations: list[Entry]
+    specialisations: list[RecordedSpecialisation]

@@ -22,17 +22,17 @@ from ..contract.facts.observed import observed_facts
 from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
 from ..errors import UsageError
-from ..hook import events
+from ..hook import noted
 from ..hook.described import Described, DescribedArray
 from ..system.file_names import plain_stem
 from .recorded import (
-    Entry,
-    Failure,
     Index,
+    LaunchFailure,
     RecordedArgument,
     RecordedArray,
     RecordedLaunch,
-    Run,
+    RecordedRun,
+    RecordedSpecialisation,
     WhatThereIs,
 )
 
@@ -50,7 +50,7 @@ class _ProcessNotes:
     numbered: dict[int, list[RecordedLaunch]] = field(default_factory=dict)
     _read: int = 0
 
-    def events(self) -> Iterator[events.Event]:
+    def events(self) -> Iterator[noted.Event]:
         """The new ones; a line that is not whole, cut short by the process's death or still being written, is left."""
         with self.path.open("rb") as file:
             file.seek(self._read)
@@ -58,7 +58,7 @@ class _ProcessNotes:
                 if not line.endswith(b"\n"):
                     return
                 self._read += len(line)
-                event: events.Event = json.loads(line)
+                event: noted.Event = json.loads(line)
                 yield event
 
 
@@ -67,11 +67,11 @@ class Recording:
     """``specialisations`` by file stem, in the order of their first launch, in the form that ``index.json`` has;
     ``observed`` counts the launches in the journals, ``earlier`` are the runs of a recording that this one extends."""
 
-    specialisations: dict[str, Entry] = field(default_factory=dict)
+    specialisations: dict[str, RecordedSpecialisation] = field(default_factory=dict)
     bytecode: dict[str, Path] = field(default_factory=dict)
-    earlier: list[Run] = field(default_factory=list)
+    earlier: list[RecordedRun] = field(default_factory=list)
     observed: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[LaunchFailure] = field(default_factory=list)
     left_out: int = 0
     imported_cuda_tile: bool = False
     _journals: dict[Path, _ProcessNotes] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Recording:
         return list(made.values())
 
     def _made(
-        self, event: events.Launch | events.Again | events.ArrayContents, stem: str, notes: _ProcessNotes, limit: int
+        self, event: noted.NotedLaunch | noted.Again | noted.ArrayContents, stem: str, notes: _ProcessNotes, limit: int
     ) -> RecordedLaunch:
         """The launch that the event is about, which is added if it is a new one."""
         numbered = notes.numbered.setdefault(event["key"], [])
@@ -123,7 +123,7 @@ class Recording:
 
     def _add_event(
         self,
-        event: events.Specialisation | events.LeftOut | events.LaunchError | events.Imported,
+        event: noted.NotedSpecialisation | noted.LeftOut | noted.LaunchError | noted.Imported,
         notes: _ProcessNotes,
         folder: Path,
     ) -> None:
@@ -155,7 +155,7 @@ class Recording:
             for launch in entry.pop("launches"):
                 _add_launch(self.specialisations.setdefault(stem, {**entry, "launches": []}), launch, launches)
 
-    def write(self, folder: Path, run: Run) -> None:
+    def write(self, folder: Path, run: RecordedRun) -> None:
         """Fill the empty ``folder``; ``run`` (command, exit code, ...) is added to the runs in the index."""
         self._name_source_specs()
         for stem, entry in self.specialisations.items():
@@ -206,7 +206,7 @@ def read_index(folder: Path) -> Index:
     return index
 
 
-def _tables(entry: Entry, kernel: str, *, constants: bool, prefix: str) -> Iterator[str]:
+def _tables(entry: RecordedSpecialisation, kernel: str, *, constants: bool, prefix: str) -> Iterator[str]:
     """The launches of a specialisation, equal specs once, and what they are in general; a comment stands for each that
     TOML cannot express."""
     named: list[tuple[str, Mapping[str, object]]]
@@ -225,7 +225,7 @@ def _tables(entry: Entry, kernel: str, *, constants: bool, prefix: str) -> Itera
             yield text
 
 
-def _entry(stem: str, event: events.Specialisation) -> Entry:
+def _entry(stem: str, event: noted.NotedSpecialisation) -> RecordedSpecialisation:
     return {
         "kernel": event["kernel"]["qualname"],
         "source": event["kernel"],
@@ -243,7 +243,7 @@ def _entry(stem: str, event: events.Specialisation) -> Entry:
     }
 
 
-def _failure(event: events.LaunchError) -> Failure:
+def _failure(event: noted.LaunchError) -> LaunchFailure:
     source = event["kernel"]
     return {
         "kernel": None if source is None else source["qualname"],
@@ -256,7 +256,7 @@ def _failure(event: events.LaunchError) -> Failure:
     }
 
 
-def _launch(parameters: list[str], event: events.Launch) -> RecordedLaunch:
+def _launch(parameters: list[str], event: noted.NotedLaunch) -> RecordedLaunch:
     pairs = overlaps(parameters, event["arguments"])
     alias: WhatThereIs = {"alias": event["alias"]} if event["alias"] else {}
     return {
@@ -315,7 +315,7 @@ def _observe(launch: RecordedLaunch, contents: Sequence[dict[str, Array]]) -> No
     launch["observed"] = facts if known is None else [fact for fact in known if fact in facts]
 
 
-def _add_launch(entry: Entry, launch: RecordedLaunch, limit: int) -> RecordedLaunch:
+def _add_launch(entry: RecordedSpecialisation, launch: RecordedLaunch, limit: int) -> RecordedLaunch:
     """The recorded launch that stands for this one: an equal one, if there is one."""
 
     def essence(launch: RecordedLaunch) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ from ..gated import Reason
 from ..sandbox.tripwire import set_tripwire
 from ..screen.plain_values import NotPlain, plain_table, whole
 from ..screen.screen import screen
-from .compiled import CompiledItem, CompiledUnit, Failure, items_bytes, parameter_words, reasons_bytes
+from .compiled import CompiledItem, CompiledUnit, CompileFailure, items_bytes, parameter_words, reasons_bytes
 from .requests import SubmissionRequest
 
 Send: TypeAlias = Callable[[bytes], None]
@@ -65,12 +65,12 @@ def compile_submission(request: SubmissionRequest, source: bytes, send: Send) ->
     send(items_bytes(items))
 
 
-def _failure(error: TileVerifyError) -> Failure:
+def _failure(error: TileVerifyError) -> CompileFailure:
     code = "TV002" if isinstance(error, SpecError) else "TV001"
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."
-    return Failure(code, whole(message), error.line, error.column)
+    return CompileFailure(code, whole(message), error.line, error.column)
 
 
 def compiled_items(request: SubmissionRequest, source: bytes) -> Iterator[CompiledItem]:

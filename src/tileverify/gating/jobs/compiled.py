@@ -16,22 +16,22 @@ from ...contract.parameters import KernelParameter
 from ..gated import Reason
 from ..screen.plain_values import DEEPEST, LONGEST_NAME, MOST_ITEMS, NotPlain, Plain, heard, name, plain, text
 
-Place: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
+Position: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
 """A line, a column, or a dimension."""
-Axes: TypeAlias = Annotated[tuple[Place, ...], msgspec.Meta(max_length=MOST_ITEMS)]
+Axes: TypeAlias = Annotated[tuple[Position, ...], msgspec.Meta(max_length=MOST_ITEMS)]
 
 _HINTS: Final = (None, "int", "bool", "float", "str")
 _SCALARS: Final = (None, "i32", "i64")
 _INDEX_BITS: Final = (None, 32, 64)
 
 
-class Failure(msgspec.Struct, frozen=True):
+class CompileFailure(msgspec.Struct, frozen=True):
     """Why a kernel has no bytecode."""
 
     code: str
     message: str
-    line: Place | None = None
-    column: Place | None = None
+    line: Position | None = None
+    column: Position | None = None
 
 
 class ParameterWords(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class CompiledItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     kernel: str = ""
     launch: str
     line: int | None = None
-    failure: Failure | None = None
+    failure: CompileFailure | None = None
     unit: CompiledUnit | None = None
 
 
@@ -78,7 +78,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
 
     kernel: str = ""
     launch: str
-    line: Place | None = None
+    line: Position | None = None
     failure: msgspec.Raw = msgspec.Raw()
     unit: msgspec.Raw = msgspec.Raw()
 
@@ -135,9 +135,9 @@ def claims_of(data: bytes) -> Claims:
     return claims
 
 
-def failure_of(claim: Claimed) -> Failure | None:
+def failure_of(claim: Claimed) -> CompileFailure | None:
     """Raises ValueError for what is none."""
-    return msgspec.json.decode(claim.failure, type=Failure | None) if bytes(claim.failure) else None
+    return msgspec.json.decode(claim.failure, type=CompileFailure | None) if bytes(claim.failure) else None
 
 
 def unit_claimed(claim: Claimed) -> CompiledUnit:

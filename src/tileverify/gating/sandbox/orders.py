@@ -36,7 +36,7 @@ class JobLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobOrder:
     """One job.  ``request``: the JSON of what it is asked, which the confined child alone reads."""
 
     job: JobKind

@@ -16,7 +16,7 @@ from ..gated import IsolationUnavailable, SandboxFailure
 from ..jobs.requests import JobRequest
 from .frames import BrokenFrame, read_frame, write_frame
 from .isolation import Isolation, command, environment, usable_kinds
-from .orders import JobEnd, JobKind, JobLimits, Order, Walls
+from .orders import JobEnd, JobKind, JobLimits, JobOrder, Walls
 
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -62,7 +62,7 @@ class Sandbox:
             worker = self._worker
             assert worker is not None
             assert worker.stdin is not None
-            order = Order(job, limits, msgspec.Raw(msgspec.json.encode(request)))
+            order = JobOrder(job, limits, msgspec.Raw(msgspec.json.encode(request)))
             write_frame(worker.stdin, order, payload)
             end, data = self._answer(limits.output + _SLACK, JobEnd)
         except (OSError, BrokenFrame):

@@ -19,7 +19,7 @@ import msgspec
 
 from .frames import BrokenFrame, read_frame, write_frame
 from .isolation import Confinement, Isolation, broken_wall, confine, layers
-from .orders import CutOff, JobEnd, JobKind, Order, Walls
+from .orders import CutOff, JobEnd, JobKind, JobOrder, Walls
 
 LARGEST_REQUEST: Final = 1 << 28
 _CHUNK: Final = 1 << 16
@@ -44,7 +44,7 @@ def main(kind: str) -> None:
     write_frame(answers, Walls(layers(Isolation(kind)), broken_wall()))
     while True:
         try:
-            ordered = read_frame(requests, LARGEST_REQUEST, Order)
+            ordered = read_frame(requests, LARGEST_REQUEST, JobOrder)
         except BrokenFrame:
             return
         if ordered is None:
@@ -75,7 +75,7 @@ def _reading(kind: type[Request], job: Callable[[Request, bytes, Send], None]) -
     return lambda request, payload, send: job(decoder.decode(request), payload, send)
 
 
-def _serve(job: Job, order: Order, payload: bytes, answers: IO[bytes]) -> None:
+def _serve(job: Job, order: JobOrder, payload: bytes, answers: IO[bytes]) -> None:
     reading, writing = os.pipe()
     started = time.monotonic()
     pid = os.fork()
@@ -98,7 +98,7 @@ def _serve(job: Job, order: Order, payload: bytes, answers: IO[bytes]) -> None:
     write_frame(answers, end, data)
 
 
-def _child(job: Job, order: Order, payload: bytes, writing: int) -> None:
+def _child(job: Job, order: JobOrder, payload: bytes, writing: int) -> None:
     """Never returns.  Before the submission is looked at, everything is given up."""
     status = 0
     try:

@@ -17,8 +17,8 @@ from ...check import CheckOptions, check_unit
 from ...contract.facts.host import Array
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import TileVerifyError, UsageError
-from ...hook.cutile import Grid, Signature, TileKernel
 from ...hook.described import Described
+from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.index_contents import IndexContents
 from ...launching import calls
 from ...launching.calls import Kernel
@@ -26,7 +26,7 @@ from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import Proof, Request, proof_of
 from ...results import Finding, KernelResult, Verdict
 from ...system.failures import failure_sentence
-from .verdicts import Judged, judged
+from .judged import Judged, judged
 
 _Essence: TypeAlias = tuple[object, ...]
 """What makes a launch that has no proof the same as another one."""
@@ -46,7 +46,7 @@ class _Made:
     """One launch; ``alias``: groups of arguments that the compiler was told may be one array."""
 
     grid: tuple[int, int, int]
-    signature: Signature
+    signature: JitSignature
     descriptions: Sequence[Described]
     contents: _Held
     alias: Sequence[Sequence[str]] = ()
@@ -99,7 +99,7 @@ class Watcher:
         self,
         kernel: TileKernel,
         grid: Grid,
-        signature: Signature,
+        signature: JitSignature,
         described: Sequence[Described],
         alias: Sequence[Sequence[str]],
         how: str,
@@ -159,7 +159,7 @@ class Watcher:
                 dtype = np.dtype(f"{described['dtype'][0]}{described['bits'] // 8}")
                 yield name, np.frombuffer(found[name], dtype).reshape(described["shape"])
 
-    def _specialisation(self, kernel: Kernel, signature: Signature, spec: LaunchSpec) -> _Specialisation:
+    def _specialisation(self, kernel: Kernel, signature: JitSignature, spec: LaunchSpec) -> _Specialisation:
         options = repr(kernel.object._compiler_options)
         key = (kernel.object._annotated_function.pyfunc, options, signature.symbol)
         if key not in self._known:

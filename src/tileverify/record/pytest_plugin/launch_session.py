@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ...hook import imitate_gpu, watch
-from ...hook.cutile import Grid, Signature, TileKernel
 from ...hook.described import Described
+from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.imports import AfterImport
 from ...hook.interpreting import Interpreting
 from ...hook.launch_hooks import LaunchHooks
+from ..recorded import Gpu
 from .children import Children
-from .verdicts import REFUTED, Judged, LaunchCounts, not_passed
+from .judged import REFUTED, Judged, LaunchCounts, not_passed
 
 if TYPE_CHECKING:
     from .watcher import Watcher
@@ -85,7 +86,7 @@ class LaunchSession:
         """``children``: this process runs tests, whose child processes are watched too."""
         self._strict, self._allowed_kernels = strict, allowed_kernels
         if children:
-            gpu = "real" if not self._no_gpu else "interpreted" if self._kernels_run else "none"
+            gpu = Gpu.REAL if not self._no_gpu else Gpu.INTERPRETED if self._kernels_run else Gpu.NONE
             self._children = Children(Path(self._folder.name), gpu)
 
     def close(self) -> None:
@@ -163,7 +164,7 @@ class _LateWatcher:
         self,
         kernel: TileKernel,
         grid: Grid,
-        signature: Signature,
+        signature: JitSignature,
         described: Sequence[Described],
         alias: Sequence[Sequence[str]],
         how: str,

@@ -21,7 +21,7 @@ class Source(TypedDict):
     id: str
 
 
-class Specialisation(TypedDict):
+class NotedSpecialisation(TypedDict):
     """One bytecode of a kernel.  ``key``: its number in this process; ``bytecode``: the SHA-256 that names the file."""
 
     event: Literal["specialisation"]
@@ -37,7 +37,7 @@ class Specialisation(TypedDict):
     bytecode: str
 
 
-class Launch(TypedDict):
+class NotedLaunch(TypedDict):
     """One launch of the specialisation ``key``; its number is its place among these.  ``alias``: groups of arguments
     that are one array; ``how`` it was made; ``test``: the pytest test that made it."""
 
@@ -92,4 +92,4 @@ class Imported(TypedDict):
     event: Literal["cuda_tile"]
 
 
-Event: TypeAlias = "Specialisation | Launch | Again | ArrayContents | LeftOut | LaunchError | Imported"
+Event: TypeAlias = "NotedSpecialisation | NotedLaunch | Again | ArrayContents | LeftOut | LaunchError | Imported"

@@ -104,7 +104,7 @@ class CallingConvention(Protocol):
     def name(self) -> str: ...
 
 
-class Signature(Protocol):
+class JitSignature(Protocol):
     """For what the JIT compiles a kernel."""
 
     @property
@@ -130,7 +130,7 @@ class Observer(Protocol):
         self,
         kernel: TileKernel,
         grid: Grid,
-        signature: Signature,
+        signature: JitSignature,
         described: Sequence[Described],
         alias: Sequence[Sequence[str]],
         how: str,

@@ -40,7 +40,7 @@ def test_a_name_that_is_not_there_is_an_error() -> None:
         tileverify.lunch  # noqa: B018
 
 
-@pytest.mark.parametrize("room", ["launching", "gating", "check"])
+@pytest.mark.parametrize("room", ["launching", "gating", "pipeline"])
 def test_no_module_stands_in_the_place_of_a_function(room: str) -> None:
     code = (
         f"import tileverify.{room}, tileverify.gating.gate, tileverify.launching.launcher\n"

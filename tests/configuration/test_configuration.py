@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify import check as check_module
+from tileverify import pipeline
 from tileverify.configuration import configuration
 from tileverify.configuration.patterns import file_pattern, name_pattern
 from tileverify.errors import ConfigError
@@ -201,7 +201,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             (KernelResult("kernels/slow_one.py", "k", "0", Verdict.UNDECIDED, findings=(finding,)),), "0", "z3"
         )
 
-    monkeypatch.setattr(check_module, "check_paths", check_paths)
+    monkeypatch.setattr(pipeline, "check_paths", check_paths)
     return calls
 
 

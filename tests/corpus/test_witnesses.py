@@ -12,12 +12,12 @@ import pytest
 
 from tileverify.backend.numbers.conditions import Contract
 from tileverify.backend.replay.replay import Replayer
-from tileverify.check import check_unit
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import check_unit
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tileverify.backend.interpreter.memory import Origin
-from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.details.boxes import MOST_BOXES, boxes_of
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.details import Drawing, KernelDetails, State

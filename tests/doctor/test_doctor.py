@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify import check as check_module
+from tileverify import pipeline
 from tileverify.commands.health import driver, looks
 from tileverify.commands.health.model import Diagnosis, State
 from tileverify.results import KernelResult, Report, Verdict
@@ -57,7 +57,7 @@ def test_what_goes_wrong_while_looking_is_a_diagnosis_and_exit_code_2(
 
 def test_a_wrong_verdict_is_broken(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Report((KernelResult("k.py", "k", "0", Verdict.PROVED),), "0", "z3")
-    monkeypatch.setattr(check_module, "check_paths", lambda targets: wrong)
+    monkeypatch.setattr(pipeline, "check_paths", lambda targets: wrong)
     states = [each.state for each in looks._pipeline()]
     assert states == [State.OK, State.BROKEN]
 

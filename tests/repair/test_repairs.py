@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.repair.catalogue import KINDS
 from tileverify.repair.edits import edited
 from tileverify.results import Hint, KernelResult, Verdict

@@ -143,7 +143,7 @@ def check(
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..cache.verdicts import default_folder
-    from ..check import CheckOptions, check_paths, solver_version
+    from ..pipeline import CheckOptions, check_paths, solver_version
     from ..reports.text import Detail
     from ..results import Report
     from ..results import deny_undetermined as denied

@@ -15,10 +15,10 @@ from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
 from ..cache.verdicts import default_folder
-from ..check import CheckOptions
 from ..contract.launch import LaunchSpec
 from ..errors import UsageError
 from ..hook.launches import numpy_as_cuda
+from ..pipeline import CheckOptions
 from . import calls, on_cpu
 from .arguments import device_of, use_of
 from .bundle.manifest import parameter_types

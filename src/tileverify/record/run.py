@@ -109,7 +109,7 @@ def record(
 
 def _generalise(recording: Recording) -> None:
     from ..cache.verdicts import default_folder
-    from ..check import CheckOptions
+    from ..pipeline import CheckOptions
     from .general_proof import generalise
 
     generalise(recording.specialisations, recording.bytecode, CheckOptions(cache=default_folder()))

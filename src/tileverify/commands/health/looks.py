@@ -60,8 +60,8 @@ def _compiler() -> Iterator[Diagnosis]:
 
 def _pipeline() -> Iterator[Diagnosis]:
     """Compiles, proves and refutes: the first example of `explain`."""
-    from ...check import check_paths
     from ...corpus.examples import examples_of
+    from ...pipeline import check_paths
 
     shown = examples_of("TV101")
     assert shown is not None

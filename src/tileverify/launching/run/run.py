@@ -21,7 +21,6 @@ from ...backend.numbers.conditions import Contract, scalars
 from ...backend.numbers.elements import RAW, Array, numbers, presented
 from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ...backend.numbers.messages import Messages
-from ...check import CheckOptions, check_unit, entry_of
 from ...contract.concrete import Block, ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import KernelUnit
@@ -29,6 +28,7 @@ from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.sources.discover import SourceFailure, discover
+from ...pipeline import CheckOptions, check_unit, entry_of
 from ...results import KernelResult, Report, Verdict
 from ...system.paths import display_path
 

@@ -63,7 +63,7 @@ class Children:
         if not any(path.stat().st_size for path in self._journals.glob("*.jsonl")):
             return []
         from ...cache.verdicts import default_folder
-        from ...check import CheckOptions, check_paths
+        from ...pipeline import CheckOptions, check_paths
         from ..recording import Recording
         from .verdicts import judged
 

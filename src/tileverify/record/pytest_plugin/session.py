@@ -53,7 +53,7 @@ class LaunchSession:
     def _watcher(self) -> Any:
         """Loaded with the first launch: a test suite without any pays nothing."""
         from ...cache.verdicts import default_folder
-        from ...check import CheckOptions
+        from ...pipeline import CheckOptions
         from .watcher import Watcher
 
         return Watcher(

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths, check_unit
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
 from tileverify.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
 
 KERNEL = """\
@@ -168,7 +168,7 @@ def test_progress_is_told_in_the_order_of_the_report(folder: Path) -> None:
 
 
 def test_a_dead_worker_costs_one_kernel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tileverify.check._check", _die_on_copy)
+    monkeypatch.setattr("tileverify.pipeline._check", _die_on_copy)
     (folder / "other.py").write_text(KERNEL.replace("def copy", "def other"))
     (folder / "other.tileverify.toml").write_text(SPEC.replace('"copy"', '"other"'))
     report = check_paths(["."], options=CheckOptions(jobs=2))

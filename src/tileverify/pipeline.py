@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
@@ -83,20 +83,30 @@ def check_paths(
     does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
     """
     from .frontend.sources.discover import discover, nothing
-    from .reports.fingerprints import with_fingerprints
-    from .reports.snippets import Snippets
 
     if options.cache is not None and not is_private(options.cache):
         options = replace(options, cache=None)
     known = None if spec is not None else _known_files(targets, options)
     skip = options.skip or nothing
     found = discover(targets, spec_file=spec, skip=skip) if known is None else known.unknown(targets, skip)
+    return check_units(found, options, progress, known.learn if known is not None else lambda results: None)
+
+
+def check_units(
+    found: Iterable[KernelUnit | SourceFailure | KernelResult],
+    options: CheckOptions = CheckOptions(),
+    progress: Callable[[KernelResult], None] = lambda result: None,
+    learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
+) -> Report:
+    """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
+    from .reports.fingerprints import with_fingerprints
+    from .reports.snippets import Snippets
+
     results = []
-    for result in _check_all(found, options):
+    for result in _check_all(iter(found), options):
         progress(result)
         results.append(result)
-    if known is not None:
-        known.learn(results)
+    learn(results)
     snippets = Snippets()
     finished = tuple(with_fingerprints(result, snippets) for result in results)
     return Report(results=finished, tool_version=__version__, solver=solver_version())

@@ -19,7 +19,22 @@ from .order import EventMark, Order, StreamId, Work
 
 @dataclass
 class InFlightConflict(TileVerifyError):
-    """TV504: the launch would touch bytes that unordered work in flight uses."""
+    """TV504: the launch would touch bytes that unordered work in flight uses.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def clear(out):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((128,), ct.float32))
+    >>> out = np.ones(256, np.float32)
+    >>> with tileverify.graph() as at_once:
+    ...     first = at_once.launch((2,), clear, (out,))
+    ...     other = at_once.launch((2,), clear, (out,), after=[])
+    Traceback (most recent call last):
+        ...
+    tileverify.InFlightConflict: ...
+    """
 
     __module__ = "tileverify"
     exit_code = 1

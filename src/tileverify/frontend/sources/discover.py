@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
@@ -22,6 +22,9 @@ from ...contract.spec_files import RawLaunch
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
 from .python_scan import PythonScan, scan_python
+
+if TYPE_CHECKING:
+    from .cutile import CutileKernel
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
@@ -95,43 +98,57 @@ class _Target:
 
 
 def discover(
-    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
+    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing, specs: SourceSpecs | None = None
 ) -> Iterator[KernelUnit | SourceFailure]:
     """Every kernel under ``targets`` with every launch, compiled when it is asked for, in a fixed order.
+
+    ``spec_file``, or ``specs`` themselves, stand for all that is written beside the kernels.
 
     Raises :class:`UsageError` at once for a path that does not exist, and :class:`NoKernelFound` at the end when
     there was nothing.
     """
-    found = candidates(targets, spec_file=spec_file, skip=skip)
-    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+    given = specs if spec_file is None else SourceSpecs.from_file(spec_file)
+    found = _all_candidates(targets, given, None, skip)
+    return (_compiled(each) for each in found if not isinstance(each, Answered))
+
+
+def discover_kernel(kernel: CutileKernel, specs: SourceSpecs | None = None) -> Iterator[KernelUnit | SourceFailure]:
+    """A kernel at hand, with the launches that are written for it (those of ``specs`` alone, if given) or guessed."""
+    if specs is None:
+        specs = SourceSpecs.beside(kernel.file) if kernel.file.is_file() else SourceSpecs(())
+    found = _launches(kernel.file, _python_kernel(kernel), specs, _Target(kernel.file))
+    return map(_compiled, found)
 
 
 def discover_unless(
     known: Known, targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
 ) -> Iterator[KernelUnit | SourceFailure | Answered]:
     """As :func:`discover`, but files that are ``known`` are neither run nor compiled."""
-    found = _all_candidates(targets, spec_file, known, skip)
-    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
+    found = _all_candidates(targets, specs, known, skip)
+    return (each if isinstance(each, Answered) else _compiled(each) for each in found)
 
 
 def candidates(
     targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
 ) -> Iterator[Candidate | SourceFailure]:
     """As :func:`discover`, before compilation; cheap enough to list."""
-    return (each for each in _all_candidates(targets, spec_file, None, skip) if not isinstance(each, Answered))
+    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
+    return (each for each in _all_candidates(targets, specs, None, skip) if not isinstance(each, Answered))
 
 
 def _all_candidates(
-    targets: Sequence[str], spec_file: Path | None, known: Known | None, skip: Skip
+    targets: Sequence[str], specs: SourceSpecs | None, known: Known | None, skip: Skip
 ) -> Iterator[Candidate | SourceFailure | Answered]:
     if not targets:
         raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
     parsed = [_parse_target(target) for target in targets]
-    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
     return _candidates(parsed, specs, known or (lambda path: None), skip)
 
 
-def _compiled(candidate: Candidate) -> KernelUnit | SourceFailure:
+def _compiled(candidate: Candidate | SourceFailure) -> KernelUnit | SourceFailure:
+    if isinstance(candidate, SourceFailure):
+        return candidate
     try:
         return candidate.compile()
     except TileVerifyError as error:
@@ -300,21 +317,24 @@ def _shares_spec(path: Path) -> bool:
 def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
     if not scan.may_hold_kernels:
         return []
-    from .cutile import compile_kernel, kernels_of_file
+    from .cutile import kernels_of_file
+
+    return [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
+
+
+def _python_kernel(kernel: CutileKernel) -> _Kernel:
+    from .cutile import compile_kernel
     from .infer import infer_unit
 
-    return [
-        _Kernel(
-            name=kernel.name,
-            alias=kernel.name,
-            line=kernel.line,
-            parameters=kernel.parameters,
-            decorated=kernel.decorated,
-            compile=partial(compile_kernel, kernel),
-            infer=partial(infer_unit, kernel),
-        )
-        for kernel in kernels_of_file(path, scan)
-    ]
+    return _Kernel(
+        name=kernel.name,
+        alias=kernel.name,
+        line=kernel.line,
+        parameters=kernel.parameters,
+        decorated=kernel.decorated,
+        compile=partial(compile_kernel, kernel),
+        infer=partial(infer_unit, kernel),
+    )
 
 
 def _tile_cpp_kernels(path: Path) -> list[_Kernel]:

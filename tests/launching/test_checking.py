@@ -7,12 +7,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-ct = pytest.importorskip("cuda.tile", reason="kernels are compiled")
+pytest.importorskip("cuda.tile", reason="kernels are compiled")
 np = pytest.importorskip("numpy")
+
+from tests.launching.checked_kernels import ARGS, COVER, described, double, move  # noqa: E402
 
 import tileverify  # noqa: E402
 from tileverify.contract.launch import KernelUnit  # noqa: E402
@@ -29,28 +30,6 @@ def double(x, out):
     i = ct.bid(0)
     ct.store(out, (i,), ct.load(x, (i,), (128,)) * 2)
 """
-ARGS = {"x": "f32[N]", "out": "f32[N]"}
-COVER = ["cdiv(N, 128)"]
-
-
-@ct.kernel
-def double(x: Any, out: Any) -> None:
-    i = ct.bid(0)
-    ct.store(out, (i,), ct.load(x, (i,), (128,)) * 2)
-
-
-@tileverify.launch(args=ARGS, grid=COVER, name="any-size")
-@tileverify.launch(args=ARGS, grid=["cdiv(N, 128)", 2], name="twice")
-@ct.kernel
-def described(x: Any, out: Any) -> None:
-    i = ct.bid(0)
-    ct.store(out, (i,), ct.load(x, (i,), (128,)) * 2)
-
-
-@ct.kernel
-def move(x: Any, places: Any, out: Any) -> None:
-    place = ct.load(places, (ct.bid(0),), (1,)).item()
-    ct.store(out, (place,), ct.load(x, (ct.bid(0),), (128,)))
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +58,7 @@ def test_a_kernel_with_described_arguments() -> None:
     bad = tileverify.check(double, args=ARGS, grid=("cdiv(N, 128)", 2), name="two-rows")
     assert not bad
     assert [each.code for each in bad.results[0].findings] == ["TV101"]
-    assert "test_checking.py::double [two-rows]" in str(bad)
+    assert "checked_kernels.py::double [two-rows]" in str(bad)
 
 
 def test_a_kernel_with_what_is_written_on_it() -> None:
@@ -159,7 +138,7 @@ def test_mistakes_of_the_caller_are_one_sentence(file: Path) -> None:
     x = np.ones(256, np.float32)
     with pytest.raises(UsageError, match=r"describe its arguments by name"):
         tileverify.check(file, args=(x, x), grid=(2,))
-    with pytest.raises(SpecError, match=r"test_checking.py:\d+: .*unknown key 'grd'; did you mean 'grid'\?"):
+    with pytest.raises(SpecError, match=r"checked_kernels.py:\d+: .*unknown key 'grd'; did you mean 'grid'\?"):
         tileverify.check(double, args=ARGS, grd=[1])
     with pytest.raises(UsageError, match="3 is not a kernel: decorate the function with"):
         tileverify.check(3)

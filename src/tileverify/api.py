@@ -71,9 +71,9 @@ def check(
     >>> bool(twice), twice.results[0].findings[0].code
     (False, 'TV101')
     """
-    from .cache.verdicts import default_folder
     from .launching.checking import check as check_target
     from .pipeline import CheckOptions
+    from .pipeline.cache.verdicts import default_folder
 
     options = CheckOptions(
         timeout_s=timeout,

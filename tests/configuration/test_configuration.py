@@ -12,9 +12,9 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import pipeline
-from tileverify.configuration import configuration
-from tileverify.configuration.patterns import file_pattern, name_pattern
 from tileverify.errors import ConfigError
+from tileverify.pipeline.configuration import configuration
+from tileverify.pipeline.configuration.patterns import file_pattern, name_pattern
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict
 
 PYPROJECT = """\

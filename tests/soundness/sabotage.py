@@ -21,8 +21,6 @@ from typing import Any
 import pytest
 
 from tileverify import terms as t
-from tileverify.cache import known_files
-from tileverify.cache import verdicts as cache
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.launch import Role
 from tileverify.contract.variables import BID
@@ -30,6 +28,8 @@ from tileverify.frontend.symbolic import block_numbers, control, lanes, loops, m
 from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
+from tileverify.pipeline.cache import known_files
+from tileverify.pipeline.cache import verdicts as cache
 from tileverify.terms import Scope, Sort, Term, bits
 from tileverify.terms.launch_wide import Opaque
 from tileverify.verifier import verify

@@ -14,10 +14,10 @@ from ..backend.gpu import driver
 from ..backend.gpu.kernel import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
-from ..cache.verdicts import default_folder
 from ..contract.launch import KernelUnit
 from ..errors import UsageError
 from ..pipeline import CheckOptions
+from ..pipeline.cache.verdicts import default_folder
 from . import calls, on_cpu
 from .arguments import use_of
 from .asked import Asked

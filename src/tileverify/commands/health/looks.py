@@ -10,8 +10,8 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Final
 
-from ...cache.verdicts import default_folder
 from ...errors import TileVerifyError
+from ...pipeline.cache.verdicts import default_folder
 from ...system.failures import failure_sentence
 from ...system.private_folder import problem_of
 from ...system.version import __version__
@@ -126,7 +126,7 @@ def _cache() -> Iterator[Diagnosis]:
 
 
 def _configuration() -> Iterator[Diagnosis]:
-    from ...configuration import configuration
+    from ...pipeline.configuration import configuration
 
     try:
         found = configuration().file

@@ -23,12 +23,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-from ..contract.launch import KernelUnit, LaunchSpec
-from ..errors import SpecError
-from ..results import KernelResult, Verdict
-from ..results.json_report import result_from_json, result_to_json
-from ..system.private_folder import is_private, read_private, write_private
-from ..verifier.certificate.launches import essence, launch_from_json, launch_to_json
+from ...contract.launch import KernelUnit, LaunchSpec
+from ...errors import SpecError
+from ...results import KernelResult, Verdict
+from ...results.json_report import result_from_json, result_to_json
+from ...system.private_folder import is_private, read_private, write_private
+from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
 KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
 _STALE_AFTER_S: Final = 30 * 24 * 3600

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ..contract.descriptions import suggestion
-from ..errors import ConfigError
-from ..reports.formats import FORMATS
-from ..reports.suppress.model import Rule, TableRule, wrong_codes
-from ..results import SuppressionKind
+from ...contract.descriptions import suggestion
+from ...errors import ConfigError
+from ...reports.formats import FORMATS
+from ...reports.suppress.model import Rule, TableRule, wrong_codes
+from ...results import SuppressionKind
 from .model import Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
 

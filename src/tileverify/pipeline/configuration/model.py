@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..reports.suppress.model import TableRule
+from ...reports.suppress.model import TableRule
 
 
 @dataclass(frozen=True, slots=True)

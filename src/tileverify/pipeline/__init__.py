@@ -9,26 +9,25 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import metadata
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from .results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
-from .system.failures import TRACEBACK, failure_sentence
-from .system.pace import Clock, KernelTimeout, collector_paused, deadline
-from .system.paths import display_path
-from .system.private_folder import is_private
-from .system.version import __version__
+from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
+from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..system.failures import TRACEBACK, failure_sentence
+from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
+from ..system.paths import display_path
+from ..system.private_folder import is_private
+from ..system.version import __version__
 
 if TYPE_CHECKING:
+    from ..contract.launch import KernelUnit
+    from ..frontend.bytecode.model import Entry, Module
+    from ..frontend.sources.discover import Skip, SourceFailure
+    from ..frontend.symbolic.summary import AccessSummary
     from .cache.known_files import KnownFiles
     from .configuration import FileSettings
-    from .contract.launch import KernelUnit
-    from .frontend.bytecode.model import Entry, Module
-    from .frontend.sources.discover import Skip, SourceFailure
-    from .frontend.symbolic.summary import AccessSummary
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -82,7 +81,7 @@ def check_paths(
     ``progress`` is told each result as it comes, in the order of the report.  Raises `UsageError` for a path that
     does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
     """
-    from .frontend.sources.discover import discover, nothing
+    from ..frontend.sources.discover import discover, nothing
 
     if options.cache is not None and not is_private(options.cache):
         options = replace(options, cache=None)
@@ -99,8 +98,8 @@ def check_units(
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
     """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
-    from .reports.fingerprints import with_fingerprints
-    from .reports.snippets import Snippets
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
 
     results = []
     for result in _check_all(iter(found), options):
@@ -163,12 +162,12 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
-    from .backend.replay.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
-    from .backend.replay.replay import Replayer
-    from .backend.split_loads import notes_on_split_loads
+    from ..backend.replay.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
+    from ..backend.replay.replay import Replayer
+    from ..backend.split_loads import notes_on_split_loads
+    from ..frontend.bytecode import decode
+    from ..verifier.verify import VerifyOptions, verify
     from .cache.verdicts import ResultCache
-    from .frontend.bytecode import decode
-    from .verifier.verify import VerifyOptions, verify
 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
@@ -221,7 +220,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
     result = replace(result, findings=_displayed(result.findings, unit))
     if options.details:
-        from .reports.details.collect import collect
+        from ..reports.details.collect import collect
 
         try:
             details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
@@ -234,9 +233,9 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
     """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
     proved."""
-    from .verifier.certificate.document import certificate_text
-    from .verifier.certificate.model import CertificateError
-    from .verifier.certificate.write import certify
+    from ..verifier.certificate.document import certificate_text
+    from ..verifier.certificate.model import CertificateError
+    from ..verifier.certificate.write import certify
 
     try:
         text = certificate_text(certify(unit, summary, result))
@@ -250,7 +249,7 @@ def _with_written(
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from .verifier.coverage import written_arrays
+    from ..verifier.coverage import written_arrays
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.requires
@@ -268,13 +267,13 @@ def _with_written(
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
-    from .reports.playback.source import playback_files
+    from ..reports.playback.source import playback_files
 
     return replace(result, playback=playback_files(unit, result))
 
 
 def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
-    from .repair.repairing import with_repairs
+    from ..repair.repairing import with_repairs
 
     trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
     exact = replace(trial, deny_requires=True)
@@ -287,8 +286,8 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
     widths than the bytecode takes them.
     """
-    from .frontend.sources.abi import entry_types, mismatch
-    from .frontend.symbolic.execute import summarize
+    from ..frontend.sources.abi import entry_types, mismatch
+    from ..frontend.symbolic.execute import summarize
 
     entry = entry_of(module, unit)
     # What nobody described has no parameters: its own words are all that is known of it.
@@ -302,7 +301,7 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
 def _check_all(
     found: Iterator[KernelUnit | SourceFailure | KernelResult], options: CheckOptions
 ) -> Iterator[KernelResult]:
-    from .frontend.sources.discover import SourceFailure
+    from ..frontend.sources.discover import SourceFailure
 
     work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
     # What is skipped was skipped already, and need not be sent to other processes.
@@ -310,7 +309,7 @@ def _check_all(
     if options.jobs == 1:
         yield from map(check, work)
         return
-    from .system.parallel import map_ordered, usable_processors
+    from ..system.parallel import map_ordered, usable_processors
 
     # Starting a process costs as much as verifying a few kernels.
     yield from map(check, islice(work, 0 if options.jobs else _FEW))
@@ -377,10 +376,12 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
 
 def solver_version() -> str:
     """Name and version as its package says, without loading it; a solver without a package is asked itself."""
+    from importlib import metadata
+
     try:
         return f"z3 {metadata.version('z3-solver')}"
     except metadata.PackageNotFoundError:
-        from .verifier.smt import solver_version as loaded_version
+        from ..verifier.smt import solver_version as loaded_version
 
         return loaded_version()
 
@@ -398,7 +399,7 @@ def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding
 
 def _name(unit: KernelUnit, file: str) -> str:
     """A short path; the unit's own file is spelled as the user spelled it, links and all."""
-    from .frontend.sources.bytecode_file import noted_source
+    from ..frontend.sources.bytecode_file import noted_source
 
     if Path(file) == unit.file.resolve():
         return display_path(unit.file)

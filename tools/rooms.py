@@ -16,7 +16,7 @@ PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
     "errors", "codes", "hook", "system", "terms", "contract", "results",
-    "frontend", "verifier", "backend", "corpus", "reports", "repair",
+    "frontend", "verifier", "backend", "corpus", "reports",
     "pipeline", "launching", "record", "gating",
     "commands", "cli", "api", "playback", "__init__", "__main__",
 )  # fmt: skip

@@ -10,8 +10,8 @@ from tests.command_line import CommandLine
 
 from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.repair.catalogue import KINDS
-from tileverify.repair.edits import edited
+from tileverify.pipeline.repair.catalogue import KINDS
+from tileverify.pipeline.repair.edits import edited
 from tileverify.results import Hint, KernelResult, Verdict
 
 

@@ -273,7 +273,7 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 
 
 def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
-    from ..repair.repairing import with_repairs
+    from .repair.repairing import with_repairs
 
     trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
     exact = replace(trial, deny_requires=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
 
-from ..contract.launch import KernelUnit
-from ..errors import TileVerifyError
-from ..frontend.sources.edited import edited_unit
-from ..results import WARNINGS, Finding, Hint, KernelResult, Verdict
+from ...contract.launch import KernelUnit
+from ...errors import TileVerifyError
+from ...frontend.sources.edited import edited_unit
+from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from .catalogue import KINDS
 from .edits import edited
 from .proposals import Proposal, proposals

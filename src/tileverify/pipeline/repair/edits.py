@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..results import Edit
+from ...results import Edit
 
 
 class Lines:

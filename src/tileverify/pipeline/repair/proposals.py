@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-from ..results import Edit, Finding
+from ...results import Edit, Finding
 from .catalogue import KINDS
 from .padding import padding_of, unpadded_loads, with_padding
 from .source import KernelSource, TileCall

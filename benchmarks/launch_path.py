@@ -21,8 +21,8 @@ import torch
 
 import tileverify
 from tileverify.backend.gpu import kernel as gpu_kernel
-from tileverify.backend.gpu.kernel import Plan
-from tileverify.backend.gpu.packing import packed
+from tileverify.backend.gpu.argument_bytes import packed
+from tileverify.backend.gpu.loaded import Plan
 from tileverify.backend.ledger import Access, StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight

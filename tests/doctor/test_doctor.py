@@ -12,8 +12,8 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import pipeline
-from tileverify.commands.health import driver, looks
-from tileverify.commands.health.model import Diagnosis, State
+from tileverify.commands.health import cuda_driver, looks
+from tileverify.commands.health.diagnosis import Diagnosis, State
 from tileverify.results import KernelResult, Report, Verdict
 
 
@@ -116,7 +116,7 @@ def test_driver_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
             return library
 
         monkeypatch.setattr(ctypes, "CDLL", load)
-        return [(each.name, each.state.value, each.found) for each in driver.driver_and_devices()]
+        return [(each.name, each.state.value, each.found) for each in cuda_driver.driver_and_devices()]
 
     assert told(OSError("no"))[0][:2] == ("driver", "absent")
     assert told(Driver(100, 0)) == [("driver", "absent", "libcuda.so.1 is there, but cuInit says 100")]

@@ -9,7 +9,7 @@ import pytest
 
 from tileverify import terms as t
 from tileverify.terms import Scope, Term
-from tileverify.verifier.refute.concrete import Numbers
+from tileverify.verifier.refute.described import Numbers
 from tileverify.verifier.refute.minimise import (
     MOST_QUESTIONS,
     MOST_REPLAYS,

@@ -27,7 +27,7 @@ def footprint(target: str, spec: Path | None, output: Path | None) -> None:
     Array, kind of access, index terms over block id, loop and lane names, guards, tokens and source lines.
     """
     from ..frontend.bytecode import decode
-    from ..frontend.symbolic.text import footprint_text
+    from ..frontend.symbolic.printed import footprint_text
     from ..pipeline import summary_of
 
     writable(output)

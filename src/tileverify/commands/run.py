@@ -82,7 +82,7 @@ def run(
         writable(save, "--save")
     elif save is not None and save.exists() and not save.is_dir():
         raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
-    from ..backend.numbers.files import read_array, read_arrays, write_arrays
+    from ..backend.numbers.array_files import read_array, read_arrays, write_arrays
     from ..launching.run import KernelFault, RunOptions, run_target
     from ..launching.run.text import run_text, saved_text, told_text
     from ..pipeline import CheckOptions

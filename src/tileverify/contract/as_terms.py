@@ -36,7 +36,7 @@ from .launch import (
     ScalarArgument,
     flat,
 )
-from .layout import may_overlap_itself, strides_of
+from .strides import may_overlap_itself, strides_of
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256

@@ -30,10 +30,10 @@ from .launch import (
     SameArray,
     ScalarArgument,
 )
-from .layout import check_meanings
 from .parameters import KernelParameter
 from .scope import Scope, flatten
 from .spec_files import RawLaunch
+from .strides import check_meanings
 
 
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:

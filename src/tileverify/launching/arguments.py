@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..backend.gpu import driver
 from ..backend.guard import ArrayValue, LaunchRefused
 from ..backend.guard.arguments import Grid, Value
-from ..backend.guard.views import array_value
+from ..backend.guard.buffers import array_value
 from ..backend.ledger import Access
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument

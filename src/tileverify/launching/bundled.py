@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..backend.early_start import waits_first
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out

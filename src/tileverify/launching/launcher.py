@@ -11,7 +11,7 @@ from typing import Any
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
 from ..contract.launch import KernelUnit

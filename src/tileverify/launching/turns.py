@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..backend.ledger import Access
-from ..backend.ledger.accesses import conflicts
+from ..backend.ledger.touched_bytes import conflicts
 
 
 @dataclass(eq=False, slots=True)

@@ -23,7 +23,7 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .refute.reach import reaches
+from .refute.turning_points import reaches
 from .refute.witness import RACES, Found, Search, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
@@ -40,7 +40,7 @@ from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.narrow_proof import Narrowing
-from .search.observed import follow_from_observed
+from .search.seen_facts import follow_from_observed
 from .search.wide_proof import WIDE_LIMITS, WideProof
 from .search.widening import levels
 from .smt import Session

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileverify.backend.ledger import Access
-from tileverify.backend.ledger.accesses import conflicts, merged
+from tileverify.backend.ledger.touched_bytes import conflicts, merged
 
 
 def touched(access: Access) -> set[int]:

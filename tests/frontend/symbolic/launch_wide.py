@@ -24,9 +24,9 @@ from tileverify.contract.launch import EntryParameter
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
+from tileverify.frontend.symbolic.entry_state import bind
 from tileverify.frontend.symbolic.machine import Machine
 from tileverify.frontend.symbolic.numbering import number
-from tileverify.frontend.symbolic.parameters import bind
 from tileverify.frontend.symbolic.rules import RULES
 from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written

@@ -13,8 +13,8 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.locations import user_frame
+from tileverify.frontend.symbolic.printed import footprint_text
 from tileverify.frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, earlier
-from tileverify.frontend.symbolic.text import footprint_text
 from tileverify.terms import Kind, Scope, const, eq, floormod, lt, postorder, scale, sub, var
 
 from .agreement import compare

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.backend.interpreter.encodings import round_to, to_bits
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
@@ -30,7 +30,7 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.layout import may_overlap_itself, strides_of
+from tileverify.contract.strides import may_overlap_itself, strides_of
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.bytecode.traverse import walk

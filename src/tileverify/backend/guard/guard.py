@@ -29,7 +29,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.layout import apart, may_overlap_itself
+from ...contract.strides import apart, may_overlap_itself
 from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
 from .arguments import ArrayValue, Grid, LaunchRefused, Value

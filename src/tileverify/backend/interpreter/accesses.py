@@ -20,8 +20,8 @@ from ...frontend.bytecode.model import (
 )
 from .access_log import BoxFootprint, Footprint, PointFootprint
 from .addresses import index_space
+from .encodings import from_bits, to_bits
 from .faults import NotModelled
-from .formats import from_bits, to_bits
 from .tiles import tile_type
 from .values import (
     OVERFLOWED,

@@ -15,8 +15,8 @@ import numpy as np
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.launch import GRID_MAX, EntryParameter, Role
 from ...frontend.bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
+from .encodings import round_to, to_bits
 from .faults import LaunchMismatch
-from .formats import round_to, to_bits
 from .machine import Program
 from .memory import Extent, MemoryImage, Origin
 from .tiles import constant_tile

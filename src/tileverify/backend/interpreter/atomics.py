@@ -14,8 +14,8 @@ import numpy as np
 from ...frontend.bytecode.model import Op, ScalarType
 from .access_log import PointFootprint
 from .accesses import Reach, addressable, element_namer, element_of, log_all, opened, pointer_reach, view_reach
+from .encodings import from_bits, round_to, to_bits
 from .faults import NotModelled
-from .formats import from_bits, round_to, to_bits
 from .tiles import tile_type
 from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, Tile, Token, as_signed, carrier
 

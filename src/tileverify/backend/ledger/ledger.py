@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import TileVerifyError
-from .accesses import Access, conflicts
-from .order import EventMark, Order, StreamId, Work
+from .streams import EventMark, Order, StreamId, Work
+from .touched_bytes import Access, conflicts
 
 
 @dataclass

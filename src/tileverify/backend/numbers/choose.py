@@ -8,7 +8,7 @@ from typing import Final
 
 from ...contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate, free_names
 from ...contract.launch import Apply, Expression, Name
-from ...contract.layout import contiguous_strides
+from ...contract.strides import contiguous_strides
 from ...errors import UsageError
 from .conditions import Condition, Contract
 

@@ -33,7 +33,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.layout import apart, may_overlap_itself, meanings, strides_of
+from ...contract.strides import apart, may_overlap_itself, meanings, strides_of
 from ...errors import SpecError, UsageError
 
 MOST_COMPARED: Final = 1 << 20

@@ -13,7 +13,7 @@ from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
-from ...contract.layout import strides_of
+from ...contract.strides import strides_of
 from ...errors import UsageError
 from ..interpreter.arguments import extent_bytes
 from .choose import choose

@@ -12,7 +12,7 @@ from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import ScalarType
 from ..interpreter.access_log import DynamicAccess
-from ..interpreter.formats import from_bits
+from ..interpreter.encodings import from_bits
 from ..interpreter.interleaving import ScheduledRun
 from ..interpreter.memory import Origin
 from ..interpreter.ordering import spread

@@ -16,10 +16,10 @@ from ...contract.concrete import Block, ConcreteLaunch
 from ...frontend.bytecode.model import Op, ScalarType, TileType
 from ...results import ABOUT, SeenValues, SideValue
 from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, UndefinedBehaviour
-from ..interpreter.formats import from_bits
+from ..interpreter.encodings import from_bits
 from ..interpreter.machine import BlockRun
 from ..interpreter.values import APPROXIMATE, Array, as_signed, storage
-from .counting import counting_floats
+from .counting_up import counting_floats
 from .onlooker import Onlooker
 from .watched_memory import Lane, Touch, WatchedMemory
 

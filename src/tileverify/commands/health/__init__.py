@@ -1,6 +1,6 @@
 """What works on this machine, and what is missing for the rest."""
 
+from .diagnosis import Diagnosis, State
 from .looks import examine
-from .model import Diagnosis, State
 
 __all__ = ["Diagnosis", "State", "examine"]

@@ -15,8 +15,8 @@ from ...pipeline.cache.verdicts import default_folder
 from ...system.failures import failure_sentence
 from ...system.private_folder import problem_of
 from ...system.version import __version__
-from .driver import driver_and_devices
-from .model import Diagnosis, State
+from .cuda_driver import driver_and_devices
+from .diagnosis import Diagnosis, State
 
 _EXTRAS: Final = (
     ("recheck", "cvc5", "confirm proofs with a second solver"),

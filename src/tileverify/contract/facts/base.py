@@ -11,8 +11,8 @@ from ..launch import DataFact
 from .counting import Count
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Contents, Value
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value
 from .sampling import Layouts, Pairs, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered

@@ -11,9 +11,9 @@ from .base import Fact
 from .distinct import among, held_but_for_one, meant, repeated_element
 from .form import Form, Subject
 from .found import Held, Seen, repeated
-from .host import Contents, Value
 from .injective import Injective
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value
 from .sampling import Layouts, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered, of_distinct_values

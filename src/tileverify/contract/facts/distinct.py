@@ -11,9 +11,9 @@ from ...terms import Term
 from ..launch import DataFact
 from .base import Fact
 from .found import Held
-from .host import Array, Value, bounds, element, outside
-from .host import excused as excused_elements
 from .loaded import Loaded
+from .on_host import Array, Value, bounds, element, outside
+from .on_host import excused as excused_elements
 from .statements import DataTerm, NumberedFact
 
 

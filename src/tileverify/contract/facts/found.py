@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .host import Array
+from .on_host import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from .counting import Count, Counted
 from .distinct import among, held_but_for_one, no_value_twice, repeated_element
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Contents, Value, bounds
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value, bounds
 from .ranges import Range
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered, of_distinct_values

@@ -11,8 +11,8 @@ from ..launch import DataFact, Number
 from .base import Fact
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Contents, Value, amount, element
 from .loaded import Loaded
+from .on_host import Contents, Value, amount, element
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 

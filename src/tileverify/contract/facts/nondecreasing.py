@@ -12,8 +12,8 @@ from .base import Fact
 from .counting import Count, Counted
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Contents, Value, element
 from .loaded import Loaded
+from .on_host import Contents, Value, element
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 

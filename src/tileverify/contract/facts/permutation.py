@@ -11,8 +11,8 @@ from .base import Fact
 from .distinct import no_value_twice, repeated_element
 from .form import Form, Subject
 from .found import Held
-from .host import Contents, Value, outside_range
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value, outside_range
 from .statements import DataTerm, NumberedFact
 
 

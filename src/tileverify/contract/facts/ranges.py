@@ -13,8 +13,8 @@ from .counting import Count, Counted
 from .distinct import excused
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Contents, Value, bounds, outside_range
 from .loaded import Loaded
+from .on_host import Contents, Value, bounds, outside_range
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 

@@ -13,8 +13,8 @@ from ..launch import Apply, DataFact, Number
 from .base import FactOfTwo
 from .form import Form, Subject
 from .found import Held, Seen
-from .host import Array, Contents, Value, bounds, element
 from .loaded import Loaded, Promised
+from .on_host import Array, Contents, Value, bounds, element
 from .sampling import DRAWN, Pairs, Sampled, cuts
 from .shares import Shares
 from .statements import DataTerm, NumberedFact

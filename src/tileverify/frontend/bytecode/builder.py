@@ -36,10 +36,10 @@ from .model import (
     Value,
 )
 from .optable import BY_NAME, Version
-from .rules import check_op
 from .rules_memory import view_of
 from .structure import Scope, check_terminator, enclose
 from .tables import SCALARS
+from .typing_rules import check_op
 from .wellformed import IllFormed
 
 _SCALARS: Final = {scalar.name: scalar for scalar, _ in SCALARS.values()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .debuginfo import CALL_SITE, COMPILE_UNIT, FILE, LOCATION, SUBPROGRAM, SUBPROGRAM_FLAGS_SINCE
+from .file_layout import DebugLayout
 from .interning import Tables
-from .layout import DebugLayout
 from .model import Entry, Location, Module
 from .traverse import walk
 from .writer import Writer

@@ -15,10 +15,10 @@ from .container import MAGIC, PRODUCER_SINCE, Section
 from .debugwriter import debug_from_locations
 from .declaration import COUNT, AttributeDeclaration
 from .decoder import GLOBAL_ATTRIBUTES_SINCE
+from .file_layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
 from .functions import ENTRY, KERNEL_HEADER_SINCE
 from .functions import HINTS as HAS_HINTS
 from .interning import Tables
-from .layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
 from .model import Entry, FunctionType, Module, Op, Region, Value
 from .optable import VERSIONS, Version
 from .writer import Writer, write_table

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ...errors import EncodeError
 from .enums import PADDING, POINTER_ATTRIBUTE
-from .layout import ModuleLayout
+from .file_layout import ModuleLayout
 from .model import (
     Constant,
     FunctionType,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .formats import FORMATS
+from .assembly_formats import FORMATS
 from .model import Block, Entry, Global, Location, Module, Op, PointerType, TensorViewType, TileType, Type, Value
 from .naming import Names
 from .typetext import attribute_text, constant_text, hints_text, string_text, symbol_text, type_text

@@ -40,9 +40,9 @@ from ...terms import (
 from ...terms.launch_wide import OWN, Opaque, scope_of
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .counters import counters
 from .integers import from_number, number, zero_extended
 from .lanes import lane_terms
+from .loop_counters import counters
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder

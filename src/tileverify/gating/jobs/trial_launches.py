@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.interpreter.formats import from_bits
+from ...backend.interpreter.encodings import from_bits
 from ...backend.numbers.choose import choose
 from ...backend.numbers.conditions import Contract
 from ...contract.expressions import GRID_NAMES, Undefined

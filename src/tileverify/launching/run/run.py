@@ -20,7 +20,7 @@ from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import Contract, scalars
 from ...backend.numbers.elements import RAW, Array, numbers, presented
 from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
-from ...backend.numbers.messages import Messages
+from ...backend.numbers.told import Messages
 from ...contract.concrete import Block, ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import KernelUnit

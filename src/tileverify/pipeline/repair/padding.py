@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from .source import KernelSource, TileCall
+from .kernel_source import KernelSource, TileCall
 
 _SUMS = frozenset({"mma", "sum"})
 _EXTREMES = {"max": "NEG_INF", "argmax": "NEG_INF", "min": "POS_INF", "argmin": "POS_INF"}

@@ -14,8 +14,8 @@ from typing import Final
 
 from ...results import Edit, Finding
 from .catalogue import KINDS
+from .kernel_source import KernelSource, TileCall
 from .padding import padding_of, unpadded_loads, with_padding
-from .source import KernelSource, TileCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from .catalogue import KINDS
 from .edits import edited
+from .kernel_source import KernelSource
 from .proposals import Proposal, proposals
-from .source import KernelSource
 
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""

@@ -19,7 +19,7 @@ from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...contract.concrete import ConcreteArray
 from ...contract.expressions import evaluate, free_names
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...contract.layout import strides_of
+from ...contract.strides import strides_of
 from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...results.details import Drawing, SideDrawing

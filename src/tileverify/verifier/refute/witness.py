@@ -28,9 +28,9 @@ from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..smt import Decider
-from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
+from .described import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
-from .reach import Reach, marks
+from .turning_points import Reach, marks
 from .variety import SPACIOUS, Variety, possible, room
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)

@@ -31,7 +31,7 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.layout import may_overlap_itself, strides_of
+from ...contract.strides import may_overlap_itself, strides_of
 from ...contract.variables import GRID, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin

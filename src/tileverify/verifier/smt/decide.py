@@ -24,11 +24,11 @@ from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
 from ..rules.lemmas import Lemma
 from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
-from .examples import Call, Examples
+from .known_launches import Call, Examples
+from .on_bit_vectors import Words
 from .rung import ModelNumbers, Rung
 from .selection import Selection
-from .session import Session
-from .words import Words
+from .shared_context import Session
 
 AS_WRITTEN: Final = "as written"
 EXAMPLE: Final = "example"

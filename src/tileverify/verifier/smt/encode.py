@@ -21,7 +21,7 @@ from ...terms import Function, Kind, Sort, Symbol, Term
 from ...terms.bits import OPERATIONS
 from ..rules.arithmetic import is_opaque_quotient, split_product
 from ..rules.lemmas import products_in_sums
-from .expressions import Expression, Expressions
+from .z3_terms import Expression, Expressions
 
 
 class Encoder:

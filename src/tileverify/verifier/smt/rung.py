@@ -25,7 +25,7 @@ from ..rules.lemmas import (
     violated_lemmas,
 )
 from .encode import Encoder
-from .session import Session
+from .shared_context import Session
 
 MAX_LEARNED: Final = 64
 """General lemmas kept from one question to the next."""

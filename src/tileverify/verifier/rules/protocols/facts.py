@@ -23,7 +23,7 @@ from ..meeting import Prepared
 from ..obligations import Obligation
 from .arrays import covers
 from .counters import Counter, find_counter
-from .explain import Explainer
+from .explained import Explainer
 from .flags import Flag, find_flag
 from .ground import Asker, Ground
 from .instances import watched

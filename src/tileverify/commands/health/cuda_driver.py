@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import Final
 
-from .model import Diagnosis, State
+from .diagnosis import Diagnosis, State
 
 _LIBRARY: Final = "libcuda.so.1"
 _MAJOR: Final = 75  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR

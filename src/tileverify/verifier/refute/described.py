@@ -12,7 +12,7 @@ from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
-from ...contract.layout import apart
+from ...contract.strides import apart
 from ...contract.variables import BID, GRID, argument_address, list_length, scalar_variable
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim

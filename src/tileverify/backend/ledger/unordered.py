@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .accesses import Access, conflicts
+from .touched_bytes import Access, conflicts
 
 
 @dataclass(frozen=True, slots=True)

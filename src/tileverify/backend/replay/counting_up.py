@@ -10,7 +10,7 @@ from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import ScalarType
 from ..interpreter.arguments import extent_bytes
-from ..interpreter.formats import round_to, to_bits
+from ..interpreter.encodings import round_to, to_bits
 from ..interpreter.values import Array
 
 PERIODS: Final = {"f8e8m0": 2, "f8e5m2": 7, "f8e4m3": 13, "bf16": 251}

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from ...contract.launch import EntryParameter
 from ..guard.arguments import ArrayValue, Grid, Value
 from . import driver
-from .packing import Packed, descriptors, packed
+from .argument_bytes import Packed, descriptors, packed
 
 
 class _Config(ctypes.Structure):

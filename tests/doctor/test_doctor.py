@@ -13,7 +13,7 @@ from tests.command_line import CommandLine
 
 from tileverify import pipeline
 from tileverify.commands.health import cuda_driver, looks
-from tileverify.commands.health.diagnosis import Diagnosis, State
+from tileverify.commands.health.diagnosis import Diagnosis, HealthState
 from tileverify.results import KernelResult, Report, Verdict
 
 
@@ -33,8 +33,8 @@ def test_it_proves_and_refutes_and_needs_no_gpu(tileverify: CommandLine) -> None
 
 def test_text_has_a_line_for_each(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> Iterator[Diagnosis]:
-        yield Diagnosis("a", State.OK, "fine\x1b[2J")
-        yield Diagnosis("b", State.ABSENT, "none", "install b")
+        yield Diagnosis("a", HealthState.OK, "fine\x1b[2J")
+        yield Diagnosis("b", HealthState.ABSENT, "none", "install b")
 
     monkeypatch.setattr(looks, "_LOOKS", (("a", look),))
     ran = tileverify("doctor")
@@ -59,13 +59,13 @@ def test_a_wrong_verdict_is_broken(tileverify: CommandLine, monkeypatch: pytest.
     wrong = Report((KernelResult("k.py", "k", "0", Verdict.PROVED),), "0", "z3")
     monkeypatch.setattr(pipeline, "check_paths", lambda targets: wrong)
     states = [each.state for each in looks._pipeline()]
-    assert states == [State.OK, State.BROKEN]
+    assert states == [HealthState.OK, HealthState.BROKEN]
 
 
 def test_a_bad_configuration_is_broken(tileverify: CommandLine) -> None:
     Path("pyproject.toml").write_text("[tool.tileverify]\ntimeuot = 5\n")
     (found,) = looks._configuration()
-    assert found.state is State.BROKEN
+    assert found.state is HealthState.BROKEN
     assert "did you mean 'timeout'" in found.found
 
 
@@ -73,7 +73,7 @@ def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "file" / "cache"))
     (found,) = looks._cache()
-    assert found.state is State.ABSENT
+    assert found.state is HealthState.ABSENT
     assert "TILEVERIFY_CACHE_DIR" in found.advice
 
 

@@ -290,7 +290,7 @@ class _Builder:
                 return t.neg(self._term(arg))
             case Apply("**", (base, exponent)):
                 power, factor = self._term(exponent), self._term(base)
-                if power.kind is not t.Kind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
+                if power.kind is not t.TermKind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
                     problem = f"`**` needs a number between 0 and {LARGEST_EXPONENT} as its exponent"
                     raise SpecError(problem, file=self.launch.where or None)
                 if len(factor.args or (factor,)) * power.value > MOST_FACTORS:

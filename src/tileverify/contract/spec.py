@@ -31,7 +31,7 @@ from .launch import (
     ScalarArgument,
 )
 from .parameters import KernelParameter
-from .scope import Scope, flatten
+from .scope import LaunchNames, flatten
 from .spec_files import RawLaunch
 from .strides import check_meanings
 
@@ -78,7 +78,7 @@ class _Builder:
     def __init__(self, raw: RawLaunch, parameters: Sequence[KernelParameter] | None) -> None:
         self.raw = raw
         self.parameters = parameters
-        self.scope = Scope()
+        self.scope = LaunchNames()
 
     def at(self, where: str, error: SpecError) -> SpecError:
         return self.raw.error(where, error.message)

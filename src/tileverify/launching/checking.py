@@ -12,7 +12,7 @@ from ..contract.gather import SourceSpecs
 from ..contract.spec_files import raw_launch
 from ..errors import SourceError, SpecError, UsageError
 from ..frontend.sources.cutile import kernel_of
-from ..frontend.sources.discover import Candidate, SourceFailure, candidates, discover, discover_kernel
+from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
 from ..pipeline import CheckOptions, check_paths, check_unit, check_units
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
@@ -114,7 +114,7 @@ def _specs(kernel: str, said: Spec, file: str, line: int | None = None) -> Sourc
 
 def _one_kernel(paths: Sequence[str]) -> str:
     """The kernel that a launch is given for."""
-    names = {each.kernel for each in candidates(paths) if isinstance(each, Candidate)}
+    names = {each.kernel for each in candidates(paths) if isinstance(each, FoundLaunch)}
     if len(names) != 1:
         found = ", ".join(sorted(names)) or "none that can be read"
         raise UsageError(f"a launch is given for one kernel, FILE::KERNEL; there is {found} in {', '.join(paths)}")

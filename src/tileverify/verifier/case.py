@@ -140,7 +140,9 @@ class Case:
         deadline = None if limit is None else self.started + limit
         self.use = FactUse(self.contract, self.offered)
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
-        self.facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
+        self.facts = frozenset(
+            part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
+        )
         self.cache.clear()
 
     def prepare(self, preparer: Preparer | None = None) -> None:

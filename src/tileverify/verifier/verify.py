@@ -24,13 +24,13 @@ from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
 from .refute.turning_points import reaches
-from .refute.witness import RACES, Found, Search, describe
+from .refute.witness import RACES, FoundWitness, Search, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
 from .rules.fact_use import Groups
 from .rules.loop_exits import left_behind
-from .rules.meeting import Prepared, place_terms
+from .rules.meeting import PreparedSite, place_terms
 from .rules.obligations import Obligation, reached, within_index_spaces
 from .rules.prepare import launch_facts
 from .rules.protocols import watched
@@ -191,7 +191,7 @@ class _Verification:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
         self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
-        confirmed: dict[Key, tuple[Obligation, Found]] = {}
+        confirmed: dict[Key, tuple[Obligation, FoundWitness]] = {}
         reasons = self._reasons
         shown: set[object] = set()
         unexplained: dict[Key, Open] = {}
@@ -267,7 +267,7 @@ class _Verification:
         findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
         return replace(outcome, findings=findings)
 
-    def _known_reason(self, opened: Open) -> messages.Reason | None:
+    def _known_reason(self, opened: Open) -> messages.OpenReason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
         obligation = opened.obligation
         if obligation.blocked is not None:
@@ -280,7 +280,7 @@ class _Verification:
                 return messages.LEFT_BEHIND
         return self.case.protocols.why_open(obligation)
 
-    def _finding(self, obligation: Obligation, found: Found) -> Finding:
+    def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
         """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
         if not found.as_claimed:
             obligation = self._as_seen(obligation, found)
@@ -291,7 +291,7 @@ class _Verification:
             describe(found, obligation, self.case.contract, self.case.by_number),
         )
 
-    def _as_seen(self, obligation: Obligation, found: Found) -> Obligation:
+    def _as_seen(self, obligation: Obligation, found: FoundWitness) -> Obligation:
         seen = (found.confirmation.first, found.confirmation.second)
         by_offset = {each.site.offset: each.site for each in self.case.sites}
         sites = [None if touch is None else by_offset.get(touch.offset) for touch in seen]
@@ -299,7 +299,7 @@ class _Verification:
             return obligation
         return replace(obligation, first=sites[0], second=sites[1], detail="")
 
-    def _search(self, opened: Open) -> Found | None:
+    def _search(self, opened: Open) -> FoundWitness | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
@@ -326,7 +326,7 @@ class _Verification:
             return None
         return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
 
-    def _run(self, search: Search, opened: Open) -> Found | None:
+    def _run(self, search: Search, opened: Open) -> FoundWitness | None:
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
@@ -386,7 +386,7 @@ class _Verification:
             return None
         return found
 
-    def _sides(self, obligation: Obligation) -> Iterator[Prepared]:
+    def _sides(self, obligation: Obligation) -> Iterator[PreparedSite]:
         sites = (obligation.first, obligation.second)
         return (self.case.by_number[site.number] for site in sites if site is not None)
 

@@ -2,16 +2,16 @@
 
 from .ledger import InFlightConflict, Ledger, Ticket
 from .streams import LEGACY, EventMark, Order, StreamId, Work
-from .touched_bytes import Access, merged
-from .unordered import Node, unordered_conflicts
+from .touched_bytes import ByteAccess, merged
+from .unordered import GraphNode, unordered_conflicts
 
 __all__ = [
     "LEGACY",
-    "Access",
+    "ByteAccess",
     "EventMark",
+    "GraphNode",
     "InFlightConflict",
     "Ledger",
-    "Node",
     "Order",
     "StreamId",
     "Ticket",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ...errors import TileVerifyError
 from .streams import EventMark, Order, StreamId, Work
-from .touched_bytes import Access, conflicts
+from .touched_bytes import ByteAccess, conflicts
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Ticket:
     work: Work
     mark: EventMark
     name: str
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     owners: tuple[object, ...]
     moved: Callable[[], str | None]
 
@@ -73,7 +73,7 @@ class Ledger:
         self,
         stream: StreamId,
         name: str,
-        accesses: Iterable[Access],
+        accesses: Iterable[ByteAccess],
         *,
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
@@ -96,7 +96,9 @@ class Ledger:
         self._in_flight[ticket.work] = ticket
         return ticket
 
-    def conflicts(self, stream: StreamId, accesses: Sequence[Access]) -> Iterator[tuple[Ticket, Access, Access]]:
+    def conflicts(
+        self, stream: StreamId, accesses: Sequence[ByteAccess]
+    ) -> Iterator[tuple[Ticket, ByteAccess, ByteAccess]]:
         """Work in flight that ``accesses``, on ``stream`` now, are unordered with; a pair of accesses for each."""
         for ticket in self._in_flight.values():
             if ticket.work.stream != stream and not self.order.before(ticket.work, stream):
@@ -104,7 +106,7 @@ class Ledger:
                 if pair is not None:
                     yield ticket, *pair
 
-    def touch(self, name: str, accesses: Iterable[Access]) -> EventMark | None:
+    def touch(self, name: str, accesses: Iterable[ByteAccess]) -> EventMark | None:
         """The host is about to touch bytes: the event that it has to wait for first; ``None`` if there is none.
 
         Raises `InFlightConflict` where `strict`.
@@ -145,7 +147,7 @@ class Ledger:
         return tuple(self._in_flight.values())
 
 
-def _refusal(name: str, other: str, mine: Access, theirs: Access) -> str:
+def _refusal(name: str, other: str, mine: ByteAccess, theirs: ByteAccess) -> str:
     doing, done = ("writes" if access.write else "reads" for access in (mine, theirs))
     return (
         f"'{name}' {doing} {mine.what or 'bytes'} that '{other}', which is in flight and not ordered before it, {done} "

@@ -14,7 +14,7 @@ FEW: Final = 16
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Access:
+class ByteAccess:
     """Bytes ``start <= address < end`` of one address space; ``what`` names the argument in messages.
 
     With a ``period``, only those with ``(address - start) % period < width``: the rows of an array that lie apart.
@@ -28,7 +28,7 @@ class Access:
     period: int = 0
     width: int = 0
 
-    def conflicts_with(self, other: Access) -> bool:
+    def conflicts_with(self, other: ByteAccess) -> bool:
         """A byte may be in both, and at least one of both writes it."""
         return (
             (self.write or other.write)
@@ -41,7 +41,7 @@ class Access:
 
     # Modulo g, the gcd of the periods, the bytes of an access lie in [start, start + width).  Two such intervals on a
     # circle of length g share nothing  iff  the second begins behind the first and ends before that begins again.
-    def _between(self, other: Access) -> bool:
+    def _between(self, other: ByteAccess) -> bool:
         """Whether rows of one lie between rows of the other; what has no period is one row."""
         if not (self.period or other.period):
             return False
@@ -54,19 +54,19 @@ class Access:
         return self.width if self.period else self.end - self.start
 
 
-def merged(accesses: Iterable[Access]) -> tuple[Access, ...]:
+def merged(accesses: Iterable[ByteAccess]) -> tuple[ByteAccess, ...]:
     """Each once, without empty ranges and without reads of what is written as well; sorted."""
     kept = [access for access in dict.fromkeys(accesses) if access.start < access.end]
     whole = _Ranges([access for access in kept if access.write and not access.period])
     rows = {(access.start, access.end, access.period, access.width) for access in kept if access.write}
 
-    def covered(read: Access) -> bool:
+    def covered(read: ByteAccess) -> bool:
         return (read.start, read.end, read.period, read.width) in rows or whole.cover(read)
 
     return tuple(sorted(access for access in kept if access.write or not covered(access)))
 
 
-def conflicts(first: Sequence[Access], second: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
+def conflicts(first: Sequence[ByteAccess], second: Sequence[ByteAccess]) -> Iterator[tuple[ByteAccess, ByteAccess]]:
     """Every pair of accesses that conflict."""
     if len(first) * len(second) > FEW:
         second = _near(second, first)
@@ -78,7 +78,7 @@ def conflicts(first: Sequence[Access], second: Sequence[Access]) -> Iterator[tup
                 yield one, other
 
 
-def _near(accesses: Sequence[Access], others: Sequence[Access]) -> Sequence[Access]:
+def _near(accesses: Sequence[ByteAccess], others: Sequence[ByteAccess]) -> Sequence[ByteAccess]:
     """Those that lie between the first byte of ``others`` and the last one."""
     if not others:
         return ()
@@ -89,20 +89,20 @@ def _near(accesses: Sequence[Access], others: Sequence[Access]) -> Sequence[Acce
 class _Ranges:
     """Accesses by their beginnings, so that a graph of thousands of launches is looked through in no time."""
 
-    def __init__(self, accesses: Iterable[Access]) -> None:
+    def __init__(self, accesses: Iterable[ByteAccess]) -> None:
         self._sorted = sorted(accesses)
         self._starts = [access.start for access in self._sorted]
         self._reach = list(accumulate((access.end for access in self._sorted), max))
         """The largest end of an access and all that begin before it."""
 
-    def cover(self, access: Access) -> bool:
+    def cover(self, access: ByteAccess) -> bool:
         """One range holds the whole of ``access``."""
         before = bisect_right(self._starts, access.start)
         return before > 0 and self._reach[before - 1] >= access.end
 
-    def meeting(self, access: Access) -> list[Access]:
+    def meeting(self, access: ByteAccess) -> list[ByteAccess]:
         """Those whose ranges share a byte with that of ``access``, in their order."""
-        found: list[Access] = []
+        found: list[ByteAccess] = []
         place = bisect_left(self._starts, access.end)
         while place and self._reach[place - 1] > access.start:
             place -= 1

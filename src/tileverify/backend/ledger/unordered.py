@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .touched_bytes import Access, conflicts
+from .touched_bytes import ByteAccess, conflicts
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """``after``: positions of the nodes that it waits for, all smaller than its own."""
 
     name: str
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     after: tuple[int, ...] = ()
 
 
-def unordered_conflicts(nodes: Sequence[Node]) -> Iterator[tuple[int, int, Access, Access]]:
+def unordered_conflicts(nodes: Sequence[GraphNode]) -> Iterator[tuple[int, int, ByteAccess, ByteAccess]]:
     """Pairs of nodes (by position) without a path between them that share a byte which one of both writes."""
     ancestors = _ancestors(nodes)
     for later, node in enumerate(nodes):
@@ -28,7 +28,7 @@ def unordered_conflicts(nodes: Sequence[Node]) -> Iterator[tuple[int, int, Acces
                     yield earlier, later, *pair
 
 
-def _ancestors(nodes: Sequence[Node]) -> Mapping[int, int]:
+def _ancestors(nodes: Sequence[GraphNode]) -> Mapping[int, int]:
     """A bit for every node that comes before."""
     found: dict[int, int] = {}
     for position, node in enumerate(nodes):

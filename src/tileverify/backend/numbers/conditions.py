@@ -74,7 +74,7 @@ def lists(spec: LaunchSpec) -> Iterator[ListArgument]:
     return (argument for argument in flat(spec.arguments) if isinstance(argument, ListArgument))
 
 
-class Contract:
+class ContractInNumbers:
     """The conditions of a launch spec and of the clauses that a proof added; names of the launch and their meaning.
 
     :raises UsageError: a clause of the proof speaks of something that has no value before the launch.

@@ -27,7 +27,7 @@ class KernelFault(TileVerifyError):
     exit_code = 1
 
 
-class Messages:
+class RunMessages:
     """Sentences about what the blocks of a run told."""
 
     def __init__(self, entry: Entry, told: Sequence[Told]) -> None:

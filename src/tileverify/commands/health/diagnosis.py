@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 
-class State(enum.Enum):
+class HealthState(enum.Enum):
     OK = "ok"
     ABSENT = "absent"  # something can do without it
     BROKEN = "broken"  # `check` needs it, or it is there and does not work
@@ -17,6 +17,6 @@ class Diagnosis:
     """``name`` is for machines, ``found`` what there is, ``advice`` what to do where something is amiss."""
 
     name: str
-    state: State
+    state: HealthState
     found: str
     advice: str = ""

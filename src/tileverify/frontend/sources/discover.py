@@ -40,7 +40,7 @@ class SourceFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class KnownFile:
     """A file that needs no look, because what its kernels come to is known: ``answers``, whatever they are."""
 
     file: Path
@@ -60,7 +60,7 @@ def nothing(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FoundLaunch:
     """A kernel under one launch, found but not compiled; ``launch`` is ``None`` where the spec must be inferred."""
 
     file: Path
@@ -109,7 +109,7 @@ def discover(
     """
     given = specs if spec_file is None else SourceSpecs.from_file(spec_file)
     found = _all_candidates(targets, given, None, skip)
-    return (_compiled(each) for each in found if not isinstance(each, Answered))
+    return (_compiled(each) for each in found if not isinstance(each, KnownFile))
 
 
 def discover_kernel(kernel: CutileKernel, specs: SourceSpecs | None = None) -> Iterator[KernelUnit | SourceFailure]:
@@ -122,31 +122,31 @@ def discover_kernel(kernel: CutileKernel, specs: SourceSpecs | None = None) -> I
 
 def discover_unless(
     known: Known, targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
-) -> Iterator[KernelUnit | SourceFailure | Answered]:
+) -> Iterator[KernelUnit | SourceFailure | KnownFile]:
     """As :func:`discover`, but files that are ``known`` are neither run nor compiled."""
     specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
     found = _all_candidates(targets, specs, known, skip)
-    return (each if isinstance(each, Answered) else _compiled(each) for each in found)
+    return (each if isinstance(each, KnownFile) else _compiled(each) for each in found)
 
 
 def candidates(
     targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
-) -> Iterator[Candidate | SourceFailure]:
+) -> Iterator[FoundLaunch | SourceFailure]:
     """As :func:`discover`, before compilation; cheap enough to list."""
     specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
-    return (each for each in _all_candidates(targets, specs, None, skip) if not isinstance(each, Answered))
+    return (each for each in _all_candidates(targets, specs, None, skip) if not isinstance(each, KnownFile))
 
 
 def _all_candidates(
     targets: Sequence[str], specs: SourceSpecs | None, known: Known | None, skip: Skip
-) -> Iterator[Candidate | SourceFailure | Answered]:
+) -> Iterator[FoundLaunch | SourceFailure | KnownFile]:
     if not targets:
         raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
     parsed = [_parse_target(target) for target in targets]
     return _candidates(parsed, specs, known or (lambda path: None), skip)
 
 
-def _compiled(candidate: Candidate | SourceFailure) -> KernelUnit | SourceFailure:
+def _compiled(candidate: FoundLaunch | SourceFailure) -> KernelUnit | SourceFailure:
     if isinstance(candidate, SourceFailure):
         return candidate
     try:
@@ -172,7 +172,7 @@ def _parse_target(target: str) -> _Target:
 
 def _candidates(
     targets: Sequence[_Target], specs: SourceSpecs | None, known: Known, skip: Skip
-) -> Iterator[Candidate | SourceFailure | Answered]:
+) -> Iterator[FoundLaunch | SourceFailure | KnownFile]:
     seen: set[tuple[Path, str | None, str | None, str | None]] = set()
     kernels: set[str] = set()
     empty: list[NoKernelFound] = []
@@ -185,7 +185,7 @@ def _candidates(
             if answers:
                 count += 1
                 seen.add((path.resolve(), None, None, None))
-                yield Answered(path, tuple(answers))
+                yield KnownFile(path, tuple(answers))
                 continue
             for found in _file_candidates(path, target, specs, names):
                 count += 1
@@ -205,7 +205,7 @@ def _candidates(
         yield SourceFailure(Path(each.file or ""), None, None, each)
 
 
-def _identity(found: Candidate | SourceFailure) -> tuple[str | None, str | None, str | None]:
+def _identity(found: FoundLaunch | SourceFailure) -> tuple[str | None, str | None, str | None]:
     """What makes two results of one file the same: kernel, launch, and what is wrong."""
     if isinstance(found, SourceFailure):
         return found.kernel, found.launch, str(found.error)
@@ -247,7 +247,7 @@ def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
 
 def _file_candidates(
     path: Path, target: _Target, specs: SourceSpecs | None, names: list[str]
-) -> Iterator[Candidate | SourceFailure]:
+) -> Iterator[FoundLaunch | SourceFailure]:
     """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
     try:
         if path.is_dir():
@@ -275,14 +275,16 @@ def _file_candidates(
             yield from _launches(path, kernel, known, target)
 
 
-def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) -> Iterator[Candidate | SourceFailure]:
+def _launches(
+    path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target
+) -> Iterator[FoundLaunch | SourceFailure]:
     try:
         launches = specs.of_kernel((kernel.name, kernel.alias), kernel.decorated())
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
     if not launches and target.launch in (None, INFERRED):
-        yield Candidate(path, kernel.name, None, kernel.line, kernel.infer)
+        yield FoundLaunch(path, kernel.name, None, kernel.line, kernel.infer)
     for name, raw, twice in named_launches(launches):
         if target.launch not in (None, name):
             continue
@@ -293,7 +295,7 @@ def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) 
         except TileVerifyError as error:
             yield SourceFailure(path, kernel.name, name, error)
         else:
-            yield Candidate(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
+            yield FoundLaunch(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
 
 
 def _nested(path: Path, scan: PythonScan, target: _Target, names: list[str]) -> Iterator[SourceFailure]:

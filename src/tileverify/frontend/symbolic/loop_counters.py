@@ -18,9 +18,9 @@ from typing import Final
 
 from ...terms import (
     ZERO,
-    Kind,
     Scope,
     Term,
+    TermKind,
     add,
     and_,
     le,
@@ -43,7 +43,7 @@ _NOT_WRAPPED: Final = var("the counter, not wrapped", Scope.ITERATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class LoopCounter:
     """``wrapped = wrap_N(total)``, where the total goes by ``distance`` from iteration k to the next."""
 
     wrapped: Term
@@ -66,18 +66,18 @@ class Counter:
         return fits(total, self.wrapped.payload)
 
 
-def counters(condition: Term, k: Term) -> Iterator[Counter]:
+def counters(condition: Term, k: Term) -> Iterator[LoopCounter]:
     """The counters that ``condition``, of iteration ``k``, looks at."""
     for part in postorder(condition):
-        if part.kind is Kind.WRAP and not mentions_lanes(part):
+        if part.kind is TermKind.WRAP and not mentions_lanes(part):
             summands = [(c, *_without(k, summand)) for c, summand in linear_parts(part.args[0])[1]]
             if all(k not in rest.free for _, _, rest in summands) and any(counts for _, counts, _ in summands):
-                yield Counter(part, add(*(scale(c, rest) for c, counts, rest in summands if counts)), k)
+                yield LoopCounter(part, add(*(scale(c, rest) for c, counts, rest in summands if counts)), k)
 
 
 def _without(k: Term, summand: Term) -> tuple[bool, Term]:
     """Whether a summand is a product with k, and what k is multiplied with."""
-    factors = list(summand.args) if summand.kind is Kind.PRODUCT else [summand]
+    factors = list(summand.args) if summand.kind is TermKind.PRODUCT else [summand]
     if k not in factors:
         return False, summand
     factors.remove(k)

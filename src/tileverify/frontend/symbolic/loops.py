@@ -17,10 +17,10 @@ from ...terms import (
     TRUE,
     ZERO,
     Function,
-    Kind,
     Scope,
     Sort,
     Term,
+    TermKind,
     add,
     and_,
     apply,
@@ -360,7 +360,7 @@ def _counter(m: Machine, op: Op, trips: int | None) -> Term:
 
 def _trips(m: Machine, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Term, Term]:
     """The number of iterations, and the condition that defines it where it has no term of its own."""
-    if step.kind is Kind.CONST and step.value > 0:
+    if step.kind is TermKind.CONST and step.value > 0:
         return maximum(ZERO, ceildiv(sub(upper, lower), step)), TRUE
     most = _most_trips(m, lower, upper, step)
     function = m.symbol(op, Function(f"trips{m.numbering.loop[op]}", scope_of(lower, upper, step), 0, most))

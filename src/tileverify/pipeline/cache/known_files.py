@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...contract.launch import KernelUnit
-from ...frontend.sources.discover import Answered, Skip, SourceFailure, discover_unless
+from ...frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
 from ...frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from ...frontend.sources.tampering import is_untouched
 from ...frontend.sources.user_modules import foreign_folders, is_installed
@@ -56,7 +56,7 @@ class KnownFiles:
     def unknown(self, targets: Sequence[str], skip: Skip) -> Iterator[KernelUnit | SourceFailure | KernelResult]:
         """What has to be verified under ``targets``, and in its place the results of what is known."""
         for found in discover_unless(self.load, targets, skip=skip):
-            if isinstance(found, Answered):
+            if isinstance(found, KnownFile):
                 self._asked += [None] * len(found.answers)
                 yield from found.answers
             else:

@@ -9,7 +9,7 @@ VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RepairKind:
     """``codes``: the findings it is for.  ``text``: advice in a sentence."""
 
     id: str
@@ -20,81 +20,81 @@ class Kind:
 _RACES: Final = ("TV101", "TV102", "TV103")
 
 _ALL: Final = (
-    Kind(
+    RepairKind(
         "use-atomic",
         _RACES,
         "several tile blocks add to the same elements: add with an atomic, and clear the array before the launch",
     ),
-    Kind(
+    RepairKind(
         "split-output-index",
         _RACES,
         "give each tile block elements of its own: its block ids have to tell the index apart",
     ),
-    Kind(
+    RepairKind(
         "widen-scope",
         (*_RACES, "TV905"),
         "a scope that includes only one block orders nothing between blocks: use the scope of the device",
     ),
-    Kind(
+    RepairKind(
         "strengthen-order",
         (*_RACES, "TV905"),
         "relaxed accesses hand nothing over: release what other blocks wait for, and acquire where they wait",
     ),
-    Kind(
+    RepairKind(
         "separate-launch",
         ("TV103",),
         "plain and atomic accesses of different blocks meet: use two launches",
     ),
-    Kind(
+    RepairKind(
         "separate-output",
         ("TV101", "TV102"),
         "blocks read what other blocks overwrite: write to an array that no block reads",
     ),
-    Kind(
+    RepairKind(
         "mask-tail",
         ("TV301", "TV303"),
         "check_bounds=False promises that no element lies outside, which does not hold: let the access be checked",
     ),
-    Kind(
+    RepairKind(
         "guard-launch",
         ("TV301", "TV303"),
         "a block whose tile lies outside the array has nothing to do: let it return",
     ),
-    Kind(
+    RepairKind(
         "mend-loop",
         (*_RACES, "TV301", "TV303"),
         "the loop makes a step too many, or its step is not the number of blocks",
     ),
-    Kind(
+    RepairKind(
         "fit-grid",
         (*_RACES, "TV301", "TV303"),
         "the grid of the launch does not fit the kernel",
     ),
-    Kind(
+    RepairKind(
         "add-grid-axis",
         _RACES,
         "the kernel ignores an axis of its grid: use it in the index, or launch one block along it",
     ),
-    Kind(
+    RepairKind(
         "widen-index",
         (*_RACES, "TV301", "TV302", "TV401"),
         "an index wraps in 32 bits: compute it in 64",
     ),
-    Kind(
+    RepairKind(
         "order-accesses",
         ("TV201", "TV202"),
         "two accesses of one block touch the same elements in no order: reach them through one array, or say `alias`",
     ),
-    Kind("separate-lanes", ("TV202",), "lanes of one access write the same element: give each lane its own"),
-    Kind(
+    RepairKind("separate-lanes", ("TV202",), "lanes of one access write the same element: give each lane its own"),
+    RepairKind(
         "pad-load",
         ("TV403",),
         "what a load gives beyond the array is left open: say what it shall be by a padding mode, or choose with where",
     ),
-    Kind("guard-divisor", ("TV402",), "a divisor, a step or a shift may have a value that is not allowed"),
-    Kind("declare-injective", ("TV901",), "say that no value of an index array repeats"),
-    Kind("declare-range", ("TV901", "TV905"), "say what the values of an index array lie between"),
-    Kind("declare-facts", ("TV901",), "say what holds of the contents of index arrays"),
+    RepairKind("guard-divisor", ("TV402",), "a divisor, a step or a shift may have a value that is not allowed"),
+    RepairKind("declare-injective", ("TV901",), "say that no value of an index array repeats"),
+    RepairKind("declare-range", ("TV901", "TV905"), "say what the values of an index array lie between"),
+    RepairKind("declare-facts", ("TV901",), "say what holds of the contents of index arrays"),
 )
 
 KINDS: Final = {kind.id: kind for kind in _ALL}

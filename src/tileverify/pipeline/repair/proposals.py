@@ -30,7 +30,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FaultyPlace:
     """A finding in the source: the function around it, and the accesses that it names."""
 
     source: KernelSource
@@ -68,27 +68,27 @@ def proposals(source: KernelSource, finding: Finding) -> Iterator[Proposal]:
             yield from (Proposal(kind, text, edits, same) for text, edits in propose(place))
 
 
-def _place(source: KernelSource, finding: Finding) -> Place | None:
+def _place(source: KernelSource, finding: Finding) -> FaultyPlace | None:
     lines = [(site.line, site.column) for site in finding.sites if site.line is not None]
     function = source.function_at(lines[0][0]) if lines and source.module else None
     if function is None:
         return None
     found = [source.call_at(function, line, column) for line, column in lines]
-    return Place(source, function, finding, tuple({id(c.node): c for c in found if c is not None}.values()))
+    return FaultyPlace(source, function, finding, tuple({id(c.node): c for c in found if c is not None}.values()))
 
 
 _Found = Iterator[tuple[str, tuple[Edit, ...]]]
 
 
 # ------------------------------------------------------------------------------------------------ atomics
-def _use_atomic(place: Place) -> _Found:
+def _use_atomic(place: FaultyPlace) -> _Found:
     for access in place.accesses:
         tile = access.arguments.get("tile")
         if access.name == "store" and tile is not None and access.index is not None:
             yield from _added(place, access, tile)
 
 
-def _store_by_atomic(place: Place) -> _Found:
+def _store_by_atomic(place: FaultyPlace) -> _Found:
     """What blocks store one over the other might be parts of a sum (split-K)."""
     for access in place.accesses:
         tile, index = access.arguments.get("tile"), access.index
@@ -98,7 +98,7 @@ def _store_by_atomic(place: Place) -> _Found:
             yield f"`{text}`", (place.replacing(access.node, text),)
 
 
-def _added(place: Place, store: TileCall, tile: ast.expr) -> _Found:
+def _added(place: FaultyPlace, store: TileCall, tile: ast.expr) -> _Found:
     """``store(a, i, load(a, i) + more)``, or the same with a name for what was loaded, as an addition of ``more``."""
     if not isinstance(tile, ast.BinOp) or not isinstance(tile.op, ast.Add):
         return
@@ -119,7 +119,7 @@ def _added(place: Place, store: TileCall, tile: ast.expr) -> _Found:
             yield f"`{text}`", (*edits, place.replacing(store.node, text))
 
 
-def _load_of(place: Place, node: ast.expr, store: TileCall) -> TileCall | None:
+def _load_of(place: FaultyPlace, node: ast.expr, store: TileCall) -> TileCall | None:
     """``node`` as the load of what ``store`` overwrites, perhaps as a scalar; anything done to it would be lost."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
         node = node.func.value
@@ -139,7 +139,7 @@ def _assigns(node: ast.AST, name: ast.expr) -> bool:
     )
 
 
-def _widen_scope(place: Place) -> _Found:
+def _widen_scope(place: FaultyPlace) -> _Found:
     narrow = [
         node
         for node in ast.walk(place.function)
@@ -149,7 +149,7 @@ def _widen_scope(place: Place) -> _Found:
         yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in narrow)
 
 
-def _strengthen_order(place: Place) -> _Found:
+def _strengthen_order(place: FaultyPlace) -> _Found:
     """Every access of an array with a weaker order as strong as its kind may be."""
     module = place.source.module
     strongest = {"load": "ACQUIRE", "store": "RELEASE"}
@@ -167,12 +167,12 @@ def _strengthen_order(place: Place) -> _Found:
             yield "acquire, release, or both for atomics", edits
 
 
-def _last_part(place: Place, node: ast.Attribute, name: str) -> Edit:
+def _last_part(place: FaultyPlace, node: ast.Attribute, name: str) -> Edit:
     return place.replacing(node, f"{place.of(node.value)}.{name}")
 
 
 # ------------------------------------------------------------------------------------------------- bounds
-def _mask_tail(place: Place) -> _Found:
+def _mask_tail(place: FaultyPlace) -> _Found:
     unchecked = [
         keyword.value
         for node in ast.walk(place.function)
@@ -184,7 +184,7 @@ def _mask_tail(place: Place) -> _Found:
         yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in unchecked)
 
 
-def _guard_launch(place: Place) -> _Found:
+def _guard_launch(place: FaultyPlace) -> _Found:
     """The block returns before a statement whose tiles lie outside their arrays."""
     guards: dict[int, tuple[ast.stmt, list[str]]] = {}
     for access in place.accesses:
@@ -209,7 +209,7 @@ def _guard_launch(place: Place) -> _Found:
         yield "return before the access", tuple(edits)
 
 
-def _shape(place: Place, access: TileCall) -> str | None:
+def _shape(place: FaultyPlace, access: TileCall) -> str | None:
     """The shape of the tile that is loaded or stored."""
     if "shape" in access.arguments:
         return place.of(access.arguments["shape"])
@@ -225,7 +225,7 @@ def _holds(statement: ast.stmt, node: ast.AST) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------- indices
-def _split_output_index(place: Place) -> _Found:
+def _split_output_index(place: FaultyPlace) -> _Found:
     for store in place.accesses:
         if store.name not in ("store", "scatter", "atomic_xchg"):
             continue
@@ -241,7 +241,7 @@ def _split_output_index(place: Place) -> _Found:
             yield f"`{first}` and `{second}` in each other's place", edits
 
 
-def _own_component(place: Place, store: TileCall, used: set[str]) -> _Found:
+def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
     """A block id that the index lacks, where it has a constant; an index without what is added to it."""
     for component in store.components:
         if isinstance(component, ast.Constant):
@@ -252,7 +252,7 @@ def _own_component(place: Place, store: TileCall, used: set[str]) -> _Found:
             yield _instead(place, component, place.of(component.left))
 
 
-def _own_stride(place: Place, parts: list[ast.expr]) -> _Found:
+def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> _Found:
     """``block * (the number of lanes) + lanes``."""
     lanes = [part for part in parts if isinstance(part, ast.Call) and place.source.called(part) == "arange"]
     for length in dict.fromkeys(place.of(each.args[0]) for each in lanes if each.args):
@@ -261,11 +261,11 @@ def _own_stride(place: Place, parts: list[ast.expr]) -> _Found:
                 yield _instead(place, part.right, length)
 
 
-def _instead(place: Place, node: ast.expr, text: str) -> tuple[str, tuple[Edit, ...]]:
+def _instead(place: FaultyPlace, node: ast.expr, text: str) -> tuple[str, tuple[Edit, ...]]:
     return f"`{text}` for `{place.of(node)}`", (place.replacing(node, text),)
 
 
-def _widen_index(place: Place) -> _Found:
+def _widen_index(place: FaultyPlace) -> _Found:
     module = place.source.module
     ids = {
         id(part): part
@@ -281,7 +281,7 @@ def _widen_index(place: Place) -> _Found:
         yield "block ids in 64 bits", edits
 
 
-def _mend_loop(place: Place) -> _Found:
+def _mend_loop(place: FaultyPlace) -> _Found:
     for loop in ast.walk(place.function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and place.of(loop.iter.func) == "range":
             yield from _own_step(place, loop.iter.args)
@@ -290,7 +290,7 @@ def _mend_loop(place: Place) -> _Found:
                     yield from _nearer_end(place, part)
 
 
-def _own_step(place: Place, arguments: list[ast.expr]) -> _Found:
+def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
     """``range(block, end, number of blocks)``."""
     if len(arguments) == 3:
         start, _, step = arguments
@@ -299,7 +299,7 @@ def _own_step(place: Place, arguments: list[ast.expr]) -> _Found:
                 yield _instead(place, step, f"{place.source.module}.num_blocks({axis})")
 
 
-def _nearer_end(place: Place, part: ast.AST) -> _Found:
+def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
     """An end without what is added to it, or by another axis of the array."""
     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
         yield _instead(place, part, place.of(part.left))
@@ -311,16 +311,16 @@ def _nearer_end(place: Place, part: ast.AST) -> _Found:
 
 
 # ------------------------------------------------------------------------------------------------- padding
-def _pad_sums(place: Place) -> _Found:
+def _pad_sums(place: FaultyPlace) -> _Found:
     """Zeros, where the tiles are only multiplied and summed."""
     yield from _padded(place, certain=True)
 
 
-def _pad_others(place: Place) -> _Found:
+def _pad_others(place: FaultyPlace) -> _Found:
     yield from _padded(place, certain=False)
 
 
-def _padded(place: Place, *, certain: bool) -> _Found:
+def _padded(place: FaultyPlace, *, certain: bool) -> _Found:
     for loads in unpadded_loads(place.source, place.function, place.accesses):
         modes = [padding_of(place.source, place.function, load) for load in loads]
         if all(known for _, known in modes) is certain:
@@ -334,7 +334,7 @@ def _padded(place: Place, *, certain: bool) -> _Found:
             yield f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
 
 
-_PROPOSERS: Final[tuple[tuple[str, Callable[[Place], _Found], bool], ...]] = (
+_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]] = (
     ("use-atomic", _use_atomic, True),
     ("mask-tail", _mask_tail, True),
     ("guard-launch", _guard_launch, True),

@@ -36,7 +36,7 @@ class NoLaunch(Exception):
     """The model describes no launch that could be run; the text says why."""
 
 
-class Numbers(Mapping[Term, Value]):
+class DescribedNumbers(Mapping[Term, Value]):
     """Variables of a model, with harmless defaults for those that the question did not mention.
 
     Called, it gives the number of an integer term.
@@ -89,7 +89,7 @@ def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[i
     }
 
 
-def numbered_facts(number: Numbers, contract: Contract) -> list[NumberedFact]:
+def numbered_facts(number: DescribedNumbers, contract: Contract) -> list[NumberedFact]:
     """The contract's data facts with the numbers that a model gives them."""
     values = contract_values(contract)
     return [NumberedFact.of(data, lambda term: number(t.substitute(term, values))) for data in contract.data]
@@ -103,12 +103,12 @@ def concrete_launch(
     :raises NoLaunch: its lists cannot be built, an array would overlap itself, which the contract excludes, or no
     contents of an index array keep the contract's facts.
     """
-    return _Builder(Numbers(model), contract, launch, origins, contents).build()
+    return _Builder(DescribedNumbers(model), contract, launch, origins, contents).build()
 
 
 @dataclass
 class _Builder:
-    number: Numbers
+    number: DescribedNumbers
     contract: Contract
     launch: LaunchSpec
     origins: Mapping[str, Origin]

@@ -17,28 +17,28 @@ from math import ceil
 from typing import Final
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from ..rules.fact_instances import loaded_values
 from ..rules.layout import IndexFootprint
-from ..rules.meeting import Prepared
+from ..rules.meeting import PreparedSite
 
 MOST_MARKS: Final = 6
 """Numbers around which contents are tried."""
 
-_COMPARES: Final = frozenset({Kind.LE, Kind.LT, Kind.EQ, Kind.MIN, Kind.MAX})
+_COMPARES: Final = frozenset({TermKind.LE, TermKind.LT, TermKind.EQ, TermKind.MIN, TermKind.MAX})
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TurningPoints:
     """``values``: so far apart, values of an array lead to elements of their own; ``places``: so many, each."""
 
     values: int = 1
     places: int = 1
 
 
-def reaches(accesses: Iterable[Prepared]) -> Mapping[str, Reach]:
+def reaches(accesses: Iterable[PreparedSite]) -> Mapping[str, TurningPoints]:
     """The farthest reach of the accesses from the values of each array that their coordinates are sums with."""
-    found: dict[str, Reach] = {}
+    found: dict[str, TurningPoints] = {}
     for prepared in accesses:
         place = prepared.place
         lanes = {lane.variable: lane.size for lane in prepared.site.lanes}
@@ -47,9 +47,9 @@ def reaches(accesses: Iterable[Prepared]) -> Mapping[str, Reach]:
             span = sum(abs(slope) * (lanes[part] - 1) for slope, part in parts if part in lanes)
             for slope, part in parts:
                 for array in loaded_values([part]):
-                    known = found.get(array, Reach())
+                    known = found.get(array, TurningPoints())
                     values = max(known.values, ceil((1 + span) / abs(slope)))
-                    found[array] = Reach(values, max(known.places, ceil(1 + span)))
+                    found[array] = TurningPoints(values, max(known.places, ceil(1 + span)))
     return found
 
 
@@ -57,9 +57,9 @@ def _summands(term: Term, slope: Fraction = Fraction(1)) -> Iterator[tuple[Fract
     """What ``term`` is a sum of, each part with its slope; quotients by a number and wraps are seen through."""
     _, parts = t.linear_parts(term)
     for count, part in parts:
-        if part.kind is Kind.WRAP:
+        if part.kind is TermKind.WRAP:
             yield from _summands(part.args[0], count * slope)
-        elif part.kind in (Kind.DIV, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value:
+        elif part.kind in (TermKind.DIV, TermKind.TDIV) and part.args[1].kind is TermKind.CONST and part.args[1].value:
             yield from _summands(part.args[0], count * slope / part.args[1].value)
         else:
             yield count * slope, part
@@ -71,8 +71,8 @@ def marks(conditions: Iterable[Term]) -> tuple[int, ...]:
     for condition in conditions:
         for part in t.postorder(condition):
             if part.kind in _COMPARES and loaded_values([part]):
-                found |= {arg.value: None for arg in part.args if arg.kind is Kind.CONST}
+                found |= {arg.value: None for arg in part.args if arg.kind is TermKind.CONST}
                 for arg in part.args:
-                    if arg.kind is Kind.SUM:
+                    if arg.kind is TermKind.SUM:
                         found[-t.linear_parts(arg)[0]] = None
     return tuple(found)[:MOST_MARKS]

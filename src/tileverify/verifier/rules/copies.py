@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ... import terms as t
-from ...terms import Kind, Scope, Term
+from ...terms import Scope, Term, TermKind
 
 OTHER = "'"
 """Marks the second copy's variables."""
@@ -36,10 +36,10 @@ class Copy:
 
     def _rename(self, term: Term) -> Term | None:
         fresh = _FRESH[self.level]
-        if term.kind is Kind.VAR and term.symbol.scope in fresh:
+        if term.kind is TermKind.VAR and term.symbol.scope in fresh:
             symbol = replace(term.symbol, name=term.symbol.name + self.mark)
             return t.var(symbol.name, symbol.scope, symbol.low, symbol.high, symbol.sort)
-        if term.kind is Kind.APPLY and term.function.scope in fresh:
+        if term.kind is TermKind.APPLY and term.function.scope in fresh:
             return t.apply(replace(term.function, name=term.function.name + self.mark), *term.args)
         return None
 

@@ -14,7 +14,7 @@ from .layout import ByteFootprint, IndexFootprint, Place
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedSite:
     """A site whose terms speak of the contract: sizes replaced, wraps discharged where they were shown to fit."""
 
     site: Site
@@ -48,7 +48,7 @@ def may_share(a: Origin, b: Origin, contract: Contract) -> bool:
     return contract.may_overlap(a.name, b.name) or contract.is_same(a.name, b.name)
 
 
-def meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter: bool = False) -> Term:
+def meet(first: PreparedSite, second: PreparedSite, contract: Contract, *, lanes_matter: bool = False) -> Term:
     """Both footprints touch one byte (``second`` is already renamed).
 
     Index space: coordinates are equal and live; tiles of one grid of tiles meet iff their numbers are equal.
@@ -60,7 +60,7 @@ def meet(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter:
     return within if a is None or b is None else t.and_(t.eq(a, b), within)
 
 
-def _meet_in_array(first: Prepared, second: Prepared, contract: Contract, *, lanes_matter: bool) -> Term:
+def _meet_in_array(first: PreparedSite, second: PreparedSite, contract: Contract, *, lanes_matter: bool) -> Term:
     a, b = first.place, second.place
     same = a.origin.name == b.origin.name or contract.is_same(a.origin.name, b.origin.name)
     if (
@@ -122,7 +122,7 @@ def _tiles(place: IndexFootprint) -> tuple[int, ...]:
     return tuple(size for _, size in place.tile_index)
 
 
-def _bytes(prepared: Prepared) -> ByteFootprint:
+def _bytes(prepared: PreparedSite) -> ByteFootprint:
     if isinstance(prepared.place, ByteFootprint):
         return prepared.place
     place = prepared.place
@@ -131,7 +131,7 @@ def _bytes(prepared: Prepared) -> ByteFootprint:
     return ByteFootprint(place.origin, t.scale(size, elements), size, _live(place))
 
 
-def renamed(prepared: Prepared, copy: Renaming) -> Prepared:
+def renamed(prepared: PreparedSite, copy: Renaming) -> PreparedSite:
     """The footprint and guard of another instance; what it waits for stays in the site's own variables."""
     place = prepared.place
     origin = place.origin if place.origin.index is None else map_origin(place.origin, copy)
@@ -165,7 +165,7 @@ def identity(term: Term) -> Term:
     return term
 
 
-def awaited(earlier_site: Prepared, *, by: Prepared, own: Renaming, other: Renaming) -> Term:
+def awaited(earlier_site: PreparedSite, *, by: PreparedSite, own: Renaming, other: Renaming) -> Term:
     """Whether the instance of ``by`` waits for the instance of ``earlier_site``.
 
     ``own`` renames the variables of ``earlier_site``'s instance, ``other`` those of ``by``'s.

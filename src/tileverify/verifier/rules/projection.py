@@ -14,7 +14,7 @@ from itertools import product
 from math import gcd
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 
 MOST_CASES = 8
 """Combinations of alternatives that are followed."""
@@ -40,7 +40,7 @@ def _cases(conditions: Iterable[Term]) -> Iterator[tuple[Term, ...]]:
     plain: list[Term] = []
     choices: list[tuple[Term, ...]] = []
     for part in conjuncts(conditions):
-        if part.kind is Kind.OR:
+        if part.kind is TermKind.OR:
             choices.append(part.args)
         else:
             plain.append(part)
@@ -57,7 +57,7 @@ def _cases(conditions: Iterable[Term]) -> Iterator[tuple[Term, ...]]:
 
 def conjuncts(conditions: Iterable[Term]) -> Iterator[Term]:
     for condition in conditions:
-        yield from condition.args if condition.kind is Kind.AND else (condition,)
+        yield from condition.args if condition.kind is TermKind.AND else (condition,)
 
 
 def _projected(case: Sequence[Term], known: Known) -> tuple[Term, ...]:
@@ -74,10 +74,10 @@ def _projected(case: Sequence[Term], known: Known) -> tuple[Term, ...]:
 
 def _rows(condition: Term) -> Iterator[Term]:
     """The condition as terms that are at most 0; nothing where it is no inequality."""
-    if condition.kind in (Kind.LE, Kind.LT):
+    if condition.kind in (TermKind.LE, TermKind.LT):
         a, b = condition.args
-        yield t.add(t.sub(a, b), t.ONE if condition.kind is Kind.LT else t.ZERO)
-    elif condition.kind is Kind.EQ:
+        yield t.add(t.sub(a, b), t.ONE if condition.kind is TermKind.LT else t.ZERO)
+    elif condition.kind is TermKind.EQ:
         yield t.sub(*condition.args)
         yield t.sub(*reversed(condition.args))
 
@@ -110,15 +110,15 @@ def _range(atom: Term) -> Iterator[Term]:
 
 def _meaning(atom: Term, rows: Iterable[Term], known: Known) -> Iterator[Term]:
     match atom.kind:
-        case Kind.DIV if atom.args[1].kind is Kind.CONST and atom.args[1].value > 0:
+        case TermKind.DIV if atom.args[1].kind is TermKind.CONST and atom.args[1].value > 0:
             x, d = atom.args
             yield t.sub(t.scale(d.value, atom), x)
             yield t.sub(t.add(x, t.const(1 - d.value)), t.scale(d.value, atom))
-        case Kind.MIN:
+        case TermKind.MIN:
             yield from (t.sub(atom, side) for side in atom.args)
-        case Kind.MAX:
+        case TermKind.MAX:
             yield from (t.sub(side, atom) for side in atom.args)
-        case Kind.PRODUCT:
+        case TermKind.PRODUCT:
             yield from _product_bounds(atom, rows, known)
 
 

@@ -31,9 +31,9 @@ from ...contract.as_terms import Contract
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from .copies import OTHER, Copy
-from .meeting import Prepared, touches
+from .meeting import PreparedSite, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
 from .projection import conjuncts
@@ -54,7 +54,7 @@ def axes_of_work(read: frozenset[int]) -> tuple[int, ...]:
 
 def demands(
     obligation: Obligation,
-    prepared: Mapping[int, Prepared],
+    prepared: Mapping[int, PreparedSite],
     contract: Contract,
     read: frozenset[int],
     shared: frozenset[str],
@@ -62,7 +62,9 @@ def demands(
     """What a clause for ``obligation`` has to leave; ``shared``: the functions that stand for what blocks hand over."""
     base = _without_flags(reached(obligation, prepared, contract))
     values = contract_values(contract)
-    three = any(leaf.kind is Kind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free)
+    three = any(
+        leaf.kind is TermKind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free
+    )
     yield Demand((*base, *two_blocks(contract, axes_of_work(read))))
     pair, unbroken = _pair(obligation, prepared, base)
     for axis in axes_of_work(read):
@@ -77,7 +79,7 @@ def demands(
         yield Demand((*base, t.le(t.ONE, iteration)))
 
 
-def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
+def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
     """Two blocks that differ along ``axis`` write to what others see, by one access or by two: one of these suffices.
     None where the contract gives the axis one block.
 
@@ -110,7 +112,7 @@ def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def _pair(
-    obligation: Obligation, prepared: Mapping[int, Prepared], base: tuple[Term, ...]
+    obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]
 ) -> tuple[tuple[Term, ...], Term]:
     """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
     if obligation.level == "block":

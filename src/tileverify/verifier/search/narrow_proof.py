@@ -18,7 +18,7 @@ from itertools import islice
 
 from ... import terms as t
 from ...contract.variables import BID, GRID, list_length
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
@@ -160,7 +160,7 @@ class Narrowing:
     def quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
         values = contract_values(self.case.contract)
-        yield from (axis for axis in GRID if values.get(axis, axis).kind is not Kind.CONST)
+        yield from (axis for axis in GRID if values.get(axis, axis).kind is not TermKind.CONST)
         yield from self.case.contract.variables
         yield from (list_length(name) for name in self.case.contract.lists)
 

@@ -15,7 +15,7 @@ from ... import terms as t
 from ...contract.as_terms import Contract, array_layout
 from ...contract.variables import GRID
 from ...contract.wording import can_be_said
-from ...terms import Kind, Sort, Term
+from ...terms import Sort, Term, TermKind
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.projection import projections
@@ -70,7 +70,7 @@ def _sizes(conditions: Sequence[Term], values: Mapping[Term, Term]) -> list[Term
         leaf
         for condition in conditions
         for leaf in t.substitute(condition, values).free
-        if leaf.kind is Kind.VAR and leaf.sort is Sort.INT and leaf not in GRID and can_be_said(leaf)
+        if leaf.kind is TermKind.VAR and leaf.sort is Sort.INT and leaf not in GRID and can_be_said(leaf)
     }
     found = sorted(leaves, key=t.render)
     return found if len(found) <= MOST_SIZES else []

@@ -35,7 +35,7 @@ from ...contract.strides import may_overlap_itself, strides_of
 from ...contract.variables import GRID, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin
-from ...terms import Kind, Scope, Term
+from ...terms import Scope, Term, TermKind
 from ...terms.evaluate import evaluate as value_of
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios
 
@@ -164,7 +164,7 @@ class Miner:
 def _layout_mate(variable: Term, near: frozenset[Term]) -> bool:
     """A size or stride of an array of which another one is mentioned."""
     array = _parsed(variable.symbol.name)[0]
-    return any(leaf.kind is Kind.VAR and _parsed(leaf.symbol.name)[0] == array for leaf in near)
+    return any(leaf.kind is TermKind.VAR and _parsed(leaf.symbol.name)[0] == array for leaf in near)
 
 
 def _multiples(own: Mapping[Term, int], near: frozenset[Term], counts: Sequence[int]) -> Iterator[Term]:
@@ -181,8 +181,8 @@ def _divides(count: int, size: Term) -> Term:
 
 def weaker(clause: Term, tiles: Iterable[int]) -> Iterator[Term]:
     """That a size is a multiple of fewer of the tile sizes, the weakest first."""
-    rest = next((part for part in clause.args if part.kind is Kind.MOD), None)
-    if clause.kind is Kind.EQ and rest is not None and rest.args[1].kind is Kind.CONST:
+    rest = next((part for part in clause.args if part.kind is TermKind.MOD), None)
+    if clause.kind is TermKind.EQ and rest is not None and rest.args[1].kind is TermKind.CONST:
         size, count = rest.args[0], rest.args[1].value
         yield from (_divides(n, size) for n in sorted(tiles) if 1 < n < count and count % n == 0)
 

@@ -51,7 +51,7 @@ class Examples:
             self._learned = [example for example in self._learned if example.satisfies(facts)]
         return any(example.satisfies(conditions) for example in (*self._learned, *self._examples))
 
-    def learn(self, numbers: Numbers, conditions: Iterable[Term]) -> bool:
+    def learn(self, numbers: NumbersAtHand, conditions: Iterable[Term]) -> bool:
         """Whether these numbers satisfy the facts and ``conditions``; then they are at hand from now on."""
         example = _Example(0, 0, numbers)
         learned = example.satisfies(conditions) and example.satisfies(self._facts)
@@ -61,7 +61,7 @@ class Examples:
         return learned
 
 
-class Numbers(Protocol):
+class NumbersAtHand(Protocol):
     """Values of some variables, and results of functions for some arguments."""
 
     def variable(self, variable: Term, /) -> Value | None: ...
@@ -76,7 +76,7 @@ class _Example:
 
     size: int
     block: int
-    numbers: Numbers | None = None
+    numbers: NumbersAtHand | None = None
     _variables: dict[Term, Value] = field(default_factory=dict)
     _results: Mapping[Call, Value] | None = None
     _known: dict[Term, Value] = field(default_factory=dict)

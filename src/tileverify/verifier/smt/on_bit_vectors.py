@@ -12,7 +12,7 @@ from itertools import chain
 import z3
 
 from ... import terms as t
-from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms import Function, Sort, Symbol, Term, TermKind
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Model
 from ..rules.bit_vectors import bit_question
@@ -51,7 +51,7 @@ class Words:
         """``found`` as a model of the question, if it is one."""
         reading = _Reading(found, self._vocabulary)
         leaves = dict.fromkeys(chain.from_iterable(t.postorder(term) for term in self._asked))
-        variables = {leaf: reading.variable(leaf) for leaf in leaves if leaf.kind is Kind.VAR}
+        variables = {leaf: reading.variable(leaf) for leaf in leaves if leaf.kind is TermKind.VAR}
         memo: dict[Term, Value] = {}
         try:
             holds = all(evaluate(term, variables, reading.application, memo) for term in self._asked)

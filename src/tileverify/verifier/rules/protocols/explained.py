@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....results import Hint
-from ...messages import Reason, in_words
-from ..meeting import Prepared, awaited, identity, may_share
+from ...messages import OpenReason, in_words
+from ..meeting import PreparedSite, awaited, identity, may_share
 from .arrays import acquires, changers, covers, initial_of, releases
 from .ground import Asker
 from .instances import Instance, values_in
@@ -27,20 +27,20 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    sites: Sequence[Prepared]
-    watched: dict[str, Prepared]
+    sites: Sequence[PreparedSite]
+    watched: dict[str, PreparedSite]
     contract: Contract
     ask: Asker
 
-    def race(self, first: Prepared, second: Prepared) -> Reason | None:
+    def race(self, first: PreparedSite, second: PreparedSite) -> OpenReason | None:
         """TV905 for two accesses of different blocks, if one is reached only by what scoped accesses gave back."""
         lacks = [*self._lacks(first, second), *self._lacks(second, first)]
         if not lacks:
             return None
         most = max(lacks, key=lambda lack: lack.progress)
-        return Reason("TV905", f"blocks synchronise with each other, but {most.text}", most.hints)
+        return OpenReason("TV905", f"blocks synchronise with each other, but {most.text}", most.hints)
 
-    def values(self, seen: Sequence[Instance]) -> Reason | None:
+    def values(self, seen: Sequence[Instance]) -> OpenReason | None:
         """TV901 for a question about values that scoped accesses gave back."""
         arrays = dict.fromkeys(each.origin.origin.name for each in seen)
         if not arrays:
@@ -54,13 +54,13 @@ class Explainer:
         }
         if unknown:
             text += ", and no data fact says what is there when the launch begins"
-        return Reason("TV901", text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
+        return OpenReason("TV901", text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
 
-    def _lacks(self, x: Prepared, y: Prepared) -> Iterator[Lack]:
+    def _lacks(self, x: PreparedSite, y: PreparedSite) -> Iterator[Lack]:
         for seen in values_in([y.guard], self.watched, {"": identity})[""]:
             yield self._lack(x, y, seen)
 
-    def _lack(self, x: Prepared, y: Prepared, seen: Instance) -> Lack:
+    def _lack(self, x: PreparedSite, y: PreparedSite, seen: Instance) -> Lack:
         """What keeps ``x`` from coming before ``y`` by what ``seen`` gave back in the block of ``y``."""
         read, name = seen.origin, seen.origin.origin.name
         if not covers(read):
@@ -84,7 +84,7 @@ class Explainer:
             return Lack(6, text, (starts_at_zero(name),))
         return Lack(7, f"the protocol through `{name}`, read by {in_words(read.site)}, is not one that is understood")
 
-    def _strangely(self, read: Prepared) -> str:
+    def _strangely(self, read: PreparedSite) -> str:
         """By which access a protocol's array is written that is no part of it."""
         for each in self.sites:
             if each.site.writes and may_share(each.origin, read.origin, self.contract):

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....terms import Term
-from ...messages import Reason
+from ...messages import OpenReason
 from ..answers import Decides
-from ..meeting import Prepared
+from ..meeting import PreparedSite
 from ..obligations import Obligation
 from .arrays import covers
 from .counters import Counter, find_counter
@@ -29,7 +29,7 @@ from .ground import Asker, Ground
 from .instances import watched
 from .locks import Locks
 from .order import Orders
-from .sides import Fact, Side, sides_of
+from .sides import BlockSide, Fact, sides_of
 from .values import bounds, least, tickets
 
 
@@ -37,12 +37,12 @@ from .values import bounds, least, tickets
 class Protocols:
     """The synchronisation of one kernel under one contract; what a question does not need is never looked at."""
 
-    sites: Sequence[Prepared]
+    sites: Sequence[PreparedSite]
     contract: Contract
     decider: Decides
     _ask: Asker = field(init=False)
-    _watched: dict[str, Prepared] = field(init=False)
-    _by_number: dict[int, Prepared] = field(init=False)
+    _watched: dict[str, PreparedSite] = field(init=False)
+    _by_number: dict[int, PreparedSite] = field(init=False)
     _orders: Orders = field(init=False)
     _locks: Locks = field(init=False)
     _counters: dict[str, Counter | None] = field(default_factory=dict)
@@ -72,12 +72,12 @@ class Protocols:
         sides = sides_of(question, self._watched)
         return _extended(question, self._values(sides), sides)
 
-    def _values(self, sides: Sequence[Side]) -> Iterable[Fact]:
+    def _values(self, sides: Sequence[BlockSide]) -> Iterable[Fact]:
         yield from bounds(sides, self.counter, self.contract)
         yield from tickets(sides, self.counter, self.contract)
         yield from least(sides, self.flag, self.contract)
 
-    def why_open(self, obligation: Obligation) -> Reason | None:
+    def why_open(self, obligation: Obligation) -> OpenReason | None:
         """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
         explainer = Explainer(self.sites, self._watched, self.contract, self._ask)
         if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
@@ -89,7 +89,7 @@ class Protocols:
         return explainer.values(seen)
 
     # ------------------------------------------------------------------------------------------- arrays
-    def counter(self, prepared: Prepared) -> Counter | None:
+    def counter(self, prepared: PreparedSite) -> Counter | None:
         """The counter that ``prepared`` accesses with a scope that covers the launch, if it is one."""
         key = _shared(prepared)
         if key is not None and key not in self._counters:
@@ -97,7 +97,7 @@ class Protocols:
             self._counters[key] = find_counter(prepared.origin, self.sites, self.contract, self._ask)
         return None if key is None else self._counters[key]
 
-    def flag(self, prepared: Prepared) -> Flag | None:
+    def flag(self, prepared: PreparedSite) -> Flag | None:
         """The flag that ``prepared`` accesses with a scope that covers the launch, if it is one."""
         key = _shared(prepared)
         if key is not None and key not in self._flags:
@@ -108,7 +108,7 @@ class Protocols:
         return None if key is None else self._flags[key]
 
 
-def _shared(prepared: Prepared) -> str | None:
+def _shared(prepared: PreparedSite) -> str | None:
     """A name for the array, if ``prepared`` accesses whole elements of it for all blocks to see."""
     origin = prepared.origin
     if not covers(prepared) or prepared.site.footprint.element_bytes != origin.element_bytes:
@@ -116,7 +116,7 @@ def _shared(prepared: Prepared) -> str | None:
     return f"{origin.kind.value} {origin.name}"
 
 
-def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[Side]) -> Obligation:
+def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[BlockSide]) -> Obligation:
     known: dict[Term, None] = {}
     grounds: dict[Ground, None] = dict.fromkeys(obligation.grounds)
     for fact, reasons in facts:

@@ -1,7 +1,7 @@
 """The standing facts: what holds of the numbers of every launch, whatever its contract adds (``docs/specs.md``).
 
     0 <= size, stride <= the largest index of their width        0 <= length of a list < 2**31
-    least <= scalar <= largest of its type                       1 <= grid axis <= 2**24 - 1
+    least <= scalar <= largest of its type                       1 <= grid axis <= `GRID_MAX`
 
 Terms (`as_terms`), checks of a launch (`backend.guard`) and conditions on numbers (`backend.numbers.conditions`) are
 readings of them.  What keeps the elements of an array apart is in `strides`, who may share memory in `overlap`.

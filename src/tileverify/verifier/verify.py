@@ -44,6 +44,7 @@ from .search.seen_facts import follow_from_observed
 from .search.wide_proof import WIDE_LIMITS, WideProof
 from .search.widening import levels
 from .smt import Session
+from .unsynchronised import why_open
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 
@@ -278,7 +279,7 @@ class _Verification:
             conditions = (*obligation.conditions, t.not_(behind))
             if behind is not t.FALSE and self.case.decider.decide(conditions).answer is Answer.UNSATISFIABLE:
                 return messages.LEFT_BEHIND
-        return self.case.protocols.why_open(obligation)
+        return why_open(self.case.protocols, obligation)
 
     def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
         """About the accesses that the replay saw at fault, which need not be those that the solver meant."""

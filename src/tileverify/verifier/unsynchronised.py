@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .... import terms as t
-from ....contract.as_terms import Contract
-from ....results import Hint
-from ...messages import OpenReason, in_words
-from ..meeting import PreparedSite, awaited, identity, may_share
-from .arrays import acquires, changers, covers, initial_of, releases
-from .ground import Asker
-from .instances import Instance, values_in
-from .order import published
+from .. import terms as t
+from ..contract.as_terms import Contract
+from ..results import Hint
+from .messages import OpenReason, in_words
+from .rules.meeting import PreparedSite, awaited, identity, may_share
+from .rules.obligations import Obligation
+from .rules.protocols import Protocols
+from .rules.protocols.arrays import acquires, changers, covers, initial_of, releases
+from .rules.protocols.ground import Asker
+from .rules.protocols.instances import Instance, values_in
+from .rules.protocols.order import published
+from .rules.protocols.sides import sides_of
+
+
+def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:
+    """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
+    explainer = Explainer(protocols.sites, protocols.watched, protocols.contract, protocols.ask)
+    if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+        reason = explainer.race(*(protocols.prepared(site) for site in (obligation.first, obligation.second)))
+        if reason is not None:
+            return reason
+    seen = [each for side in sides_of(obligation, protocols.watched) for each in side.seen]
+    return explainer.values(seen)
 
 
 @dataclass(frozen=True, slots=True)

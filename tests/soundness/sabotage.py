@@ -35,7 +35,7 @@ from tileverify.terms.launch_wide import Opaque
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data
-from tileverify.verifier.rules import meeting, obligations, prepare
+from tileverify.verifier.rules import footprint_overlap, obligations, prepare
 from tileverify.verifier.rules.answers import Answer
 from tileverify.verifier.rules.protocols import arrays
 from tileverify.verifier.search.narrow_proof import Narrowing
@@ -295,8 +295,8 @@ def overlap_ignored(patch: Patch) -> None:
 @sabotage
 def stores_have_one_byte(patch: Patch) -> None:
     """Of an element at a computed address only the first byte counts."""
-    whole = meeting._bytes
-    patch.setattr(meeting, "_bytes", lambda prepared: replace(whole(prepared), size=1))
+    whole = footprint_overlap._bytes
+    patch.setattr(footprint_overlap, "_bytes", lambda prepared: replace(whole(prepared), size=1))
 
 
 # ---------------------------------------------------------------------------------------------- footprints

@@ -23,9 +23,9 @@ from .rules.prepare import Preparer, launch_facts
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
+from .search.generalising import free_text
 from .search.implied import without_implied
 from .search.plain import plain
-from .search.widening import free_text
 from .smt import Decider, Limited, Session
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)

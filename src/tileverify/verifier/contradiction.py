@@ -19,8 +19,8 @@ from ..terms import Term
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_use import FactUse
+from .rules.footprint_overlap import PreparedSite
 from .rules.layout import IndexFootprint
-from .rules.meeting import PreparedSite
 from .rules.prepare import Preparer, launch_facts
 from .smt import Decider, Session
 

@@ -32,9 +32,9 @@ from ..results import WrittenArrays
 from ..terms import Scope, Term, TermKind
 from .rules.answers import Answer, Limits
 from .rules.clause_terms import clause_terms
+from .rules.footprint_overlap import PreparedSite, touches
 from .rules.inverse import candidate
 from .rules.layout import IndexFootprint
-from .rules.meeting import PreparedSite, touches
 from .rules.prepare import Preparer, launch_facts
 from .smt import Decider
 

@@ -9,7 +9,7 @@ from .. import terms as t
 from ..contract.as_terms import Contract
 from ..results import Hint
 from .messages import OpenReason, in_words
-from .rules.meeting import PreparedSite, awaited, identity, may_share
+from .rules.footprint_overlap import PreparedSite, awaited, identity, may_share
 from .rules.obligations import Obligation
 from .rules.protocols import Protocols
 from .rules.protocols.arrays import acquires, changers, covers, initial_of, releases

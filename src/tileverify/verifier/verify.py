@@ -27,10 +27,10 @@ from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
-from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
 from .rules.fact_use import Groups
+from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.loop_exits import left_behind
-from .rules.meeting import PreparedSite, place_terms
 from .rules.obligations import Obligation, reached, within_index_spaces
 from .rules.prepare import launch_facts
 from .rules.protocols import watched
@@ -39,10 +39,10 @@ from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
+from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
+from .search.generalising import levels
 from .search.narrow_proof import Narrowing
 from .search.seen_facts import follow_from_observed
-from .search.wide_proof import WIDE_LIMITS, WideProof
-from .search.widening import levels
 from .smt import Session
 from .unsynchronised import why_open
 
@@ -90,11 +90,11 @@ def _decided(
 
     def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
         """The kernel proved for more than the launch, under one of the contracts that hold it."""
-        quick = replace(options, limits=WIDE_LIMITS)
+        quick = replace(options, limits=GENERALISED_LIMITS)
         for level in list(levels(launch, parameters))[numbers]:
             contract = build_contract(level.launch)
             case = Case(summary, level.launch, contract, quick, session, started=started)
-            found = WideProof(case).attempt(level)
+            found = GeneralisedProof(case).attempt(level)
             if found is not None:
                 return found
         return None
@@ -350,7 +350,7 @@ class _Verification:
         return frozenset(name for name, site in watched(self.case.sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: Open) -> bool:
-        far = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING)
+        far = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED)
         return self.case.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _idle_with_near_data(self, obligation: Obligation) -> bool:
@@ -369,12 +369,12 @@ class _Verification:
         work += data_facts(work, self.case.contract, self.case.origins)
         far: set[str] = set()
         for array in sorted(loaded_values(work).keys() - measures(self.case.launch.data)):
-            values = ordinary_data(work, self.case.origins, WIDE_SPACING, only=far | {array})
+            values = ordinary_data(work, self.case.origins, SPACING_TRIED, only=far | {array})
             if self.case.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
             elif array not in bounded(self.case.launch.data):
                 return False
-        values = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING, only=far)
+        values = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED, only=far)
         return not far or self.case.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:

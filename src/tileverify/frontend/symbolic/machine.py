@@ -243,7 +243,7 @@ class Machine:
                 self.loops, self.exits, self.ranges = saved
 
     @contextmanager
-    def rehearsal(self) -> Iterator[None]:
+    def first_pass(self) -> Iterator[None]:
         """Execute without recording anything."""
         saved, self.recording = self.recording, False
         try:

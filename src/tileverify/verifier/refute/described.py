@@ -19,10 +19,10 @@ from ...results.claim import Claim
 from ...terms import Function, Term
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Model
-from ..rules.copies import OTHER, Copy
-from ..rules.meeting import overlap_distance
+from ..rules.footprint_overlap import overlap_distance
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
+from ..rules.two_blocks import OTHER, Second
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
@@ -266,7 +266,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
 
 def block_ids(mark: str) -> tuple[Term, ...]:
     """The block id of one side: its own, or (marked) that of the other copy."""
-    copy = Copy("block", mark)
+    copy = Second("block", mark)
     return tuple(copy(bid) if mark else bid for bid in BID)
 
 

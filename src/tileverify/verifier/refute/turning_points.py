@@ -19,8 +19,8 @@ from typing import Final
 from ... import terms as t
 from ...terms import Term, TermKind
 from ..rules.fact_instances import loaded_values
+from ..rules.footprint_overlap import PreparedSite
 from ..rules.layout import IndexFootprint
-from ..rules.meeting import PreparedSite
 
 MOST_MARKS: Final = 6
 """Numbers around which contents are tried."""

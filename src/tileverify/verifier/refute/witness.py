@@ -20,18 +20,18 @@ from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
 from ...terms import Scope, Term, TermKind
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Model
-from ..rules.copies import OTHER, Copy
 from ..rules.fact_instances import loaded_values
+from ..rules.footprint_overlap import PreparedSite, overlap_distance
 from ..rules.layout import IndexFootprint
-from ..rules.meeting import PreparedSite, overlap_distance
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
+from ..rules.two_blocks import OTHER, Second
 from ..smt import Decider
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
+from .sampled_contents import SPACIOUS, SampledContents, possible, room
 from .turning_points import TurningPoints, marks
-from .variety import SPACIOUS, Variety, possible, room
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -257,10 +257,12 @@ class Search:
         steps = confirmation.steps + shown.confirmation.steps
         return FoundWitness(launch, claim, replace(confirmation, steps=steps), model)
 
-    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> Variety:
+    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> SampledContents:
         facts, race = numbered_facts(DescribedNumbers(model), self.contract), self.obligation.code in RACES
         far = max((self._reach(name).values for name in arrays), default=0)
-        return Variety(launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions))
+        return SampledContents(
+            launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions)
+        )
 
     def _escapes(self, found: FoundWitness, confirm: Confirm) -> bool:
         """Whether other contents of ``doubted`` arrays get the same launch past the fault."""
@@ -319,7 +321,7 @@ class Search:
             for bid in block_ids(mark):
                 yield from self._goal(bid, present)
         for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
-            copy = Copy(self.obligation.level, mark) if mark else None
+            copy = Second(self.obligation.level, mark) if mark else None
             for loop in site.loops if site is not None else ():
                 yield from self._goal(copy(loop.iteration) if copy else loop.iteration, present)
 
@@ -409,7 +411,7 @@ def _variables(
     obligation: Obligation, model: Model, prepared: Mapping[int, PreparedSite]
 ) -> Iterator[tuple[str, int | None, int | None]]:
     """Block ids, loop iterations and tile numbers on both sides."""
-    copy = Copy(obligation.level or "lane", OTHER)
+    copy = Second(obligation.level or "lane", OTHER)
     first = prepared.get(obligation.first.number) if obligation.first else None
     second = prepared.get(obligation.second.number) if obligation.second else first
     if first is None or second is None:

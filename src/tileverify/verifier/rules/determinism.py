@@ -20,10 +20,10 @@ from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Access
 from ...terms import Term
 from .answers import Answer, Decides
-from .copies import OTHER, Copy
-from .meeting import PreparedSite, awaited, identity, may_share, meet
+from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
+from .two_blocks import OTHER, Second
 
 COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 """Integer updates that commute with those of the same kind."""
@@ -54,7 +54,7 @@ def _judged(each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contra
 
 def _meetings(each: PreparedSite, others: Sequence[PreparedSite], contract: Contract) -> Iterator[tuple[Term, ...]]:
     """Two executions on one element in no fixed order: of two blocks, or of one without a token between them."""
-    one, copy, own = own_instance(each, identity), Copy("block", OTHER), Copy("instance", OTHER)
+    one, copy, own = own_instance(each, identity), Second("block", OTHER), Second("instance", OTHER)
     for second in others:
         other = own_instance(second, copy)
         blocks = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))

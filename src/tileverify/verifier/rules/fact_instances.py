@@ -115,7 +115,7 @@ def ordinary_data(
             yield t.eq(v, t.scale(spacing, linear))
 
 
-WIDE_SPACING = 4096
+SPACING_TRIED = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 

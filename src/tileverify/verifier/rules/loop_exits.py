@@ -13,14 +13,14 @@ from itertools import product
 from ... import terms as t
 from ...frontend.symbolic.summary import earlier
 from ...terms import Term, TermKind
-from .copies import OTHER, Copy, Renaming
-from .meeting import PreparedSite, awaited, identity
+from .footprint_overlap import PreparedSite, awaited, identity
+from .two_blocks import OTHER, Renaming, Second
 
 
 def left_behind(first: PreparedSite, second: PreparedSite) -> Term:
     """For two accesses of one block (`obligations.inside_block`): one stands behind a loop around the other, and waits
     for a later iteration of it."""
-    copy = Copy("instance", OTHER)
+    copy = Second("instance", OTHER)
     return t.or_(
         _covered(first, by=second, own=identity, other=copy), _covered(second, by=first, own=copy, other=identity)
     )

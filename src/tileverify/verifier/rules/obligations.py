@@ -3,7 +3,7 @@
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
 no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
 (conflicts, scopes, token order).  With g, f, w the guard, the footprint and the waits-for of a site, primed for the
-second copy (`copies`), what must be impossible is
+second copy (`two_blocks`), what must be impossible is
 
     TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
     TV201                 g and g' and k != k' and f meets f' and not w(k, k') and not w'(k', k)
@@ -26,9 +26,9 @@ from ...contract.variables import BID, GRID
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...terms import Term, TermKind
-from .copies import OTHER, Copy, Renaming
+from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
 from .layout import IndexFootprint, Place
-from .meeting import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
+from .two_blocks import OTHER, Renaming, Second
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def bounds(prepared: PreparedSite) -> Iterator[Obligation]:
 
 def within_index_spaces(obligation: Obligation, prepared: Mapping[int, PreparedSite]) -> Iterator[Term]:
     """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
-    copy = Copy(obligation.level or "lane", OTHER)
+    copy = Second(obligation.level or "lane", OTHER)
     sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
     for site, rename in sides if obligation.second is not None else ():
         footprint = prepared[site.number].site.footprint if site is not None else None
@@ -107,7 +107,7 @@ def reached(obligation: Obligation, prepared: Mapping[int, PreparedSite], contra
         first = prepared[obligation.first.number]
         yield from (first.guard, touches(first.place))
     if obligation.second is not None:
-        copy = Copy(obligation.level, OTHER)
+        copy = Second(obligation.level, OTHER)
         second = renamed(prepared[obligation.second.number], copy)
         yield from (second.guard, touches(second.place))
         if obligation.level == "block":
@@ -170,14 +170,14 @@ def one_address(prepared: PreparedSite, contract: Contract) -> Iterator[Obligati
     site = prepared.site
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
-    copy = Copy("lane", OTHER)
+    copy = Second("lane", OTHER)
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
     differ = _two_lanes(site, copy)
     yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
 
 
-def _two_lanes(site: Site, copy: Copy) -> Term:
+def _two_lanes(site: Site, copy: Second) -> Term:
     return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
 
 
@@ -216,7 +216,7 @@ def between_blocks(first: PreparedSite, second: PreparedSite, contract: Contract
     if blocked:
         yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
         return
-    copy = Copy("block", OTHER)
+    copy = Second("block", OTHER)
     other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
     common = meet(first, other, contract)
@@ -244,7 +244,7 @@ def inside_block(first: PreparedSite, second: PreparedSite, contract: Contract) 
     if blocked:
         yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
         return
-    copy = Copy("instance", OTHER)
+    copy = Second("instance", OTHER)
     other = renamed(second, copy)
     # another dynamic instance: a different access, or the same one in another iteration
     differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
@@ -272,7 +272,7 @@ def _unknown_origin(first: PreparedSite, second: PreparedSite, contract: Contrac
 
 
 def _pair(
-    code: str, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: str, copy: Copy
+    code: str, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: str, copy: Second
 ) -> Obligation:
     return Obligation(
         code,
@@ -284,7 +284,7 @@ def _pair(
     )
 
 
-def _twins(terms: Sequence[Term], copy: Copy) -> Iterator[tuple[Term, Term]]:
+def _twins(terms: Sequence[Term], copy: Second) -> Iterator[tuple[Term, Term]]:
     """Quotients and their renamed copies, innermost first."""
     seen: set[Term] = set()
     for term in terms:

@@ -32,11 +32,11 @@ from ...frontend.symbolic.summary import (
 from ...terms import Function, Term, TermKind
 from ...terms.rendering import unsigned_reading
 from .answers import Answer, Decides
-from .copies import OTHER, Copy
 from .fact_use import FactUse, Informed
+from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
-from .meeting import PreparedSite, map_origin, place_terms
+from .two_blocks import OTHER, Second
 
 
 @dataclass
@@ -288,7 +288,7 @@ def contract_values(contract: Contract) -> dict[Term, Term]:
 
 def launch_facts(contract: Contract) -> tuple[Term, ...]:
     """The contract's facts and ``bid < grid`` for both copies of a block."""
-    values, copy = contract_values(contract), Copy("block", OTHER)
+    values, copy = contract_values(contract), Second("block", OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
 

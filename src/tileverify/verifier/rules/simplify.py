@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from ... import terms as t
 from ...terms import Scope, Term, TermKind
-from .copies import OTHER
 from .equations import known_ranges, split
+from .two_blocks import OTHER
 
 
 @dataclass(frozen=True, slots=True)

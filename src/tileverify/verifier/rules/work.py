@@ -32,11 +32,11 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
 from ...terms import Term, TermKind
-from .copies import OTHER, Copy
-from .meeting import PreparedSite, touches
+from .footprint_overlap import PreparedSite, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
-from .projection import conjuncts
+from .quantifier_elimination import conjuncts
+from .two_blocks import OTHER, Second
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def demands(
         grid = values.get(GRID[axis], GRID[axis])
         if grid is t.ONE:
             continue
-        apart = (*pair, t.ne(BID[axis], Copy("block", OTHER)(BID[axis])))
+        apart = (*pair, t.ne(BID[axis], Second("block", OTHER)(BID[axis])))
         yield Demand(apart, unbroken)
         if three:
             yield Demand((*apart, t.le(t.const(3), grid)), unbroken)
@@ -87,7 +87,7 @@ def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, co
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
         return ()
-    copy = Copy("block", OTHER)
+    copy = Second("block", OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
     pointless = _broken_by_one(obligation, copy)
     ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site)]
@@ -117,7 +117,7 @@ def _pair(
     """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
     if obligation.level == "block":
         return base, t.FALSE
-    copy = Copy("block", OTHER)
+    copy = Second("block", OTHER)
     site = obligation.first
     if site is not None:
         own: list[Term] = [prepared[site.number].guard, touches(prepared[site.number].place)]
@@ -127,7 +127,7 @@ def _pair(
     return (*alone, *map(copy, alone)), _broken_by_one(obligation, copy)
 
 
-def _broken_by_one(obligation: Obligation, copy: Copy) -> Term:
+def _broken_by_one(obligation: Obligation, copy: Second) -> Term:
     """Whether a block, or the other one, breaks an obligation on a single block."""
     broken = t.and_(*obligation.conditions)
     return t.FALSE if obligation.level else t.or_(broken, copy(broken))
@@ -135,7 +135,7 @@ def _broken_by_one(obligation: Obligation, copy: Copy) -> Term:
 
 def _iterations(obligation: Obligation) -> Iterator[Term]:
     """The iterations of the loops around the accesses at stake, of either side."""
-    for site, copy in ((obligation.first, None), (obligation.second, Copy(obligation.level or "lane", OTHER))):
+    for site, copy in ((obligation.first, None), (obligation.second, Second(obligation.level or "lane", OTHER))):
         yield from (copy(each) if copy else each for each in _own_iterations(site))
     if obligation.promise is not None:
         yield from (loop.iteration for loop in obligation.promise.loops)

@@ -15,9 +15,9 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import OriginKind, ViewFootprint
 from ...terms import Scope, Term, TermKind
-from ..rules.copies import OTHER, Copy
-from ..rules.meeting import PreparedSite
+from ..rules.footprint_overlap import PreparedSite
 from ..rules.obligations import Obligation
+from ..rules.two_blocks import OTHER, Second
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -102,7 +102,7 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
         if clause.condition is t.eq(axis, t.ONE):
             yield axis, t.ONE
             yield bid, t.ZERO
-            yield Copy("block", OTHER)(bid), t.ZERO
+            yield Second("block", OTHER)(bid), t.ZERO
 
 
 def launch_only(term: Term) -> bool:

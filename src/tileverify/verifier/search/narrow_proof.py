@@ -22,9 +22,9 @@ from ...terms import Term, TermKind
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
-from ..rules.copies import OTHER, Copy
 from ..rules.fact_instances import loaded_values
 from ..rules.prepare import contract_values
+from ..rules.two_blocks import OTHER, Second
 from ..rules.work import Demand, axes_of_work
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
@@ -103,7 +103,7 @@ class Narrowing:
         axes = axes_of_work(self.case.summary.read_axes)
         if opened.obligation.level != "block" or self.case.contract.grid_given or len(axes) < 2:
             return
-        copy = Copy("block", OTHER)
+        copy = Second("block", OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))

@@ -18,7 +18,7 @@ from ...contract.wording import can_be_said
 from ...terms import Sort, Term, TermKind
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..rules.projection import projections
+from ..rules.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
 
@@ -42,7 +42,7 @@ def offers(
         return [term for term in dict.fromkeys(found) if term is not t.TRUE and term is not t.FALSE]
 
     blocks = [fact for fact in facts if not launch_only(fact)]
-    yield of_contract(t.not_(t.and_(*case)) for case in projections([*conditions, *blocks], can_be_said))
+    yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
     yield of_contract(
         [
             *(clause.condition for clause in index_space_clauses(obligation)),

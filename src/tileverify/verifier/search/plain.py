@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ... import terms as t
 from ...terms import Sort, Term, TermKind
-from ..rules.projection import at_most_zero, tightened
+from ..rules.quantifier_elimination import at_most_zero, tightened
 
 MOST_TERMS = 100
 """Larger ones nobody reads, whatever their form."""

@@ -12,8 +12,8 @@ from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
 from ....terms import Term, TermKind
+from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
-from ..meeting import PreparedSite, may_share
 
 COVERING: Final = frozenset({"device", "sys"})
 """Scopes that include every block of the launch."""

@@ -25,10 +25,10 @@ from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
 from ....terms import Scope, Term, TermKind
-from ..copies import OTHER, Copy
+from ..footprint_overlap import PreparedSite, identity, meet
 from ..layout import IndexFootprint
-from ..meeting import PreparedSite, identity, meet
 from ..obligations import block_axes
+from ..two_blocks import OTHER, Second
 from .arrays import Initial, changers, initial_of
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
@@ -125,7 +125,7 @@ class _Analysis:
         return self.ask.refuses_all(self._repetitions())
 
     def _repetitions(self) -> Iterator[Ground]:
-        copy = Copy("instance", OTHER)
+        copy = Second("instance", OTHER)
         for first, second in combinations_with_replacement(self.adds, 2):
             if first is second and not variables_of(first.site):
                 continue
@@ -147,7 +147,7 @@ class _Analysis:
             size = self.contract.values.get(grid, grid)
             if size is t.ONE:
                 continue
-            found = self.ask.refuses_all((*pair, t.ne(bid, Copy("block", OTHER)(bid))) for pair in self._meetings())
+            found = self.ask.refuses_all((*pair, t.ne(bid, Second("block", OTHER)(bid))) for pair in self._meetings())
             if found is None:
                 count = t.mul(count, size)
             else:
@@ -157,7 +157,7 @@ class _Analysis:
 
     def _meetings(self) -> Iterator[Ground]:
         """Two blocks that add to one location."""
-        copy = Copy("block", OTHER)
+        copy = Second("block", OTHER)
         for first in self.adds:
             for second in self.adds:
                 if first.site.number <= second.site.number:
@@ -170,7 +170,7 @@ class _Analysis:
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
         """
-        copy = Copy("block", OTHER)
+        copy = Second("block", OTHER)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         for rank, size in dict.fromkeys(self._ranks()):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))

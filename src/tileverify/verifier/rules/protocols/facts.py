@@ -19,7 +19,7 @@ from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Site
 from ....terms import Term
 from ..answers import Decides
-from ..meeting import PreparedSite
+from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
 from .arrays import covers
 from .counters import Counter, find_counter

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access, Origin
-from ..meeting import PreparedSite, awaited, identity, meet
+from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation
 from .arrays import Initial, acquires, changers, initial_of, releases
 from .ground import Asker, Ground

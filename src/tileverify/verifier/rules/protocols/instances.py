@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from .... import terms as t
 from ....frontend.symbolic.summary import Loop, Promise, Site
 from ....terms import Function, Scope, Term, TermKind
-from ..copies import Renaming
-from ..meeting import PreparedSite, renamed
+from ..footprint_overlap import PreparedSite, renamed
+from ..two_blocks import Renaming
 
 
 @dataclass(frozen=True, slots=True)

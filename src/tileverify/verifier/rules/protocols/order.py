@@ -36,9 +36,9 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....terms import Term
-from ..copies import OTHER, Copy, Renaming
-from ..meeting import PreparedSite, awaited, identity, meet
+from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
+from ..two_blocks import OTHER, Renaming, Second
 from .arrays import acquires, releases
 from .counters import Counter
 from .flags import Flag, stores
@@ -140,7 +140,7 @@ class Orders:
         mine = own_instance(write, identity)
         for other in flag.writers:
             for level in ("block", "instance"):
-                copy = Copy(level, OTHER)
+                copy = Second(level, OTHER)
                 block = copy if level == "block" else identity
                 theirs = Instance(other, block, tuple(map(copy, variables_of(other.site))))
                 if level == "block":
@@ -164,7 +164,7 @@ class Orders:
         sources = [t.and_(t.le(flag.initial.low, v), t.lt(v, flag.initial.high))]
         for write in flag.writers:
             self._copies += 1
-            copy = Copy("block", f"{OTHER}{OTHER}{self._copies}")
+            copy = Second("block", f"{OTHER}{OTHER}{self._copies}")
             theirs = own_instance(write, copy)
             inside = (
                 t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True)

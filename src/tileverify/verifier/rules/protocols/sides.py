@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from .... import terms as t
 from ....terms import Term
-from ..copies import OTHER, Copy, Renaming
-from ..meeting import PreparedSite, identity
+from ..footprint_overlap import PreparedSite, identity
 from ..obligations import Obligation
+from ..two_blocks import OTHER, Renaming, Second
 from .ground import Ground
 from .instances import Instance, Point, before, entered, values_in
 
@@ -40,7 +40,7 @@ def sides_of(obligation: Obligation, watched: Mapping[str, PreparedSite]) -> tup
     blocks: dict[str, Renaming] = {"": identity}
     points = {"": [Point.at(item, identity)]}
     if obligation.second is not None:
-        copy = Copy(obligation.level, OTHER)
+        copy = Second(obligation.level, OTHER)
         if obligation.level == "block":
             blocks[OTHER], points[OTHER] = copy, []
         points[OTHER if obligation.level == "block" else ""].append(Point.at(obligation.second, copy))

@@ -10,7 +10,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access
 from ....terms import Term
-from ..meeting import PreparedSite, meet
+from ..footprint_overlap import PreparedSite, meet
 from .counters import Counter
 from .flags import Flag
 from .instances import Instance, different

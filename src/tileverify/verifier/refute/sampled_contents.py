@@ -80,7 +80,7 @@ class _Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Variety:
+class SampledContents:
     """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
 
     ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.  ``far``: how

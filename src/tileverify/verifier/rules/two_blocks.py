@@ -24,7 +24,7 @@ _FRESH = {
 
 
 @dataclass
-class Copy:
+class Second:
     """Renames the variables of ``level`` and below by appending ``mark``."""
 
     level: str

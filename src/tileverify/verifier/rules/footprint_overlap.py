@@ -9,8 +9,8 @@ from ... import terms as t
 from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Origin, OriginKind, Site, earlier
 from ...terms import Term
-from .copies import Renaming
 from .layout import ByteFootprint, IndexFootprint, Place
+from .two_blocks import Renaming
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ LARGEST_RANGE = 1 << 20
 Known = Callable[[Term], bool]
 
 
-def projections(conditions: Iterable[Term], known: Known) -> Iterator[tuple[Term, ...]]:
+def eliminations(conditions: Iterable[Term], known: Known) -> Iterator[tuple[Term, ...]]:
     """For each case of ``conditions``: conditions over terms that are ``known`` and that the case implies.
 
     A case that implies nothing of the kind gives an empty tuple: no clause keeps it out.

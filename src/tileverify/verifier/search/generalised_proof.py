@@ -18,7 +18,7 @@ from ...terms import Term
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
-from ..rules.meeting import place_terms
+from ..rules.footprint_overlap import place_terms
 from ..rules.obligations import promise
 from ..rules.prepare import Preparer, launch_facts
 from ..rules.work import Demand
@@ -33,24 +33,24 @@ from .clauses import (
     spoken,
     writes_for_all,
 )
+from .generalising import Level, Miner, holds, weaker
 from .kept_work import KeptWork
 from .mining import fitting_bounds
-from .widening import Level, Miner, holds, weaker
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
 
-WIDE_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
+GENERALISED_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
 """For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
 
 WIDEST_TOTAL = 3_000_000
 """Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
 most, nearly all of them a fifth of that."""
 
-FIRST_LIMITS = replace(WIDE_LIMITS, nonlinear=0)
+FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
 """For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
 
-LAST_LIMITS = replace(WIDE_LIMITS, rounds=0)
+LAST_LIMITS = replace(GENERALISED_LIMITS, rounds=0)
 """For what no clause closes: that last word."""
 
 CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
@@ -58,7 +58,7 @@ CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
 
 
 @dataclass
-class WideProof:
+class GeneralisedProof:
     case: Case
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
-from tileverify.verifier.refute.variety import FEWEST, Variety
+from tileverify.verifier.refute.sampled_contents import FEWEST, SampledContents
 
 from .numbered import fact
 
@@ -51,7 +51,7 @@ def shows(
     arrays |= {} if b is None else {"b": replace(b, allocation="b")}
     replay = Scripted(script)
     facts = list(map(fact, texts))
-    variety = Variety(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), facts, bounded)
+    variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), facts, bounded)
     found = variety.shows(CLAIM, replay)
     return None if found is None else found.confirmation.steps, replay
 
@@ -127,5 +127,5 @@ def test_an_array_that_shares_memory_is_not_changed() -> None:
     replay = Scripted(lambda a, b: True)
     for memory, wanted in (("b", False), ("a", True)):
         arrays = {"a": replace(array(3), allocation="a"), "b": replace(array(3), allocation=memory)}
-        variety = Variety(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset({"a"}), (), bounded=False)
+        variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset({"a"}), (), bounded=False)
         assert (variety.shows(CLAIM, replay) is None) is wanted

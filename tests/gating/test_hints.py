@@ -14,7 +14,7 @@ from tileverify.gating.hints import with_hints
 from tileverify.gating.jobs.requests import JobRequest, SubmissionRequest
 from tileverify.gating.sandbox.orders import CutOff, JobEnd, JobKind, JobLimits
 from tileverify.gating.sandbox.sandbox import JobOutcome
-from tileverify.repair.proposals import Proposal
+from tileverify.pipeline.repair.proposals import Proposal
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict, Witness
 from tileverify.results.json_report import result_to_json
 

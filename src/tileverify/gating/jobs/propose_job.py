@@ -10,8 +10,8 @@ from itertools import islice
 
 import msgspec
 
-from ...repair.proposals import proposals
-from ...repair.source import KernelSource
+from ...pipeline.repair.kernel_source import KernelSource
+from ...pipeline.repair.proposals import proposals
 from ...results.json_report import result_from_json
 from .requests import ProposalRequest
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ...check import solver_version
+from ...pipeline import solver_version
 from ...reports.text import text_report
 from ...results import KernelResult, Report, Verdict
 

@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...backend.guard import LaunchRefused
-from ...check import CheckOptions, check_unit
-from ...contract.facts.host import Array
+from ...contract.facts.on_host import Array
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import TileVerifyError, UsageError
 from ...hook.described import Described
@@ -24,6 +23,7 @@ from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import Proof, Request, proof_of
+from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...system.failures import failure_sentence
 from .judged import Judged, judged

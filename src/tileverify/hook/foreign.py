@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Protocol, SupportsInt, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
-    from .described import Described
+    from .described_launch import Described
 
 Grid: TypeAlias = "SupportsInt | tuple[SupportsInt, ...] | list[SupportsInt]"
 """One axis, or up to three."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Hashable, Sequence
 from math import prod
 
-from .described import Described, DescribedArray
+from .described_launch import Described, DescribedArray
 from .unfilled import Launched, Span, is_from_empty
 
 MOST_ELEMENTS = 1 << 16

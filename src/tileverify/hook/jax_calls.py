@@ -16,7 +16,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from .described import Described, DescribedArray, describe, spec_dtype
+from .described_launch import Described, DescribedArray, describe, spec_dtype
 from .dlpack import contiguous_strides
 from .foreign import Interpret
 
@@ -132,7 +132,7 @@ class _Leaves:
         self._end = _PAGE
 
     def of(self, parts: Iterator[tuple[str, Any, Any]]) -> list[Described]:
-        """Each (name, role, constraint) as `described.describe` would."""
+        """Each (name, role, constraint) as `described_launch.describe` would."""
         return [self._one(name, role, constraint) for name, role, constraint in parts]
 
     def alias(self) -> list[list[str]]:

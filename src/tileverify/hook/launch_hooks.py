@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Protocol, TypeGuard
 
 from . import dlpack
-from .described import Described
+from .described_launch import Described
 from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
 from .jax_calls import JaxCalls
 

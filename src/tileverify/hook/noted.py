@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypedDict
 
-from .described import ConstraintWords, Described
+from .described_launch import ConstraintWords, Described
 
 
 class Source(TypedDict):

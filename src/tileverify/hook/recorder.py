@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Literal, SupportsInt
 
-from .described import Described, conflicts, describe, describe_constraint
+from .described_launch import Described, conflicts, describe, describe_constraint
 from .foreign import Grid, JitSignature, TileKernel
 from .index_contents import IndexContents
 from .noted import Source

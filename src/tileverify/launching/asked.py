@@ -9,7 +9,7 @@ from typing import Any
 from ..backend.gpu import driver
 from ..backend.guard.arguments import Grid, Value
 from ..contract.launch import KernelUnit, LaunchSpec
-from ..hook.described import Described
+from ..hook.described_launch import Described
 from ..hook.launch_hooks import numpy_as_cuda
 from . import calls, on_cpu
 from .arguments import device_of

@@ -25,7 +25,7 @@ from ..contract.spec_files import raw_launch
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
-from ..hook.described import Described, DescribedArray, describe
+from ..hook.described_launch import Described, DescribedArray, describe
 from ..hook.no_driver import NoDriver, stand_in
 
 IMITATED: Final = (10, 0)
@@ -122,7 +122,7 @@ def _need_driver() -> None:
 
 
 def described(arguments: Sequence[Any], signature: Any) -> list[Described]:
-    """Every argument as plain data (see `hook.described.describe`); raises `UsageError` for odd strides."""
+    """Every argument as plain data (see `hook.described_launch.describe`); raises `UsageError` for odd strides."""
     try:
         return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
     except ValueError as error:

@@ -16,7 +16,7 @@ from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
 from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from ..hook.described import ConstraintWords, Described, DescribedArray
+from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
 from ..pipeline import CheckOptions, check_unit

@@ -18,7 +18,7 @@ from math import gcd, lcm, prod
 from typing import Final
 
 from ..contract.as_table import is_contiguous
-from ..hook.described import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
+from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
 from .fitting import Column, fitted
 from .recorded import (
     AliasGroups,

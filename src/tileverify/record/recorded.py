@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, TypeAlias, TypedDict
 
-from ..hook.described import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
+from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
 from ..hook.noted import Source
 from .fitting import Column
 

@@ -23,7 +23,7 @@ from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
 from ..errors import UsageError
 from ..hook import noted
-from ..hook.described import Described, DescribedArray
+from ..hook.described_launch import Described, DescribedArray
 from ..system.file_names import plain_stem
 from .recorded import (
     Index,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from ...hook import imitate_gpu, watch
-from ...hook.described import Described
+from ...hook.described_launch import Described
 from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.imports import AfterImport
 from ...hook.interpreting import Interpreting

@@ -16,7 +16,7 @@ from ...backend.guard import LaunchRefused
 from ...contract.facts.on_host import Array
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import TileVerifyError, UsageError
-from ...hook.described import Described
+from ...hook.described_launch import Described
 from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.index_contents import IndexContents
 from ...launching import calls

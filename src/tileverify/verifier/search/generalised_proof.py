@@ -94,12 +94,9 @@ class GeneralisedProof:
                 self.case.tally.codes.add(obligation.code)
             else:
                 return None
-        if all(level.own[axis] == 1 for axis in GRID):
-            if (
-                self.case.decider.decide(two_blocks(self.case.contract, range(len(GRID)))).answer
-                is not Answer.SATISFIABLE
-            ):
-                return None
+        alone, several = all(level.own[axis] == 1 for axis in GRID), two_blocks(self.case.contract, range(len(GRID)))
+        if alone and self.case.decider.decide(several).answer is not Answer.SATISFIABLE:
+            return None
         self.case.drop_implied(level.own)
         return self.case.outcome(Verdict.PROVED, ())
 

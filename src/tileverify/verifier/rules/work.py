@@ -90,13 +90,13 @@ def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, co
     copy = Second("block", OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
     pointless = _broken_by_one(obligation, copy)
-    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site)]
+    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and is_seen(each.site)]
     if len(ways) > 1:
         ways.append(t.or_(*ways))
     return tuple(Demand((way, copy(way), apart), pointless) for way in ways)
 
 
-def _is_seen(site: Site) -> bool:
+def is_seen(site: Site) -> bool:
     """Whether other blocks, or whoever launched the kernel, can see what the access does."""
     return site.origin.kind not in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
 

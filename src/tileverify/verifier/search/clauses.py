@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from ... import terms as t
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
-from ...frontend.symbolic.summary import OriginKind, ViewFootprint
+from ...frontend.symbolic.summary import ViewFootprint
 from ...terms import Scope, Term, TermKind
 from ..rules.footprint_overlap import PreparedSite
 from ..rules.obligations import Obligation
 from ..rules.two_blocks import OTHER, Second
+from ..rules.work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -58,8 +59,7 @@ def ignored_axes(read: frozenset[int]) -> Iterator[Clause]:
 
 def writes_for_all(sites: Iterable[PreparedSite]) -> bool:
     """Whether the kernel writes what other blocks can see, and not by atomics, which several blocks may do."""
-    shared = (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL)
-    return any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites)
+    return any(each.site.writes and not each.site.atomic and is_seen(each.site) for each in sites)
 
 
 def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:

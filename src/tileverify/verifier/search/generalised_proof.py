@@ -21,7 +21,7 @@ from ..rules.clause_search import search
 from ..rules.footprint_overlap import place_terms
 from ..rules.obligations import promise
 from ..rules.prepare import Preparer, launch_facts
-from ..rules.work import Demand
+from ..rules.work import Demand, two_blocks
 from ..smt import Limited
 from .clauses import (
     Clause,
@@ -94,10 +94,9 @@ class GeneralisedProof:
                 self.case.tally.codes.add(obligation.code)
             else:
                 return None
-        if all(level.own[axis] == 1 for axis in GRID):
-            two_blocks = t.or_(*(t.lt(t.ONE, axis) for axis in GRID))
-            if self.case.decider.decide([two_blocks]).answer is not Answer.SATISFIABLE:
-                return None
+        alone, several = all(level.own[axis] == 1 for axis in GRID), two_blocks(self.case.contract, range(len(GRID)))
+        if alone and self.case.decider.decide(several).answer is not Answer.SATISFIABLE:
+            return None
         self.case.drop_implied(level.own)
         return self.case.outcome(Verdict.PROVED, ())
 

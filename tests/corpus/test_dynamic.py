@@ -101,16 +101,21 @@ def test_every_launch_shows_the_labelled_fault(label: Labelled) -> None:
         assert found.codes <= label.codes, f"{label.reason}\n{launch}\n{found.text()}"
 
 
+def some_are_right_and_some_wrong(label: Labelled) -> bool:
+    """Looks at no more launches than it takes to see one of each kind."""
+    found = (bool(each.codes) for _, each in observed(label, LAUNCHES_TO_SEPARATE, SCHEDULES[:1]))
+    first = next(found)
+    return any(each is not first for each in found)
+
+
 @labels(Verdict.PROVED, separable=True)
 def test_some_launches_are_right_and_some_wrong_where_a_clause_must_separate_them(label: Labelled) -> None:
-    found = observed(label, LAUNCHES_TO_SEPARATE, SCHEDULES[:1])
-    assert {bool(each.codes) for _, each in found} == {True, False}
+    assert some_are_right_and_some_wrong(label)
 
 
 @labels(Verdict.UNDECIDED)
 def test_data_alone_decides_where_a_fact_is_missing(label: Labelled) -> None:
-    found = observed(label, LAUNCHES_TO_SEPARATE, SCHEDULES[:1])
-    assert {bool(each.codes) for _, each in found} == {True, False}
+    assert some_are_right_and_some_wrong(label)
 
 
 RACY = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.code in RACES]

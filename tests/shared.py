@@ -39,11 +39,16 @@ def in_parts(name: str, parts: Sequence[int], work: Callable[[int], str]) -> lis
     return [_awaited(folder / f"{part}.done", lambda part=part: work(part)) for part in parts]  # type: ignore[misc]
 
 
+def gathered(name: str, parts: Sequence[int], work: Callable[[int], Sequence[T]]) -> tuple[T, ...]:
+    """What `in_parts` gives for all parts, one behind the other; it is pickled."""
+    texts = in_parts(name, parts, lambda part: b64encode(pickle.dumps(tuple(work(part)))).decode())
+    return tuple(each for text in texts for each in pickle.loads(b64decode(text)))
+
+
 def once(name: str, work: Callable[[], T]) -> T:
-    """What ``work()`` returns, done by the process of this test run that asks first for ``name``; it is pickled."""
+    """What ``work()`` returns, done by the process of this test run that asks first; ``name`` may be any text."""
     key = hashlib.sha256(name.encode()).hexdigest()[:16]
-    (text,) = in_parts(f"once-{key}", [0], lambda _: b64encode(pickle.dumps(work())).decode())
-    value: T = pickle.loads(b64decode(text))
+    (value,) = gathered(f"once-{key}", [0], lambda _: (work(),))
     return value
 
 

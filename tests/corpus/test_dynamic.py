@@ -27,10 +27,14 @@ from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.results import Verdict
 
+from ..profiles import tries
 from .compiled import units
 from .launches import SCHEDULES, drawn_launches, observe
 
-LAUNCHES_EACH = 2
+pytestmark = pytest.mark.random
+
+LAUNCHES_EACH = tries(short=1, long=4)
+LAUNCHES_FOR_OUTCOMES = 2
 LAUNCHES_TO_SEPARATE = 100
 """Labels that need this have launches of both kinds, which a clause must tell apart."""
 
@@ -123,7 +127,7 @@ RACY = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED
 
 @pytest.mark.parametrize("label", RACY, ids=lambda label: label.id)
 def test_a_race_that_changes_the_result_is_seen_as_two_outcomes(label: Labelled) -> None:
-    found = observed(label, LAUNCHES_EACH, standard_schedules(6))
+    found = observed(label, LAUNCHES_FOR_OUTCOMES, standard_schedules(6))
     assert any(not each.agrees for _, each in found) == (label.id.split("[")[0] not in ONE_RESULT)
 
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from tileverify import check as check_module
-from tileverify import cli
+from tileverify import cli, pipeline
 from tileverify.codes import CODES
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
 from tileverify.results.json_report import schema_text
@@ -110,7 +109,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def replace(*wanted: Verdict) -> None:
         report = Report(tuple(map(result, wanted)), "0", "z3")
-        monkeypatch.setattr(check_module, "check_paths", lambda *arguments, **options: report)
+        monkeypatch.setattr(pipeline, "check_paths", lambda *arguments, **options: report)
 
     return replace
 
@@ -209,7 +208,7 @@ def test_a_failure_of_the_tool_is_exit_code_2_and_one_sentence(
     def fail(*arguments: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(check_module, "check_paths", fail)
+    monkeypatch.setattr(pipeline, "check_paths", fail)
     ran = tileverify("check", "k.py")
     assert ran.code == 2
     sentence = one_sentence(ran)
@@ -483,7 +482,8 @@ def test_record_hands_options_on_and_tells_what_came(
     tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     from tileverify.commands.shell import talk
-    from tileverify.record import run as record
+    from tileverify.record import recorded_command as record
+    from tileverify.record.recorded import LaunchFailure
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
@@ -496,7 +496,15 @@ def test_record_hands_options_on_and_tells_what_came(
             "options": expected,
             "tell": talk,
         }
-        failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
+        failure: LaunchFailure = {
+            "kernel": "f",
+            "file": None,
+            "line": None,
+            "outcome": "rejected",
+            "type": "TileTypeError",
+            "message": "no",
+            "test": "",
+        }
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,), generalised=7)
 
     monkeypatch.setattr(record, "record", fake)

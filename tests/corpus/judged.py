@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
-from tileverify.check import check_paths, check_unit
+from tileverify.pipeline import check_paths, check_unit
 from tileverify.reports.fingerprints import with_fingerprints
 from tileverify.reports.snippets import Snippets
 from tileverify.results import KernelResult

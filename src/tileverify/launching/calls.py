@@ -25,10 +25,9 @@ from ..contract.spec_files import raw_launch
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
-from ..hook.arguments import describe
-from ..hook.driver import NoDriver, stand_in
+from ..hook.described_launch import Described, DescribedArray, describe
+from ..hook.no_driver import NoDriver, stand_in
 
-Json = dict[str, Any]
 IMITATED: Final = (10, 0)
 """The compute capability of the device that a machine without one is said to have."""
 LAUNCH: Final = "call"
@@ -122,35 +121,34 @@ def _need_driver() -> None:
         NoDriver(IMITATED, multiprocessors=148).offer()
 
 
-def described(arguments: Sequence[Any], signature: Any) -> list[Json]:
-    """Every argument as plain data (see `record.hook.arguments.describe`); raises `UsageError` for odd strides."""
+def described(arguments: Sequence[Any], signature: Any) -> list[Described]:
+    """Every argument as plain data (see `hook.described_launch.describe`); raises `UsageError` for odd strides."""
     try:
         return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, Value]]:
+def named_values(names: Iterable[str], descriptions: Sequence[Described]) -> Iterator[tuple[str, Value]]:
     """What a guard is told: arrays and scalars in order, tuples taken apart; constants are compiled in."""
     for name, each in zip(names, descriptions, strict=True):
-        match each["kind"]:
-            case "array":
-                yield name, _array_value(each)
-            case "scalar":
-                value = each["value"]
-                yield name, float(value) if isinstance(value, str) else int(value)
-            case "tuple":
-                items = each["items"]
-                fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
-                yield from named_values([f"{name}{field}" for field in fields], items)
+        if each["kind"] == "array":
+            yield name, _array_value(each)
+        elif each["kind"] == "scalar":
+            value = each["value"]
+            yield name, float(value) if isinstance(value, str) else int(value)
+        elif each["kind"] == "tuple":
+            items = each["items"]
+            fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
+            yield from named_values([f"{name}{field}" for field in fields], items)
 
 
-def _array_value(described: Json) -> ArrayValue:
+def _array_value(described: DescribedArray) -> ArrayValue:
     shape, strides = tuple(described["shape"]), tuple(described["strides"])
     return ArrayValue(described["address"], shape, strides, described["dtype"], described.get("read_only", False))
 
 
-def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
+def lists_of(names: Sequence[str], descriptions: Sequence[Described]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
     """The lists of arrays by name."""
     for name, each in zip(names, descriptions, strict=True):
         if each["kind"] == "list":
@@ -159,7 +157,7 @@ def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tup
 
 def spec_of(
     kernel: Kernel,
-    descriptions: Sequence[Json],
+    descriptions: Sequence[Described],
     contents: Mapping[str, Any],
     data: Sequence[str],
     vouched: bool,

@@ -17,7 +17,7 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from .access_log import DynamicAccess, Footprint
 from .conflicts import (
-    Table,
+    AccessColumns,
     common_byte,
     conflicting_byte,
     covered_by_loop_exit,
@@ -89,7 +89,7 @@ class _Detector:
     def _inside(self) -> Iterator[Race]:
         told: set[tuple[Op, Op]] = set()
         for number, log in enumerate(self.trace.logs):
-            table = Table(log.accesses)
+            table = AccessColumns(log.accesses)
             for second in log.accesses:
                 pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
                 pairs[second.number :] = False

@@ -19,7 +19,7 @@ from typing import Final
 
 from ...codes import CODES
 from ...errors import TileVerifyError
-from ...repair.catalogue import KINDS
+from ...pipeline.repair.catalogue import KINDS
 from ...results import Finding
 from ...results.json_report import result_to_json
 from ...system.printable import printable

@@ -1,0 +1,190 @@
+"""The launches of one pytest process and of what it starts: watched, verified, and counted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from ...hook import imitate_gpu, watch
+from ...hook.described_launch import Described
+from ...hook.foreign import Grid, JitSignature, TileKernel
+from ...hook.imports import AfterImport
+from ...hook.interpreting import Interpreting
+from ...hook.launch_hooks import LaunchHooks
+from ..recorded import Gpu
+from .children import Children
+from .judged import REFUTED, Judged, LaunchCounts, not_passed
+
+if TYPE_CHECKING:
+    from .watcher import Watcher
+
+_CAPABILITY: Final = (10, 0)
+_CONFIGURATIONS: Final = 3
+_RECORDED: Final = "_tileverify_record_hook"
+"""The package that a recorded program has loaded: it imitates a GPU itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionData:
+    """What one process of several says at its end."""
+
+    counts: LaunchCounts
+    tolerated: list[str]
+    outside: list[Judged]
+
+
+class LaunchSession:
+    """Made before anything of the tests is imported; ``start`` follows once pytest knows all of its options."""
+
+    def __init__(self, *, no_gpu: bool, kernels_run: bool) -> None:
+        self.outside: list[Judged] = []
+        self.tolerated: list[str] = []
+        self._made: list[Judged] = []
+        self._counts = LaunchCounts()
+        self._pid = os.getpid()
+        self._strict = False
+        self._allowed_kernels: Sequence[str] = ()
+        self._folder = tempfile.TemporaryDirectory(prefix="tileverify-pytest-")
+        self._no_gpu, self._kernels_run = no_gpu, kernels_run
+        self._children: Children | None = None
+        self._late = _LateWatcher(self._watcher)
+        self._install()
+
+    def _install(self) -> None:
+        runs = not self._no_gpu
+        interpret = Interpreting(Path(__file__).parents[2]) if self._no_gpu and self._kernels_run else None
+        after = AfterImport()
+        hooks = LaunchHooks(self._late, runs=runs, configurations=_CONFIGURATIONS, interpret=interpret)
+        if self._no_gpu and _RECORDED not in sys.modules:
+            imitate_gpu(after, _CAPABILITY, kernels_run=interpret is not None)
+        watch(after, hooks)
+        after.install()
+
+    def _watcher(self) -> Watcher:
+        """Loaded with the first launch: a test suite without any pays nothing."""
+        from ...pipeline import CheckOptions
+        from ...pipeline.cache.verdicts import default_folder
+        from .watcher import Watcher
+
+        return Watcher(
+            self._note,
+            CheckOptions(cache=default_folder()),
+            architecture=_no_architecture if self._no_gpu else _own_architecture,
+            on_device=not self._no_gpu,
+            kernels_run=not self._no_gpu or self._kernels_run,
+        )
+
+    def start(self, *, strict: bool, allowed_kernels: Sequence[str], children: bool) -> None:
+        """``children``: this process runs tests, whose child processes are watched too."""
+        self._strict, self._allowed_kernels = strict, allowed_kernels
+        if children:
+            gpu = Gpu.REAL if not self._no_gpu else Gpu.INTERPRETED if self._kernels_run else Gpu.NONE
+            self._children = Children(Path(self._folder.name), gpu)
+
+    def close(self) -> None:
+        """Launches of what pytest runs in from now on are none of this session's."""
+        self._late.closed = True
+        if self._children is not None:
+            self._children.close()
+        if os.getpid() == self._pid:
+            self._folder.cleanup()
+
+    def _note(self, launch: Judged) -> None:
+        if os.getpid() != self._pid:  # a fork of this process: its parent reads what it leaves
+            if self._children is not None:
+                self._children.leave(launch)
+            return
+        self._made.append(launch)
+
+    def _taken(self) -> list[Judged]:
+        """The launches since the last time that it was asked."""
+        if os.getpid() != self._pid:
+            return []
+        made, self._made = self._made, []
+        if self._children is not None:
+            made += self._children.launches()
+        for launch in made:
+            self._counts.add(launch)
+        return made
+
+    def not_passed(self, allow: Sequence[str]) -> list[Judged]:
+        """The launches of one phase of a test that fail it; ``allow``: what the test itself lets pass."""
+        made = self._taken()
+        allowed = {"proved", *allow} | (set() if self._strict else {"undecided"})
+        bad = [
+            each
+            for each in not_passed(made, frozenset(allowed))
+            if each.verdict == REFUTED or not any(fnmatchcase(each.kernel, name) for name in self._allowed_kernels)
+        ]
+        for launch in not_passed(made, frozenset({"proved"})):
+            if launch not in bad and launch.sentence not in self.tolerated:
+                self.tolerated.append(launch.sentence)
+        return bad
+
+    def outside_tests(self) -> None:
+        """Note what was launched by no test: while test files were imported, say."""
+        self.outside += self.not_passed(())
+
+    def data(self) -> dict[str, object]:
+        """For the process that hands out the tests, as plain data."""
+        return asdict(_SessionData(self._counts, self.tolerated, self.outside))
+
+    def add_all(self, data: object) -> None:
+        """The `data` of another process."""
+        other = msgspec.convert(data, _SessionData)
+        self._counts.add_all(other.counts)
+        self.tolerated += [sentence for sentence in other.tolerated if sentence not in self.tolerated]
+        known = {launch.sentence for launch in self.outside}
+        self.outside += [launch for launch in other.outside if launch.sentence not in known]
+
+    def line(self) -> str:
+        return self._counts.line()
+
+
+class _LateWatcher:
+    """An observer that is made with the first launch."""
+
+    def __init__(self, make: Callable[[], Watcher]) -> None:
+        self.closed = False
+        self._make = make
+        self._watcher: Watcher | None = None
+
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
+        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how))
+
+    def traced(
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
+        how: str,
+    ) -> Exception | None:
+        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
+
+    def _tell(self, tell: Callable[[Watcher], Exception | None]) -> Exception | None:
+        if self.closed:
+            return None
+        if self._watcher is None:
+            self._watcher = self._make()
+        return tell(self._watcher)
+
+
+def _no_architecture() -> str | None:
+    return None
+
+
+def _own_architecture() -> str | None:
+    from cuda.tile._compile import get_sm_arch
+
+    architecture: str = get_sm_arch()
+    return architecture

@@ -10,6 +10,9 @@ PER_KIND ?= 1
 JOBS ?= 2
 SEED ?= 1
 
+# Tests and tools start many processes: compiled once, and not by each of them, whatever the surroundings say.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help check test oracle lint format docs bench fuzz contracts mutants seeds soak dist clean
 
@@ -71,8 +74,9 @@ seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes ho
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m tests.soundness.seeds
 
-soak: ## generated kernels, changed kernels, random programs and broken files for MINUTES; SEED chooses
+soak: ## tests with random inputs at length, then generated and changed kernels, programs and files for MINUTES; SEED
 	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis or random" --long
 	@$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES) --seed $(SEED)
 
 dist: ## build sdist and wheel into dist/

@@ -10,21 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from tests import profiles
 from tests.command_line import CommandLine, command_line
 from tests.shared import FOLDER
 from tests.toolkit import mark_missing
 
 TESTS = Path(__file__).parent
 
-# A verdict on the code, not on how busy the machine is.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tileverify")
     group.addoption("--update-golden", action="store_true", help="rewrite the golden files with what the tests produce")
+    group.addoption("--long", action="store_true", help="tests with random inputs try many (`profiles`)")
     group.addoption("--slow", action="store_true", help="run the tests marked slow, too")
     group.addoption(
         "--assembler", action="store_true", help="tests that need tileiras must not be skipped for want of it"
@@ -32,6 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fuzz-inputs", type=int, default=3000, metavar="N", help="inputs for each fuzz test (%(default)s)"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    profiles.choose(long=config.getoption("--long"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 FOLDER: Final = "TILEVERIFY_TESTS_SHARED"
 """The environment variable that names a folder of this test run's processes (`conftest.py` sets it)."""
@@ -32,6 +37,19 @@ def in_parts(name: str, parts: Sequence[int], work: Callable[[int], str]) -> lis
             continue
         _write(folder / f"{part}.done", work(part))
     return [_awaited(folder / f"{part}.done", lambda part=part: work(part)) for part in parts]  # type: ignore[misc]
+
+
+def gathered(name: str, parts: Sequence[int], work: Callable[[int], Sequence[T]]) -> tuple[T, ...]:
+    """What `in_parts` gives for all parts, one behind the other; it is pickled."""
+    texts = in_parts(name, parts, lambda part: b64encode(pickle.dumps(tuple(work(part)))).decode())
+    return tuple(each for text in texts for each in pickle.loads(b64decode(text)))
+
+
+def once(name: str, work: Callable[[], T]) -> T:
+    """What ``work()`` returns, done by the process of this test run that asks first; ``name`` may be any text."""
+    key = hashlib.sha256(name.encode()).hexdigest()[:16]
+    (value,) = gathered(f"once-{key}", [0], lambda _: (work(),))
+    return value
 
 
 def _write(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 from tileverify.frontend.bytecode.builder import I1, I8, I16, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import ScalarType, Value
@@ -252,7 +253,7 @@ WORDS = st.one_of(
     lhs=WORDS,
     rhs=WORDS,
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(short=200, long=4000), deadline=None)
 def test_against_unbounded_integers(
     name: str, element: ScalarType, sign: str, rounding: str, lhs: int, rhs: int
 ) -> None:
@@ -275,7 +276,7 @@ def test_against_unbounded_integers(
 @given(
     name=st.sampled_from([*WRAPPING_OPS, "shli"]), element=st.sampled_from([I8, I16, I32, I64]), lhs=WORDS, rhs=WORDS
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(short=200, long=4000), deadline=None)
 def test_promises_are_broken_exactly_where_the_result_does_not_fit(
     name: str, element: ScalarType, lhs: int, rhs: int
 ) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
-from base64 import b64decode, b64encode
 from functools import cache
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 
-from ..shared import in_parts
+from ..shared import gathered
 
 
 @cache
@@ -19,16 +17,15 @@ def corpus_kernels() -> tuple[KernelUnit, ...]:
     """Every kernel of the corpus under every launch, as `discover` finds them in its folder."""
     folders = sorted({file.parent for file in ROOT.glob("*/*.labels.toml")})
 
-    def compiled(number: int) -> str:
+    def compiled(number: int) -> list[KernelUnit]:
         found = list(discover([str(folders[number])]))
-        failures = [str(unit.error) for unit in found if not isinstance(unit, KernelUnit)]
-        assert not failures
-        return b64encode(pickle.dumps(found)).decode()
+        units = [unit for unit in found if isinstance(unit, KernelUnit)]
+        assert len(units) == len(found), [str(unit.error) for unit in found if not isinstance(unit, KernelUnit)]
+        return units
 
     # Units name their files, so processes share them only where they find the corpus in the same place.
     place = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
-    parts = in_parts(f"corpus-{place}", range(len(folders)), compiled)
-    return tuple(unit for text in parts for unit in pickle.loads(b64decode(text)))
+    return gathered(f"corpus-{place}", range(len(folders)), compiled)
 
 
 @cache

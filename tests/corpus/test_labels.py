@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,18 +12,12 @@ import pytest
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.corpus.labels import SPEC_SUFFIX
 from tileverify.errors import SpecError
-from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
+
+from .judged import judged_again, results_of
 
 LABELS = corpus_launches()
 RACE_CODES = {"TV101", "TV102", "TV103", "TV201", "TV202"}
-
-
-@cache
-def results_of(file: Path) -> dict[tuple[str, str], KernelResult]:
-    """All results of one corpus file by kernel and launch."""
-    report = check_paths([str(file)])
-    return {(result.kernel, result.launch): result for result in report.results}
 
 
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: label.id)
@@ -53,7 +46,7 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
 def test_what_was_checked_before_changes_no_verdict(file: Path) -> None:
     """A process that checks many kernels, or one kernel again, finds what a new process does."""
     first = results_of(file)
-    again = {(result.kernel, result.launch): result for result in check_paths([str(file)]).results}
+    again = judged_again(file)
     assert {key: _said(result) for key, result in again.items()} == {
         key: _said(result) for key, result in first.items()
     }

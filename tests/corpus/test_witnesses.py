@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
 from itertools import product
 from math import prod
 
@@ -17,12 +16,12 @@ from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import check_unit
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
 
 from .compiled import units
+from .judged import judged_again, results_of
 from .launches import launch_of, observe
 
 REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
@@ -31,10 +30,9 @@ MOST_SMALLER = 600
 MOST_BLOCKS = 64
 
 
-@cache
 def checked(label: Labelled) -> tuple[KernelUnit, KernelResult]:
     unit = units()[str(label.file), label.kernel, label.launch]
-    return unit, check_unit(unit)
+    return unit, results_of(label.file)[label.kernel, label.launch]
 
 
 def witnesses(label: Labelled) -> Iterator[tuple[Finding, Witness]]:
@@ -95,8 +93,8 @@ def test_a_witness_replays_as_it_is_reported(label: Labelled) -> None:
 
 @all_refuted
 def test_checking_again_gives_the_same_witness(label: Labelled) -> None:
-    unit, first = checked(label)
-    assert result_to_json(check_unit(unit))["findings"] == result_to_json(first)["findings"]
+    first, again = (judged(label.file)[label.kernel, label.launch] for judged in (results_of, judged_again))
+    assert result_to_json(again)["findings"] == result_to_json(first)["findings"]
 
 
 # -------------------------------------------------------------------------------------- it is minimal

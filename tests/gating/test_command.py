@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
+from tests.command_line import CommandLine
 
 import tileverify
 
@@ -23,6 +28,21 @@ def gate(*arguments: str, text: str = "") -> tuple[int, list[dict[str, Any]], st
         input=text, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     return run.returncode, [json.loads(line) for line in run.stdout.splitlines()], run.stderr
+
+
+Gate = Callable[..., tuple[int, list[dict[str, Any]], str]]
+
+
+@pytest.fixture
+def gate_here(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """The same in this process, for what is refused before anything is judged."""
+
+    def run(*arguments: str, text: str = "") -> tuple[int, list[dict[str, Any]], str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        ran = tileverify("gate", *arguments)
+        return ran.code, [json.loads(line) for line in ran.out.splitlines()], ran.err
+
+    return run
 
 
 def test_stdin() -> None:
@@ -67,24 +87,25 @@ def test_folder(tmp_path: Path) -> None:
     assert [path.name for path in bundles.iterdir()] == ["a.k.0.tvk"]
 
 
-def test_bad_usage(tmp_path: Path) -> None:
-    assert gate(str(tmp_path / "nowhere"))[0] == 2
-    assert gate("-", "--spec", "x.toml", "--trust-specs", text=HONEST)[0] == 2
-    assert gate("-", "--spec", str(tmp_path / "nowhere.toml"), text=HONEST)[0] == 2
-    assert gate("-", "--reference", "nothing", text=HONEST)[0] == 2
+def test_bad_usage(gate_here: Gate, tmp_path_factory: pytest.TempPathFactory) -> None:
+    tmp_path = tmp_path_factory.mktemp("submissions")
+    assert gate_here(str(tmp_path / "nowhere"))[0] == 2
+    assert gate_here("-", "--spec", "x.toml", "--trust-specs", text=HONEST)[0] == 2
+    assert gate_here("-", "--spec", str(tmp_path / "nowhere.toml"), text=HONEST)[0] == 2
+    assert gate_here("-", "--reference", "nothing", text=HONEST)[0] == 2
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[[launch]]\nkernel =\n")
-    code, lines, told = gate(os.devnull)
+    code, lines, told = gate_here(os.devnull)
     assert (code, lines) == (2, [])
     assert "gate - <" in told
-    code, lines, told = gate("-", "--spec", str(wrong), text=HONEST)
+    code, lines, told = gate_here("-", "--spec", str(wrong), text=HONEST)
     assert (code, lines) == (2, [])
     assert "wrong.toml:2" in told
-    assert gate(str(tmp_path))[0] == 4
+    assert gate_here(str(tmp_path))[0] == 4
     (tmp_path / "a.py").write_text(HONEST)
     wrong.unlink()
     for option in ("--bundle", "--results"):
-        code, lines, told = gate(str(tmp_path), option, str(tmp_path / "inside.sqlite"))
+        code, lines, told = gate_here(str(tmp_path), option, str(tmp_path / "inside.sqlite"))
         assert (code, lines) == (2, [])
         assert "lies among the submissions" in told
     assert [path.name for path in tmp_path.iterdir()] == ["a.py"]

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.backend.inflight.model import Model
 from tests.launching.imitation import Tensor, imitate
+from tests.profiles import tries
 
 from tileverify.backend.ledger import LEGACY, ByteAccess, InFlightConflict, StreamId
 from tileverify.launching import journal
@@ -22,8 +23,10 @@ from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Journal, Use
 from tileverify.launching.remembered import Planned, Remembered
 
+pytestmark = pytest.mark.random
+
 STREAMS = {each.handle: each for each in (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))}
-INTERLEAVINGS = 10_000
+INTERLEAVINGS = tries(short=4_000, long=40_000)
 STEPS = 24
 BATCH = 3
 SIZE = 64

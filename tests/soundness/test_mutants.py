@@ -10,22 +10,34 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tileverify.corpus import corpus_launches
 from tileverify.results import Verdict
 
+from ..profiles import tries
+from ..shared import gathered
 from .mutants.judgement import left_idle
 from .mutation import Campaign, Judged, corpus_units, describe, mutants
 
+pytestmark = pytest.mark.random
+
 SEED = 1
-COUNT = 200
-AGAIN = range(24)
+COUNT = tries(short=60, long=400)
+PART = 10
+"""Mutants that a test process judges before it asks what is left."""
+AGAIN = range(12)
 """Mutants that are decided in another process, too."""
 
 
 @cache
 def judged() -> tuple[Judged, ...]:
     campaign = Campaign(timeout_s=None, small=2, tiny=1, large=1)
-    return tuple(map(campaign.judge, mutants(corpus_units(), SEED, range(COUNT))))
+
+    def part(first: int) -> list[Judged]:
+        return [campaign.judge(mutant) for mutant in mutants(corpus_units(), SEED, range(first, first + PART))]
+
+    return gathered("mutants", range(0, COUNT, PART), part)
 
 
 def test_no_proved_mutant_shows_a_fault() -> None:

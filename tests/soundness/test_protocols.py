@@ -15,16 +15,19 @@ import pytest
 from tileverify.backend.interpreter.schedule import standard_schedules
 from tileverify.backend.replay.explore import explore
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT, corpus_launches
+from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.builder import constant
 from tileverify.frontend.bytecode.model import Module, TileType
 from tileverify.pipeline import CheckOptions, check_unit, entry_of
 from tileverify.results import KernelResult, Verdict
 
+from ..corpus.compiled import units
 from ..corpus.launches import drawn_launches
+from ..profiles import tries
 from .mutants.edits import Site, finished, integer_bits, sites
-from .mutation import units
+
+pytestmark = pytest.mark.random
 
 LAUNCHES = 2
 SCHEDULES = standard_schedules(8)
@@ -44,10 +47,13 @@ class Changed:
     text: str
 
 
-def right_protocols() -> list[KernelUnit]:
-    proved = {(str(one.file), one.kernel, one.launch) for one in corpus_launches() if one.verdict is Verdict.PROVED}
-    found = units([str(ROOT / "protocols")])
-    return [unit for unit in found if (str(unit.file), unit.kernel, unit.launch.name) in proved]
+def right_protocols() -> list[Labelled]:
+    found = [label for label in corpus_launches(ROOT / "protocols") if label.verdict is Verdict.PROVED]
+    return sorted(found, key=lambda label: (str(label.file), label.kernel, label.launch))
+
+
+def compiled(label: Labelled) -> KernelUnit:
+    return units()[str(label.file), label.kernel, label.launch]
 
 
 def weakened(unit: KernelUnit) -> Iterator[Changed]:
@@ -133,22 +139,22 @@ def check(changes: Iterator[Changed]) -> tuple[int, int]:
     return proved, refuted
 
 
-UNITS = right_protocols()
-SOME = [pytest.param(unit, marks=[pytest.mark.slow] if number % 3 else []) for number, unit in enumerate(UNITS)]
+RIGHT = right_protocols()
+SOME = [pytest.param(label, marks=[pytest.mark.slow] if number % 3 else []) for number, label in enumerate(RIGHT)]
 """Every third; each takes many seconds."""
 
 
-@pytest.mark.parametrize("unit", SOME, ids=lambda unit: unit.kernel)
-def test_a_weakened_protocol_that_is_proved_shows_no_race(unit: KernelUnit) -> None:
-    changes = list(weakened(unit))
+@pytest.mark.parametrize("label", SOME, ids=lambda label: label.kernel)
+def test_a_weakened_protocol_that_is_proved_shows_no_race(label: Labelled) -> None:
+    changes = list(weakened(compiled(label)))[:: tries(short=2, long=1)]
     _, refuted = check(iter(changes))
     assert changes
     assert refuted or not any(order in changed.text for changed in changes for order in ("acquire", "release"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.kernel)
-def test_a_protocol_with_other_numbers_that_is_proved_shows_no_race(unit: KernelUnit) -> None:
-    changes = list(renumbered(unit))
+@pytest.mark.parametrize("label", RIGHT, ids=lambda label: label.kernel)
+def test_a_protocol_with_other_numbers_that_is_proved_shows_no_race(label: Labelled) -> None:
+    changes = list(renumbered(compiled(label)))
     check(iter(changes))
     assert changes

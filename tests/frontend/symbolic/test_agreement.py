@@ -9,6 +9,7 @@ import pytest
 from tileverify.backend.interpreter import InterpreterStop
 
 from ...grids import blocks_of
+from ...profiles import tries
 from .agreement import LaunchMaker, Outcome, OutOfReach, compare
 from .compiled import decoded, summary
 from .programs import ProgramMaker
@@ -28,8 +29,10 @@ KERNELS = (  # the others go by values that are not known before the run
     "found_group",
 )
 
+pytestmark = pytest.mark.random
+
 LAUNCHES = 12
-PROGRAMS = 24
+PROGRAMS = tries(short=12, long=120)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -16,11 +16,14 @@ from tileverify.frontend.symbolic.values import SymbolicValue
 from tileverify.terms import Function, Scope, Term, launch_wide
 from tileverify.terms.launch_wide import Opaque, opaque
 
+from ...profiles import tries
 from .agreement import Outcome, OutOfReach, compare
 from .launch_wide import Compared, Disagreement, compare_blocks
 from .wider_programs import WiderProgramMaker
 
-PROGRAMS = 24
+pytestmark = pytest.mark.random
+
+PROGRAMS = tries(short=16, long=120)
 MOST_PROGRAMS = 200
 GRIDS = ((3, 1, 1), (2, 2, 1), (1, 2, 2))
 

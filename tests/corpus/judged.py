@@ -1,0 +1,43 @@
+"""The corpus' kernels judged with the default options: twice in a test run, whatever the number of tests and processes.
+
+A test that patches the prover, or asks for other options, judges for itself.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from tileverify.pipeline import check_paths, check_unit
+from tileverify.reports.fingerprints import with_fingerprints
+from tileverify.reports.snippets import Snippets
+from tileverify.results import KernelResult
+
+from ..shared import once
+from .compiled import units
+
+Results: TypeAlias = dict[tuple[str, str], KernelResult]
+"""By kernel and launch."""
+
+
+@cache
+def results_of(file: Path) -> Results:
+    """All results of one corpus file, from source to report."""
+    return once(f"judged {file}", lambda: _by_name(check_paths([str(file)]).results))
+
+
+@cache
+def judged_again(file: Path) -> Results:
+    """The same from what was compiled for all tests, the last launch first."""
+
+    def judged() -> Results:
+        snippets = Snippets()
+        mine = [unit for unit in reversed(units().values()) if unit.file == file]
+        return _by_name(tuple(with_fingerprints(check_unit(unit), snippets) for unit in mine))
+
+    return once(f"judged again {file}", judged)
+
+
+def _by_name(results: tuple[KernelResult, ...]) -> Results:
+    return {(result.kernel, result.launch): result for result in results}

@@ -24,10 +24,7 @@ from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import units
 from ..corpus.launches import drawn_launches
-from ..profiles import tries
 from .mutants.edits import Site, finished, integer_bits, sites
-
-pytestmark = pytest.mark.random
 
 LAUNCHES = 2
 SCHEDULES = standard_schedules(8)
@@ -146,7 +143,7 @@ SOME = [pytest.param(label, marks=[pytest.mark.slow] if number % 3 else []) for 
 
 @pytest.mark.parametrize("label", SOME, ids=lambda label: label.kernel)
 def test_a_weakened_protocol_that_is_proved_shows_no_race(label: Labelled) -> None:
-    changes = list(weakened(compiled(label)))[:: tries(short=2, long=1)]
+    changes = list(weakened(compiled(label)))
     _, refuted = check(iter(changes))
     assert changes
     assert refuted or not any(order in changed.text for changed in changes for order in ("acquire", "release"))

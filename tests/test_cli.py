@@ -18,8 +18,8 @@ import pytest
 
 from tileverify import check as check_module
 from tileverify import cli
-from tileverify.codes import CODES
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
+from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"

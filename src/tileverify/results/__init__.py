@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from .codes import TV
+
 if TYPE_CHECKING:
     from ..contract.launch import LaunchSpec
     from .details import KernelDetails
@@ -132,6 +134,14 @@ class Hint:
     edits: tuple[Edit, ...] = ()
 
 
+class FindingLevel(enum.StrEnum):
+    """How much a finding weighs."""
+
+    ERROR = "error"  # something is wrong
+    WARNING = "warning"  # undecided, or wrong without touching the verdict
+    NOTE = "note"  # kept for what fails nothing; no finding has it
+
+
 class SuppressionKind(enum.Enum):
     """Who says that a finding shall not fail a run."""
 
@@ -156,7 +166,8 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided.
+    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided; a `TV`, or one that a report
+    of another version has.
 
     ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
     every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
@@ -173,27 +184,26 @@ class Finding:
     denied: bool = False  # a warning that counts as an error in this run
 
     @property
-    def level(self) -> str:
-        """``error`` for what is wrong; ``warning`` for what is undecided, or wrong without touching the verdict."""
+    def level(self) -> FindingLevel:
         if self.code in WARNINGS:
-            return "error" if self.denied else "warning"
-        return "warning" if self.code.startswith("TV9") else "error"
+            return FindingLevel.ERROR if self.denied else FindingLevel.WARNING
+        return FindingLevel.WARNING if self.code.startswith("TV9") else FindingLevel.ERROR
 
     @property
     def refutes(self) -> bool:
         """Whether it says that something is wrong and counts, and not only undecided or worth a look."""
-        return self.level == "error"
+        return self.level is FindingLevel.ERROR
 
     def target(self, site: SourceSite) -> str:
         """The element that ``site`` is about.
 
         The load that left something open (TV403) did not touch the element that it reached: its array alone.
         """
-        elsewhere = self.code == "TV403" and site.access == "load" and len(self.sites) > 1
+        elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
-WARNINGS = frozenset({"TV403"})
+WARNINGS = frozenset({TV.UNDETERMINED})
 """Codes of findings that leave a proof a proof."""
 
 
@@ -331,7 +341,7 @@ def deny_undetermined(report: Report) -> Report:
     """``report`` with every warning that results are not determined (TV403) as an error."""
 
     def denied(finding: Finding) -> Finding:
-        return replace(finding, denied=True) if finding.code == "TV403" else finding
+        return replace(finding, denied=True) if finding.code == TV.UNDETERMINED else finding
 
     results = (replace(result, findings=tuple(map(denied, result.findings))) for result in report.results)
     return replace(report, results=tuple(results))

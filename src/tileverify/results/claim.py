@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
+from .codes import TV
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Claim:
     ``offset_a``/``offset_b``: bytecode offsets of the ops at fault; the replay may find the fault at others.
     """
 
-    code: str
+    code: TV
     block_a: Block
     block_b: Block | None
     offset_a: int | None = None

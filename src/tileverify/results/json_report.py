@@ -13,6 +13,7 @@ from . import (
     Edit,
     Elements,
     Finding,
+    FindingLevel,
     Hint,
     KernelResult,
     ObligationCount,
@@ -213,7 +214,7 @@ def _read_finding(document: Mapping[str, Any]) -> Finding:
         obligation=document.get("obligation"),
         fingerprint=document.get("fingerprint", ""),
         suppression=_read_suppression(document.get("suppression")),
-        denied=document["code"] in WARNINGS and document.get("level") == "error",
+        denied=document["code"] in WARNINGS and document.get("level") == FindingLevel.ERROR,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ...errors import TileVerifyError
+from ...results.codes import TV
 
 
 class ArrayValue(NamedTuple):
@@ -30,6 +31,6 @@ class LaunchRefused(TileVerifyError):
     """TV501 (arguments overlap) or TV502 (outside the contract): the launch was not made."""
 
     __module__ = "tileverify"
-    code: str = "TV502"
+    code: TV = TV.LAUNCH_CONTRACT
 
     exit_code = 1

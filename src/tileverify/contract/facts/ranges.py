@@ -7,6 +7,7 @@ from typing import Final
 
 from ... import terms as t
 from ...terms import Kind, Term
+from ..fact_kind import FactKind
 from ..launch import DataFact, Expression, Number
 from .base import Fact
 from .counting import Count, Counted
@@ -28,7 +29,7 @@ class Range(Fact):
     A range implies every wider one that excuses as much.
     """
 
-    kind = "range"
+    kind = FactKind.RANGE
     form = Form(("low", "high"), unless=True)
     subject = Subject.LIMITS
     bounded = True

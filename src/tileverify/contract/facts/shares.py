@@ -7,6 +7,7 @@ from random import Random
 
 from ... import terms as t
 from ...terms import Kind, Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact
 from .form import Form, Subject
@@ -24,7 +25,7 @@ class Shares(Fact):
     Shares of n are shares of everything above n.
     """
 
-    kind = "shares"
+    kind = FactKind.SHARES
     form = Form(("amount",))
     subject = Subject.SUM
     bounded = True

@@ -25,6 +25,7 @@ from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_
 from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
 from ...frontend.sources.python_scan import scan_text
+from ...results.codes import TV
 from ..model import Reason
 from ..sandbox.tripwire import set_tripwire
 from ..screen.plain_values import NotPlain, parameter_to_json, plain
@@ -72,7 +73,7 @@ def _message(reasons: Any) -> bytes:
 
 
 def _failure(error: TileVerifyError) -> dict[str, Any]:
-    code = "TV002" if isinstance(error, SpecError) else "TV001"
+    code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."

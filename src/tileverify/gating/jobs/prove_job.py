@@ -24,6 +24,7 @@ from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
 from ...results import Finding, KernelResult, SourceSite, Verdict
+from ...results.codes import TV
 from ...results.json_report import result_to_json
 from ..screen.plain_values import NotPlain, harmless, name, number, parameter_from_json, text
 from .compile_job import raw_of, specs_of
@@ -120,10 +121,10 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: dict[str, Any]) -> tup
             return {"result": result_to_json(_failed(claim, file))}, None
         unit = unit_of(claim, specs, file)
     except (NotPlain, KeyError, TypeError, ValueError, RecursionError):
-        result = _error(claim, file, "TV003", "its process sent no kernel")
+        result = _error(claim, file, TV.BYTECODE_ERROR, "its process sent no kernel")
         return {"result": result_to_json(result), "forged": True}, None
     except TileVerifyError as error:
-        code = "TV002" if isinstance(error, SpecError) else "TV003"
+        code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.BYTECODE_ERROR
         return {"result": result_to_json(_error(claim, file, code, error.message))}, None
     if request.get("any_grid"):
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
@@ -148,13 +149,13 @@ def _bundle(unit: KernelUnit, result: KernelResult) -> str | None:
 def _failed(claim: Claimed, file: str) -> KernelResult:
     error = claim.error or {}
     code = error.get("code")
-    if code not in ("TV001", "TV002"):
+    if code not in (TV.SOURCE_ERROR, TV.SPEC_ERROR):
         raise NotPlain("an error has no code")
     return _error(claim, file, code, text(error.get("message")), number(error.get("line")), number(error.get("column")))
 
 
 def _error(
-    claim: Claimed, file: str, code: str, message: str, line: int | None = None, column: int | None = None
+    claim: Claimed, file: str, code: TV, message: str, line: int | None = None, column: int | None = None
 ) -> KernelResult:
     sites = () if line is None else (SourceSite(file, line, column, access="", array=""),)
     finding = Finding(code, message, sites)

@@ -22,6 +22,7 @@ from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import Proof, Request, proof_of
 from ...results import Finding, KernelResult, Verdict
+from ...results.codes import TV
 from ...system.failures import failure_sentence
 from .verdicts import Judged, judged
 
@@ -176,6 +177,6 @@ def _unverified(kernel: Kernel, problem: str) -> KernelResult:
         kernel=kernel.name,
         launch=calls.LAUNCH,
         verdict=Verdict.ERROR,
-        findings=(Finding("TV001", problem),),
+        findings=(Finding(TV.SOURCE_ERROR, problem),),
         line=kernel.line,
     )

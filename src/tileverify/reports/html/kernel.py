@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any, Final
 
-from ...codes import CODES, Code, Family
 from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
+from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...system.printable import printable
 from ..findings import side_names, values_text
@@ -75,7 +75,7 @@ class ObligationRow:
     symbol: str
     about: tuple[tuple[str, int | None], ...]
     detail: str
-    rung: str
+    tier: str
     milliseconds: float
     lemmas: int
     count: int
@@ -90,7 +90,7 @@ class KernelView:
     assumes: tuple[Clause, ...]
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
-    rungs: tuple[tuple[str, int, float], ...]
+    tiers: tuple[tuple[str, int, float], ...]
     rests_on: str
     command: str
 
@@ -107,7 +107,7 @@ def kernel_view(result: KernelResult) -> KernelView:
         assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
         findings=tuple(_findings(result, drawings)),
         obligations=tuple(_obligations(obligations)),
-        rungs=tuple(_rungs(obligations)),
+        tiers=tuple(_tiers(obligations)),
         rests_on=_rests_on(result),
         command=" ".join(
             ("tileverify check", quote("::".join(filter(None, (result.file, result.kernel, result.launch)))))
@@ -115,11 +115,11 @@ def kernel_view(result: KernelResult) -> KernelView:
     )
 
 
-def _rungs(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
-    """Every rung with the number of obligations that it decided, and their milliseconds; the busiest first."""
-    counts = Counter(each.rung for each in obligations if each.rung)
-    for rung, count in counts.most_common():
-        yield rung, count, sum(each.milliseconds for each in obligations if each.rung == rung)
+def _tiers(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
+    """Every tier with the number of obligations that it decided, and their milliseconds; the busiest first."""
+    counts = Counter(each.tier for each in obligations if each.tier)
+    for tier, count in counts.most_common():
+        yield tier, count, sum(each.milliseconds for each in obligations if each.tier == tier)
 
 
 def _rests_on(result: KernelResult) -> str:
@@ -243,16 +243,16 @@ def _number(value: int | None) -> str:
 def _obligations(details: Sequence[ObligationDetail]) -> Iterator[ObligationRow]:
     groups: dict[tuple[Any, ...], list[ObligationDetail]] = defaultdict(list)
     for each in details:
-        groups[each.code, each.state, _about(each), each.detail, each.rung].append(each)
-    for code, state, about, detail, rung in sorted(groups, key=lambda key: (key[1] is State.PROVED, key[0])):
-        alike = groups[code, state, about, detail, rung]
+        groups[each.code, each.state, _about(each), each.detail, each.tier].append(each)
+    for code, state, about, detail, tier in sorted(groups, key=lambda key: (key[1] is State.PROVED, key[0])):
+        alike = groups[code, state, about, detail, tier]
         yield ObligationRow(
             code=code,
             state=state,
             symbol=SYMBOLS[state],
             about=about,
             detail=detail,
-            rung=rung,
+            tier=tier,
             milliseconds=sum(each.milliseconds for each in alike),
             lemmas=sum(each.lemmas for each in alike),
             count=len(alike),

@@ -7,9 +7,9 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from ...codes import CODES
 from ...errors import UsageError
 from ...results import KernelResult, Report, Verdict
+from ...results.codes import CODES
 from ...results.json_report import json_report
 from ...system.printable import printable
 from ..history import compare
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .overview import Row
     from .sources import Sources
 
-RUNGS: Final = {
+TIERS: Final = {
     "structural": "decided without a solver",
     "as written": "decided by their own words",
     "linear integers": "by linear integers",
@@ -129,7 +129,7 @@ class _Shard:
             accesses=() if details is None else details.accesses,
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
             codes=CODES,
-            rungs=RUNGS,
+            tiers=TIERS,
         )
         self.document["kernels"][row.id] = {
             "html": html,

@@ -26,9 +26,16 @@ from ...contract.launch import EntryParameter, Role
 from ...errors import UsageError
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
+from ...results.codes import TV
 from .replaying import Parameter, entry_parameters, load
 
-RACES: Final = ("TV101", "TV102", "TV103", "TV201", "TV202")
+RACES: Final = (
+    TV.RACE_WRITE_WRITE,
+    TV.RACE_READ_WRITE,
+    TV.RACE_ATOMIC_MIXED,
+    TV.UNORDERED_IN_BLOCK,
+    TV.DUPLICATE_LANES,
+)
 """Faults that change results at most; what leaves its array may end the process and is not tried."""
 MOST_BYTES: Final = 1 << 30
 

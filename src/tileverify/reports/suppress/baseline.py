@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from ...errors import ConfigError, UsageError
 from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, Suppression, SuppressionKind, Verdict
+from ...results.codes import TV
 from ...system.atomic_file import write_whole
 
 SCHEMA: Final = "tileverify/baseline/1"
 
-_GIVEN_UP: Final = frozenset({"TV902", "TV903"})
+_GIVEN_UP: Final = frozenset({TV.UNSUPPORTED_OP, TV.BUDGET})
 """Undecided kernels of which not everything was looked at: what else is wrong with them is not known."""
 
 

@@ -10,12 +10,11 @@ from typing import Any, Final, TypeAlias
 
 from ...contract.launch import EntryParameter, Role
 from ...errors import TileVerifyError
+from ...results.tiers import THEORIES, Tier
 from ..rules.lemma_schemas import SCHEMAS
-from ..rules.rungs import THEORIES
 from ..rules.smtlib import Declaration
 from .launches import launch_from_json, launch_to_json
 from .model import (
-    STRUCTURAL,
     Certificate,
     CertificateError,
     Equality,
@@ -84,7 +83,8 @@ def digest_of(document: Mapping[str, Any]) -> str:
 
 
 def _proved_to_json(proved: Proved) -> Json:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(proved).items()}
+    told = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(proved).items()}
+    return {"rung" if key == "tier" else key: value for key, value in told.items()}
 
 
 def _declaration_to_json(symbol: Declaration) -> list[Any]:
@@ -97,7 +97,7 @@ def _question_to_json(question: Question) -> Json:
         "conditions": list(question.conditions),
         "equal": [[each.twin, each.first, each.second, list(each.lemmas)] for each in question.equal],
         "lemmas": list(question.lemmas),
-        "rung": question.rung,
+        "rung": question.tier,
     }
 
 
@@ -217,7 +217,7 @@ def _question(r: _Reader) -> Question:
                 equal.append(Equality(twin, first, second, numbers))
             case _:
                 raise _Malformed(f"{r.path}.equal holds {each!r}, which is no equality")
-    return Question(r.text("id"), r.texts("conditions"), tuple(equal), r.integers("lemmas"), _rung(r, THEORIES))
+    return Question(r.text("id"), r.texts("conditions"), tuple(equal), r.integers("lemmas"), _tier(r, THEORIES))
 
 
 def _lemma(value: Any) -> Lemma:
@@ -236,11 +236,11 @@ def _place(value: Any) -> Place:
     raise _Malformed(f"{value!r} is no place")
 
 
-def _rung(r: _Reader, known: Sequence[str]) -> str:
-    rung = r.text("rung")
-    if rung not in known:
-        raise _Malformed(f"{r.path}.rung is {rung!r}")
-    return rung
+def _tier(r: _Reader, known: Sequence[Tier]) -> Tier:
+    found = r.text("rung")
+    if found not in known:
+        raise _Malformed(f"{r.path}.rung is {found!r}")
+    return Tier(found)
 
 
 def _proved(r: _Reader) -> Proved:
@@ -250,7 +250,7 @@ def _proved(r: _Reader) -> Proved:
         level=r.text("level"),
         detail=r.text("detail"),
         places=r.integers("places"),
-        rung=_rung(r, (STRUCTURAL, *THEORIES)),
+        tier=_tier(r, (Tier.STRUCTURAL, *THEORIES)),
         question=question,
         wraps=r.integers("wraps"),
     )

@@ -19,7 +19,7 @@ from ...results.claim import Claim
 from ...terms import Function, Term
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Model
-from ..rules.copies import OTHER, Copy
+from ..rules.copies import OTHER, Copy, CopyLevel
 from ..rules.meeting import overlap_distance
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
@@ -258,7 +258,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
     return Claim(
         code=obligation.code,
         block_a=_block(model, block_ids("")),
-        block_b=_block(model, block_ids(OTHER)) if obligation.level == "block" else None,
+        block_b=_block(model, block_ids(OTHER)) if obligation.level == CopyLevel.BLOCK else None,
         offset_a=_offset(obligation.first or obligation.promise),
         offset_b=_offset(obligation.second),
     )
@@ -266,7 +266,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
 
 def block_ids(mark: str) -> tuple[Term, ...]:
     """The block id of one side: its own, or (marked) that of the other copy."""
-    copy = Copy("block", mark)
+    copy = Copy(CopyLevel.BLOCK, mark)
     return tuple(copy(bid) if mark else bid for bid in BID)
 
 

@@ -20,7 +20,7 @@ from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Access
 from ...terms import Term
 from .answers import Answer, Decides
-from .copies import OTHER, Copy
+from .copies import OTHER, Copy, CopyLevel
 from .meeting import Prepared, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
@@ -54,7 +54,7 @@ def _judged(each: Prepared, scoped: Sequence[Prepared], contract: Contract, deci
 
 def _meetings(each: Prepared, others: Sequence[Prepared], contract: Contract) -> Iterator[tuple[Term, ...]]:
     """Two executions on one element in no fixed order: of two blocks, or of one without a token between them."""
-    one, copy, own = own_instance(each, identity), Copy("block", OTHER), Copy("instance", OTHER)
+    one, copy, own = own_instance(each, identity), Copy(CopyLevel.BLOCK, OTHER), Copy(CopyLevel.INSTANCE, OTHER)
     for second in others:
         other = own_instance(second, copy)
         blocks = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))

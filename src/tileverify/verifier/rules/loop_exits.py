@@ -13,14 +13,14 @@ from itertools import product
 from ... import terms as t
 from ...frontend.symbolic.summary import earlier
 from ...terms import Kind, Term
-from .copies import OTHER, Copy, Renaming
+from .copies import OTHER, Copy, CopyLevel, Renaming
 from .meeting import Prepared, awaited, identity
 
 
 def left_behind(first: Prepared, second: Prepared) -> Term:
     """For two accesses of one block (`obligations.inside_block`): one stands behind a loop around the other, and waits
     for a later iteration of it."""
-    copy = Copy("instance", OTHER)
+    copy = Copy(CopyLevel.INSTANCE, OTHER)
     return t.or_(
         _covered(first, by=second, own=identity, other=copy), _covered(second, by=first, own=copy, other=identity)
     )

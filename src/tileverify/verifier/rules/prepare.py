@@ -32,7 +32,7 @@ from ...frontend.symbolic.summary import (
 from ...terms import Function, Kind, Term
 from ...terms.rendering import unsigned_reading
 from .answers import Answer, Decides
-from .copies import OTHER, Copy
+from .copies import OTHER, Copy, CopyLevel
 from .fact_use import FactUse, Informed
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
@@ -288,7 +288,7 @@ def contract_values(contract: Contract) -> dict[Term, Term]:
 
 def launch_facts(contract: Contract) -> tuple[Term, ...]:
     """The contract's facts and ``bid < grid`` for both copies of a block."""
-    values, copy = contract_values(contract), Copy("block", OTHER)
+    values, copy = contract_values(contract), Copy(CopyLevel.BLOCK, OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from ... import terms as t
 from ...contract.variables import BID, GRID
 from ...terms import Kind, Scope, Sort, Term
-from ..rules.copies import OTHER, Copy
+from ..rules.copies import OTHER, Copy, CopyLevel
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20
@@ -103,7 +103,7 @@ def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Ter
     return end
 
 
-_LAST_BLOCKS = LAST_BLOCK | {Copy("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+_LAST_BLOCKS = LAST_BLOCK | {Copy(CopyLevel.BLOCK, OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:

@@ -18,6 +18,7 @@ from ...terms import Term
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
+from ..rules.copies import CopyLevel
 from ..rules.meeting import place_terms
 from ..rules.obligations import promise
 from ..rules.prepare import Preparer, launch_facts
@@ -129,7 +130,7 @@ class WideProof:
 
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
-            if opened.obligation.level == "block":
+            if opened.obligation.level == CopyLevel.BLOCK:
                 wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
             return self.kept.leaves(wanted or [], chosen)
 

@@ -25,7 +25,7 @@ from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
 from ....terms import Kind, Scope, Term
-from ..copies import OTHER, Copy
+from ..copies import OTHER, Copy, CopyLevel
 from ..layout import IndexFootprint
 from ..meeting import Prepared, identity, meet
 from ..obligations import block_axes
@@ -125,7 +125,7 @@ class _Analysis:
         return self.ask.refuses_all(self._repetitions())
 
     def _repetitions(self) -> Iterator[Ground]:
-        copy = Copy("instance", OTHER)
+        copy = Copy(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(self.adds, 2):
             if first is second and not variables_of(first.site):
                 continue
@@ -147,7 +147,9 @@ class _Analysis:
             size = self.contract.values.get(grid, grid)
             if size is t.ONE:
                 continue
-            found = self.ask.refuses_all((*pair, t.ne(bid, Copy("block", OTHER)(bid))) for pair in self._meetings())
+            found = self.ask.refuses_all(
+                (*pair, t.ne(bid, Copy(CopyLevel.BLOCK, OTHER)(bid))) for pair in self._meetings()
+            )
             if found is None:
                 count = t.mul(count, size)
             else:
@@ -157,7 +159,7 @@ class _Analysis:
 
     def _meetings(self) -> Iterator[Ground]:
         """Two blocks that add to one location."""
-        copy = Copy("block", OTHER)
+        copy = Copy(CopyLevel.BLOCK, OTHER)
         for first in self.adds:
             for second in self.adds:
                 if first.site.number <= second.site.number:
@@ -170,7 +172,7 @@ class _Analysis:
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
         """
-        copy = Copy("block", OTHER)
+        copy = Copy(CopyLevel.BLOCK, OTHER)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         for rank, size in dict.fromkeys(self._ranks()):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))

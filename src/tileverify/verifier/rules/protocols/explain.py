@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....results import Hint
+from ....results.codes import TV
 from ...messages import Reason, in_words
 from ..meeting import Prepared, awaited, identity, may_share
 from .arrays import acquires, changers, covers, initial_of, releases
@@ -38,7 +39,7 @@ class Explainer:
         if not lacks:
             return None
         most = max(lacks, key=lambda lack: lack.progress)
-        return Reason("TV905", f"blocks synchronise with each other, but {most.text}", most.hints)
+        return Reason(TV.SYNCHRONISATION_PROTOCOL, f"blocks synchronise with each other, but {most.text}", most.hints)
 
     def values(self, seen: Sequence[Instance]) -> Reason | None:
         """TV901 for a question about values that scoped accesses gave back."""
@@ -54,7 +55,7 @@ class Explainer:
         }
         if unknown:
             text += ", and no data fact says what is there when the launch begins"
-        return Reason("TV901", text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
+        return Reason(TV.DATA_DEPENDENT, text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
 
     def _lacks(self, x: Prepared, y: Prepared) -> Iterator[Lack]:
         for seen in values_in([y.guard], self.watched, {"": identity})[""]:

@@ -19,6 +19,7 @@ from ....contract.as_terms import Contract
 from ....terms import Term
 from ...messages import Reason
 from ..answers import Decides
+from ..copies import CopyLevel
 from ..meeting import Prepared
 from ..obligations import Obligation
 from .arrays import covers
@@ -61,7 +62,7 @@ class Protocols:
             return obligation
         sides = sides_of(obligation, self._watched)
         facts = [*self._values(sides)]
-        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+        if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self._by_number[obligation.first.number], self._by_number[obligation.second.number]
             facts += self._orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
@@ -80,7 +81,7 @@ class Protocols:
     def why_open(self, obligation: Obligation) -> Reason | None:
         """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
         explainer = Explainer(self.sites, self._watched, self.contract, self._ask)
-        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+        if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
             reason = explainer.race(*pair)
             if reason is not None:

@@ -30,7 +30,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Origin
 from ....terms import Kind, Term
-from ..copies import OTHER, Copy, Renaming
+from ..copies import OTHER, Copy, CopyLevel, Renaming
 from ..meeting import Prepared, awaited, identity, meet
 from .arrays import acquires, changers, releases
 from .flags import stores
@@ -109,7 +109,7 @@ class Locks:
 
     def _given_early(self, x: Prepared, take: Instance, held: Term, give: Give) -> Ground:
         """The lock is given back without waiting for ``x``, which the same take holds."""
-        copy = Copy("instance", OTHER)
+        copy = Copy(CopyLevel.INSTANCE, OTHER)
         theirs = Instance(give.site, identity, tuple(map(copy, variables_of(give.site.site))))
         same = t.not_(different(take, Instance(give.take.origin, identity, tuple(map(theirs, give.take.args)))))
         return x.guard, held, theirs.guard, same, t.not_(awaited(x, by=give.site, own=identity, other=theirs))
@@ -159,7 +159,7 @@ class Locks:
         return None
 
     def _given_twice(self, gives: Sequence[Give]) -> Iterator[Ground]:
-        copy = Copy("instance", OTHER)
+        copy = Copy(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(gives, 2):
             one = own_instance(first.site, identity)
             other = Instance(second.site, identity, tuple(map(copy, variables_of(second.site.site))))

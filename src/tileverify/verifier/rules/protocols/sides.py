@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from .... import terms as t
 from ....terms import Term
-from ..copies import OTHER, Copy, Renaming
+from ..copies import OTHER, Copy, CopyLevel, Renaming
 from ..meeting import Prepared, identity
 from ..obligations import Obligation
 from .ground import Ground
@@ -41,8 +41,8 @@ def sides_of(obligation: Obligation, watched: Mapping[str, Prepared]) -> tuple[S
     points = {"": [Point.at(item, identity)]}
     if obligation.second is not None:
         copy = Copy(obligation.level, OTHER)
-        if obligation.level == "block":
+        if obligation.level == CopyLevel.BLOCK:
             blocks[OTHER], points[OTHER] = copy, []
-        points[OTHER if obligation.level == "block" else ""].append(Point.at(obligation.second, copy))
+        points[OTHER if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
     found = values_in(obligation.conditions, watched, blocks)
     return tuple(Side(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())

@@ -46,7 +46,7 @@ def explain(code: str | None, format_: str) -> None:
 
 
 def _document(code: Code) -> dict[str, Any]:
-    document = {**asdict(code), "family": code.family.value}
+    document = {"code": code.code, "name": code.name, **asdict(code), "family": code.family.value}
     shown = examples_of(code.code)
     if shown is not None:
         pair = {"wrong": shown.wrong, "right": shown.right}

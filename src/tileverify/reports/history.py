@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from ..errors import UsageError
 from ..results import KernelResult, Verdict
-from ..results.json_report import SCHEMA, result_from_json
+from ..results.documents import SCHEMA
+from ..results.json_report import result_from_json
 from ..system.printable import printable
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"

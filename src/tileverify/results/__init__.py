@@ -1,6 +1,6 @@
 """The result model: what the verifier says and every report renders.
 
-JSON has the same (``reports/json_report.py``); these classes are its Python face.
+JSON has the same (`documents`, `json_report`); these classes are its Python face.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .codes import TV
 
@@ -24,6 +24,14 @@ class Verdict(enum.Enum):
     UNDECIDED = "undecided"
     REFUTED = "refuted"
     ERROR = "error"
+
+
+HoldsFor: TypeAlias = Literal["any", "sizes", "launch"]
+"""Which launches a proof is about: all with the types of the given one, all with its sizes, or that one."""
+
+Applicability: TypeAlias = Literal["safe", "maybe", "display"]
+SideName: TypeAlias = Literal["a", "b"]
+SideAccess: TypeAlias = Literal["load", "store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +62,13 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class SideValue:
-    """What side ``a`` or ``b`` of a fault read or wrote: ``access`` is ``load`` or ``store``.
+    """What one side of a fault read or wrote.
 
     ``after``: what a load gives once the other side has stored; ``value`` is what it gives before that.
     """
 
-    side: str
-    access: str
+    side: SideName
+    access: SideAccess
     value: str
     after: str | None = None
 
@@ -93,7 +101,7 @@ ABOUT = "about "
 class Witness:
     """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
 
-    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`verifier.claim.claim_from_json`).
+    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`claim.claim_from_json`).
     ``element`` in words, ``elements`` for programs: everything that both sides touch.
     """
 
@@ -107,7 +115,7 @@ class Witness:
     data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
     variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
     confirmed_by: str = ""
-    launch: Mapping[str, Any] | None = None
+    launch: Mapping[str, object] | None = None
     elements: Elements | None = None
     values: SeenValues | None = None
 
@@ -129,7 +137,7 @@ class Hint:
     ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
 
     id: str  # of the closed list in `repair.catalogue`
-    applicability: str  # "safe", "maybe", "display"
+    applicability: Applicability
     text: str
     edits: tuple[Edit, ...] = ()
 
@@ -259,7 +267,7 @@ class KernelResult:
     kernel: str
     launch: str
     verdict: Verdict
-    holds_for: str | None = None  # "any", "sizes", "launch"; None unless proved
+    holds_for: HoldsFor | None = None  # None unless proved
     deterministic: bool | None = None
     requires: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from ..contract.as_terms import Contract
 from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
-from ..results import Finding, ObligationCount, Verdict
+from ..results import Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
 from ..terms import Term
@@ -59,7 +59,7 @@ class Outcome:
     """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`."""
 
     verdict: Verdict
-    holds_for: str | None = None
+    holds_for: HoldsFor | None = None
     deterministic: bool | None = None
     one_result: bool | None = None  # the same, but for what the specification leaves open
     open_uses: tuple[Open, ...] = ()  # where that may decide something (TV403)
@@ -125,7 +125,7 @@ class Case:
     options: VerifyOptions
     session: Session
     clauses: list[Clause] = field(default_factory=list)
-    holds_for: str | None = None
+    holds_for: HoldsFor | None = None
     notes: list[str] = field(default_factory=list)
     offered: Groups = ()  # facts on data that may be taken up
     tally: Tally = field(default_factory=Tally)
@@ -284,7 +284,7 @@ class Case:
             decided=tuple(self.tally.decided.values()),
         )
 
-    def _holds_for(self) -> str:
+    def _holds_for(self) -> HoldsFor:
         """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
         if self.holds_for is not None:
             return self.holds_for

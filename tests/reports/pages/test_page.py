@@ -18,6 +18,7 @@ from tests.command_line import command_line
 from tileverify.corpus import ROOT
 from tileverify.reports.html.report import html_report
 from tileverify.results import (
+    Applicability,
     Edit,
     Finding,
     Hint,
@@ -171,7 +172,7 @@ def hostile_report(tmp_path: Path) -> Report:
         confirmed_by=HOSTILE,
         launch={"x": HOSTILE},
     )
-    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, HOSTILE, HOSTILE),))
+    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, cast(Applicability, HOSTILE), HOSTILE),))
     track = Track((0, 0, 0), (Step((((0, 2),),), 2, (0,)),))
     side = SideDrawing(HOSTILE, site, (HOSTILE,), (track, track), (0, 0))
     details = KernelDetails(

@@ -67,7 +67,7 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
         yield _array(argument.name, given, kernel)
 
 
-def _array(name: str, given: Any, kernel: str) -> Value:
+def _array(name: str, given: object, kernel: str) -> Value:
     value = array_value(given)
     if value is None:
         raise UsageError(f"`{name}` of '{kernel}' is a {type(given).__name__}, no array and no number")

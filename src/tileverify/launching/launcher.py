@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Unpack
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
@@ -26,6 +26,7 @@ from .bundled import BundledKernel
 from .calls import Kernel
 from .contents import contents_of
 from .cubins import CubinCache
+from .given import Arguments, GivenGrid, GivenOptions, Key, Signature, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
@@ -40,14 +41,16 @@ class Launcher:
     """All kernels that a process launches, and what was proved of them; threads may share it."""
 
     options: CheckOptions = field(default_factory=lambda: CheckOptions(cache=default_folder()))
-    _specialisations: dict[Any, Specialisation] = field(default_factory=dict)
-    _kernels: weakref.WeakKeyDictionary[Any, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
+    _specialisations: dict[Key, Specialisation] = field(default_factory=dict)
+    _kernels: weakref.WeakKeyDictionary[object, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
     _loaded: dict[tuple[int, int], GpuKernel] = field(default_factory=dict)
-    _remembered: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
-    _early: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _remembered: weakref.WeakKeyDictionary[object, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _early: weakref.WeakKeyDictionary[object, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def launch(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> None:
         """Verify and run.
 
         ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
@@ -60,7 +63,9 @@ class Launcher:
         if not again(stream, grid, arguments):
             self.look_and_launch(stream, grid, kernel, arguments, **options)
 
-    def look_and_launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def look_and_launch(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> None:
         """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
             kernel.look_and_launch(stream, grid, arguments, **options)
@@ -77,9 +82,11 @@ class Launcher:
         remembered = launches.setdefault(kernel, Remembered())
         remembered.first(stream, grid, arguments, planned)
         if not early:
-            kernel.tileverify_again = remembered.again
+            self._kernel(kernel).object.tileverify_again = remembered.again
 
-    def planned(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+    def planned(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> Planned:
         """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
         if isinstance(kernel, BundledKernel):
             return kernel.planned(stream, grid, arguments, **options)
@@ -131,7 +138,7 @@ class Launcher:
             note(OptOut(reason, kernel.name, str(kernel.file), kernel.line, refused.message))
             return None
 
-    def _kernel(self, kernel: Any) -> Kernel:
+    def _kernel(self, kernel: object) -> Kernel:
         try:
             known = self._kernels.get(kernel)
             if known is None:
@@ -140,7 +147,7 @@ class Launcher:
             raise UsageError(f"{kernel!r} is not a kernel: decorate the function with @ct.kernel") from None
         return known
 
-    def _specialisation(self, kernel: Kernel, signature: Any, spec: Spec, device: int | None) -> Specialisation:
+    def _specialisation(self, kernel: Kernel, signature: Signature, spec: Spec, device: int | None) -> Specialisation:
         architecture = None if device is None else driver.architecture(device)
         options = repr(kernel.object._compiler_options)
         key = (kernel.object._annotated_function.pyfunc, options, signature.symbol, architecture)

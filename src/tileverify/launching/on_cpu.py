@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,20 +44,30 @@ def on_host(value: object) -> bool:
     return _is_host_array(value)
 
 
+class _HostTensor(Protocol):
+    """Of torch, on the CPU."""
+
+    def detach(self) -> _HostTensor: ...
+
+    def numpy(self) -> NDArray[np.generic]: ...
+
+
 def _is_host_array(value: object) -> bool:
-    if isinstance(value, np.ndarray):
-        return True
+    return isinstance(value, np.ndarray) or _is_host_tensor(value)
+
+
+def _is_host_tensor(value: object) -> TypeGuard[_HostTensor]:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
 
-def host_arrays(value: Any) -> object:
+def host_arrays(value: object) -> object:
     """The argument with tensors of torch as NumPy arrays on the same memory, inside tuples and lists too."""
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(map(host_arrays, value))
     if isinstance(value, list):
         return list(map(host_arrays, value))
-    if not isinstance(value, np.ndarray) and _is_host_array(value):
+    if not isinstance(value, np.ndarray) and _is_host_tensor(value):
         try:
             return value.detach().numpy()
         except TypeError as error:

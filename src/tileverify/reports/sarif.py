@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from ..results import (
@@ -25,6 +25,7 @@ from ..results import (
     Verdict,
     Witness,
 )
+from ..results.documents import Json
 from ..system.printable import printable
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
 from .sarif_rules import RULES, rules
@@ -41,7 +42,6 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 _ROOT: Final = "%SRCROOT%"
 _FINGERPRINT: Final = "tileverifyFinding/v1"
 
-Json: TypeAlias = dict[str, Any]
 Found: TypeAlias = tuple[KernelResult | None, Finding]
 
 

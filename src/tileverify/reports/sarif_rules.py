@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..results import WARNINGS, FindingLevel
 from ..results.codes import CODES, Code, Family
+from ..results.documents import Json
 
 RULES: Final = {code: number for number, code in enumerate(CODES)}
 """Code -> its index among the rules, the same in every report of this version."""
@@ -19,12 +20,12 @@ def level_of(code: str) -> FindingLevel:
     return FindingLevel.WARNING if undecided or code in WARNINGS else FindingLevel.ERROR
 
 
-def rules() -> list[dict[str, Any]]:
+def rules() -> list[Json]:
     """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
     return [_rule(code) for code in CODES.values()]
 
 
-def _rule(code: Code) -> dict[str, Any]:
+def _rule(code: Code) -> Json:
     level = level_of(code.code)
     return {
         "id": code.code,

@@ -21,9 +21,9 @@ import torch
 
 import tileverify
 from tileverify.backend.gpu import kernel as gpu_kernel
-from tileverify.backend.gpu.kernel import Plan
-from tileverify.backend.gpu.packing import packed
-from tileverify.backend.ledger import Access, StreamId
+from tileverify.backend.gpu.argument_bytes import packed
+from tileverify.backend.gpu.loaded import Plan
+from tileverify.backend.ledger import ByteAccess, StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use
@@ -67,7 +67,7 @@ def planned(arguments: tuple[torch.Tensor, ...]) -> Planned:
     at = [each.data_ptr() for each in arguments]
     ends = [start + each.nbytes for start, each in zip(at, arguments, strict=True)]
     spans = zip(at, ends, "xyo", strict=True)
-    use = Use("add", 0, tuple(Access(start, end, name == "o", name) for start, end, name in spans))
+    use = Use("add", 0, tuple(ByteAccess(start, end, name == "o", name) for start, end, name in spans))
     kernel: Any = SimpleNamespace(function=ctypes.c_void_p(1 << 40), symbol="add")
     return Planned(Plan(kernel, (*GRID, 1, 1), packed([], [], {}, {})), use, again=True)
 

@@ -27,10 +27,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from tileverify.check import check_unit, solver_version
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit, solver_version
 from tileverify.results import KernelResult
 
 from .tilegym.report import kernels

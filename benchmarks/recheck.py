@@ -18,10 +18,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileverify.check import CheckOptions, check_unit, solver_version
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
 from tileverify.results.tiers import THEORIES, Tier
 from tileverify.verifier.certificate.model import CertificateError

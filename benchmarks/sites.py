@@ -18,9 +18,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tileverify.check import check_unit, solver_version
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit, solver_version
 from tileverify.results import KernelResult
 
 ARRAYS = tuple(f"a{number}" for number in range(8))

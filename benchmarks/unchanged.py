@@ -21,9 +21,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tileverify.check import solver_version
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.corpus.labels import Labelled
+from tileverify.pipeline import solver_version
 from tileverify.results import Verdict
 
 

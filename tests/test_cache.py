@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from tileverify.cache.verdicts import ResultCache, _looked_at, default_folder
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import (
     ArrayArgument,
@@ -28,6 +27,7 @@ from tileverify.contract.launch import (
     Number,
     Role,
 )
+from tileverify.pipeline.cache.verdicts import ResultCache, _looked_at, default_folder
 from tileverify.results import Finding, KernelResult, Verdict
 
 LAUNCH = LaunchSpec(

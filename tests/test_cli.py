@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from tileverify import check as check_module
-from tileverify import cli
+from tileverify import cli, pipeline
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
 from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
@@ -110,7 +109,7 @@ def verdicts(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def replace(*wanted: Verdict) -> None:
         report = Report(tuple(map(result, wanted)), "0", "z3")
-        monkeypatch.setattr(check_module, "check_paths", lambda *arguments, **options: report)
+        monkeypatch.setattr(pipeline, "check_paths", lambda *arguments, **options: report)
 
     return replace
 
@@ -209,7 +208,7 @@ def test_a_failure_of_the_tool_is_exit_code_2_and_one_sentence(
     def fail(*arguments: Any, **options: Any) -> None:
         raise error
 
-    monkeypatch.setattr(check_module, "check_paths", fail)
+    monkeypatch.setattr(pipeline, "check_paths", fail)
     ran = tileverify("check", "k.py")
     assert ran.code == 2
     sentence = one_sentence(ran)

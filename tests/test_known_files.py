@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.frontend.sources.fixed_inputs import fixed_inputs
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 
 KERNEL = """import cuda.tile as ct
@@ -54,7 +54,7 @@ def test_nothing_is_loaded_for_what_is_known(folder: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from tileverify.check import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 options = CheckOptions(cache=Path({str(folder.parent / "cache")!r}))
 (result,) = check_paths([{str(folder / ".")!r}], options=options).results
 assert result.cached

@@ -15,10 +15,10 @@ from tileverify.hook.recorder import MAX_GRID_AXIS
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
 OWN = modules()
 
-LONGEST_MODULE = 600
+LONGEST_MODULE = 450
 """Lines.  Most modules have 150 to 300; one that comes near this has two purposes."""
 
-MOST_EDGES = 118
+MOST_EDGES = 97
 """Imports from room to room, each pair counted once."""
 
 
@@ -73,8 +73,10 @@ def test_the_verifier_needs_no_compiler(module: Path) -> None:
 
 @pytest.mark.parametrize("module", [path for path in OWN if path.is_relative_to("tileverify/verifier/rules")], ids=str)
 def test_what_must_be_right_leans_on_nothing_that_may_be_wrong(module: Path) -> None:
-    elsewhere = tuple(f"tileverify.verifier.{room}" for room in ("search", "refute", "smt", "certificate"))
-    assert not [f"{module}:{line}: {name}" for name, line in imports(module) if is_under(name, elsewhere)]
+    named = [(name, line) for name, line in imports(module) if is_under(name, ("tileverify.verifier",))]
+    assert not [
+        f"{module}:{line}: {name}" for name, line in named if not is_under(name, ("tileverify.verifier.rules",))
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

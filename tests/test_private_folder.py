@@ -12,8 +12,8 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.backend.assembler import Assembler
-from tileverify.cache.verdicts import ResultCache
 from tileverify.launching.cubins import CubinCache
+from tileverify.pipeline.cache.verdicts import ResultCache
 from tileverify.system import private_folder
 from tileverify.system.private_folder import problem_of, read_private, write_private
 

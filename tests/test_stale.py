@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.fixed_inputs import fixed_inputs
+from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"

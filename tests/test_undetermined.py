@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.check import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.formats import FORMATS
 from tileverify.reports.github import github_report
 from tileverify.reports.junit import junit_report

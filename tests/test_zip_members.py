@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tileverify.backend.numbers.files import read_arrays
+from tileverify.backend.numbers.array_files import read_arrays
 from tileverify.errors import UsageError
 from tileverify.launching.bundle.archive import NotAnArchive, read_archive, write_archive
 

@@ -16,8 +16,8 @@ PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
     "errors", "hook", "system", "terms", "contract", "results",
-    "frontend", "verifier", "backend", "corpus", "reports", "repair",
-    "cache", "configuration", "check", "launching", "record", "gating",
+    "frontend", "verifier", "backend", "corpus", "reports",
+    "pipeline", "launching", "record", "gating",
     "commands", "cli", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""

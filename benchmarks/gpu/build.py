@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.backend.assembler import find_assembler
-from tileverify.check import CheckOptions, check_unit, solver_version
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
 from tileverify.launching.bundle.trust import sign
+from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.record.recording import read_index
 
 from .variants import Variant, variants

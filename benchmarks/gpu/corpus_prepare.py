@@ -18,7 +18,6 @@ from tests.corpus.problems import decided as decided_elements
 from tests.corpus.references import NUMBERS
 
 from tileverify.backend.assembler import AssemblyError, find_assembler
-from tileverify.check import CheckOptions, check_unit, solver_version
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
@@ -26,6 +25,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundle.trust import sign
+from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
 
 from .build import ARCHITECTURE

@@ -18,9 +18,9 @@ from tests.corpus.launches import drawn_launches
 
 from tileverify.backend.assembler import find_assembler
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.check import check_unit
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.launching.bundle.manifest import parameter_types
+from tileverify.pipeline import check_unit
 
 from .build import ARCHITECTURE
 from .corpus_prepare import labelled_units, stored_launch

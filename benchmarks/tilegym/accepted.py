@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tileverify.check import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 
 _BEST_FIRST = ("proved", "undecided", "refuted", "error")
 _WIDEST_FIRST = ("any", "sizes", "launch", "")

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tileverify.check import CheckOptions, check_paths, solver_version
+from tileverify.pipeline import CheckOptions, check_paths, solver_version
 from tileverify.results import KernelResult, Verdict
 
 _WIDEST_FIRST = ("any", "sizes", "launch", "")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .system.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from .api import check as check
     from .api import gate as gate
     from .api import graph as graph
     from .api import in_flight as in_flight
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from .launching.optouts import unproved_launches as unproved_launches
 
 
+_FACE = ("check", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune")
 _PLACES = {
-    **dict.fromkeys(("gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune"), "tileverify.api"),
+    **dict.fromkeys(_FACE, "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
     "BundleRefused": "tileverify.launching.bundle.model",
     "InFlightConflict": "tileverify.backend.ledger.ledger",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .contract.decorator import written_at
@@ -11,6 +13,7 @@ from .errors import UsageError
 
 if TYPE_CHECKING:
     from .gating import GateResult
+    from .launching.checking import Checked
     from .launching.in_flight import InFlight
     from .launching.launcher import Launcher
 
@@ -23,6 +26,67 @@ def launcher() -> Launcher:
     return Launcher()
 
 
+def check(
+    target: Any,
+    /,
+    *,
+    grid: Any = None,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    spec: str | Path | None = None,
+    timeout: float | None = None,
+    deny_requires: bool = False,
+    complete: bool = False,
+    repair: bool = False,
+    jobs: int = 1,
+    cache: bool = True,
+    **more: Any,
+) -> Checked:
+    """The verdicts of ``tileverify check``; true if all that was found is proved, and prints as the command does.
+
+    ``target``: a kernel of cuda.tile, or the paths that the command takes (one, or a sequence).  How it is launched:
+
+    * ``args={"x": "f32[N]", ...}``, ``grid=["cdiv(N, 128)"]`` and the other fields of ``[[launch]]``, for one kernel;
+    * ``args=(x, out)``, ``grid=(8,)``: this very launch of a kernel at hand, with arrays of NumPy, torch, CuPy or JAX;
+      ``data`` and ``vouch`` as for `launch`;
+    * neither: what is written beside the kernel, or a guess.
+
+    ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel.
+    ``deny_requires``: add no clause to the contract.  ``complete``: find the arrays that are written whole.
+    ``repair``: try repairs of what is refuted.  ``jobs``: processes, 0 for as many as pay off; more than one needs a
+    guarded ``__main__``.  ``cache``: use and keep verdicts on disk.
+
+    A kernel that cannot be compiled becomes a result that says so.  Raises `UsageError` for what cannot be checked,
+    and `SpecError` for a launch that is not written well.
+
+    >>> import cuda.tile as ct
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def double(x, out):
+    ...     i = ct.bid(0)
+    ...     ct.store(out, (i,), ct.load(x, (i,), (128,)) * 2)
+    >>> checked = tileverify.check(double, args={"x": "f32[N]", "out": "f32[N]"}, grid=["cdiv(N, 128)"])
+    >>> bool(checked), checked.results[0].deterministic
+    (True, True)
+    >>> twice = tileverify.check(double, args={"x": "f32[N]", "out": "f32[N]"}, grid=["cdiv(N, 128)", 2])
+    >>> bool(twice), twice.results[0].findings[0].code
+    (False, 'TV101')
+    """
+    from .launching.checking import check as check_target
+    from .pipeline import CheckOptions
+    from .pipeline.cache.verdicts import default_folder
+
+    options = CheckOptions(
+        timeout_s=timeout,
+        deny_requires=deny_requires,
+        jobs=jobs,
+        cache=default_folder() if cache else None,
+        complete=complete,
+        repair=repair,
+    )
+    file = None if spec is None else Path(spec)
+    return check_target(launcher(), target, grid, args, more, spec=file, options=options)
+
+
 def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: Any = None, /, **fields: Any) -> Any:
     """Verify and run a kernel, or describe a launch of the kernel below.
 
@@ -31,6 +95,19 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
     is needed.
 
     ``@launch(args={...}, grid=[...], ...)`` writes down a launch spec with the fields of ``[[launch]]``.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @tileverify.launch(args={"x": "f32[N]", "out": "f32[N]"}, grid=["cdiv(N, 128)"])
+    ... @ct.kernel
+    ... def negate(x, out):
+    ...     i = ct.bid(0)
+    ...     ct.store(out, (i,), -ct.load(x, (i,), (128,)))
+    >>> x, out = np.ones(256, np.float32), np.zeros(256, np.float32)
+    >>> tileverify.launch(None, (2,), negate, (x, out))
+    >>> float(out.sum())
+    -256.0
     """
     try:
         again = kernel.tileverify_again
@@ -54,28 +131,88 @@ def _written(fields: dict[str, Any], *given: Any) -> Any:
 
 
 def graph() -> Any:
-    """Launches that are checked and made together; see `launching.graphs`."""
+    """Launches that are checked together and made together, as often as wanted; see `launching.graphs`.
+
+    A launch comes behind the latest one, or behind those of ``after``.  Those without such a path between them may run
+    at once; `InFlightConflict` for two that must not.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def double(x, out):
+    ...     i = ct.bid(0)
+    ...     ct.store(out, (i,), ct.load(x, (i,), (128,)) * 2)
+    >>> x, y, z = (np.ones(256, np.float32) for _ in range(3))
+    >>> with tileverify.graph() as both:
+    ...     first = both.launch((2,), double, (x, y))
+    ...     last = both.launch((2,), double, (y, z), after=[first])
+    >>> both.replay(None)
+    >>> float(z[0])
+    4.0
+    """
     from .launching.graphs import Graph, backend_of
 
     return Graph(partial(launcher().planned, None), backend_of)
 
 
 def in_flight() -> InFlight:
-    """What the launches of this process still use on GPUs; on a machine without one, everything is always done."""
+    """What the launches of this process still use on GPUs; on a machine without one, everything is always done.
+
+    >>> import tileverify
+    >>> tileverify.in_flight().strict
+    False
+    >>> tileverify.in_flight().synchronize()
+    """
     from .launching.in_flight import of_this_machine
 
     return of_this_machine()
 
 
 def load(file: Any, **options: Any) -> Any:
-    """The kernel of a bundle, for `launch`; see `launching.bundled.load`."""
+    """The kernel of a bundle, for `launch`; see `launching.bundled.load`.
+
+    ``keys``: Ed25519 public keys (PEM files) of those who are believed; the bundles of all others are proved again.
+    ``only_signed``: refuse those instead.  ``trust_proof``: believe the proof of an unsigned bundle.  `BundleRefused`
+    for a file that is damaged, changed or signed wrongly.
+
+    >>> import numpy as np
+    >>> import tileverify
+    >>> source = '''
+    ... import cuda.tile as ct
+    ... import tileverify
+    ... @tileverify.launch(args={"x": "f32[N]", "out": "f32[N]"}, grid=["cdiv(N, 128)"])
+    ... @ct.kernel
+    ... def negate(x, out):
+    ...     i = ct.bid(0)
+    ...     ct.store(out, (i,), -ct.load(x, (i,), (128,)))
+    ... '''
+    >>> with open("negate.tvk", "wb") as file:
+    ...     size = file.write(tileverify.gate(source, bundles=True).kernels[0].bundle)
+    >>> x, out = np.ones(256, np.float32), np.zeros(256, np.float32)
+    >>> tileverify.launch(None, (2,), tileverify.load("negate.tvk"), (x, out))
+    >>> float(out.sum())
+    -256.0
+    """
     from .launching.bundled import load as load_bundle
 
     return load_bundle(file, **options)
 
 
 def kernel(function: Any = None, /, **hints: Any) -> Any:
-    """``@ct.kernel`` for kernels that run verified or not at all: ``cuda.tile.launch`` refuses them."""
+    """``@ct.kernel`` for kernels that run verified or not at all: ``cuda.tile.launch`` refuses them.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @tileverify.kernel
+    ... def clear(out):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((128,), ct.float32))
+    >>> tileverify.launch(None, (3,), clear, (np.ones(256, np.float32),))  # two tiles, three blocks
+    Traceback (most recent call last):
+        ...
+    tileverify.LaunchRefused: clear was not launched, ...
+    """
     from .launching.programs import verified_kernel
 
     return verified_kernel(function, **hints)
@@ -85,6 +222,18 @@ def patch() -> Any:
     """Turn every ``cuda.tile.launch`` of this process into a verified one; gives what undoes it.
 
     ``with tileverify.patch(): ...`` undoes it at the end of the block.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def clear(out):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((128,), ct.float32))
+    >>> out = np.ones(256, np.float32)
+    >>> with tileverify.patch():
+    ...     ct.launch(None, (2,), clear, (out,))
+    >>> float(out.sum())
+    0.0
     """
     from .launching.programs import Patch
 
@@ -92,7 +241,22 @@ def patch() -> Any:
 
 
 def tune(*call: Any, **options: Any) -> Any:
-    """The fastest of the variants that are proved; see `launching.tuning`."""
+    """The fastest of the variants that are proved; see `launching.tuning`.
+
+    Takes what ``cuda.tile.tune.exhaustive_search`` takes, and ``record``, a file that keeps what was timed.  The result
+    has the ``best`` configuration, its median time in ``microseconds``, and all ``trials`` with why some did not run.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def clear(out, TILE: ct.Constant[int]):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((TILE,), ct.float32))
+    >>> out = np.ones(256, np.float32)
+    >>> tuned = tileverify.tune([64, 128], None, lambda tile: (2,), clear, lambda tile: (out, tile))
+    >>> tuned.best in (64, 128), len(tuned.trials)
+    (True, 2)
+    """
     from .launching.tuning import on_device
 
     return on_device(launcher().planned).tune(*call, **options)
@@ -103,6 +267,11 @@ def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = Non
 
     ``file`` is its name in answers, ``own_spec`` the text of a launch spec that came with it; ``options`` are fields
     of `gating.GateOptions`, of which ``spec`` is the text of a launch spec that the caller vouches for.
+
+    >>> import tileverify
+    >>> judged = tileverify.gate("import os; os.system('id')")
+    >>> judged.accepted, judged.kernels[0].verdict
+    (False, 'rejected')
     """
     from .gating import GateOptions, Submission, judge
 

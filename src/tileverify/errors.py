@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 @dataclass
 class TileVerifyError(Exception):
-    """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise."""
+    """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise.
+
+    >>> import tileverify
+    >>> try:
+    ...     tileverify.check("nowhere")
+    ... except tileverify.TileVerifyError as error:
+    ...     print(error)
+    there is no file or folder 'nowhere'
+    """
 
     __module__ = "tileverify"  # where users find it, and what a traceback prints
 

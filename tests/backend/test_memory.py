@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.interpreter import BudgetSpent, LaunchMismatch, Memory, MemoryImage
-from tileverify.backend.interpreter.memory import ONE_PAGE_LIMIT, Extent, Origin
+from tileverify.backend.interpreter.memory import ONE_PAGE_LIMIT, Extent, Provenance
 from tileverify.backend.interpreter.values import UNSPECIFIED
 
 HUGE = 1 << 33
@@ -88,5 +88,5 @@ def test_names_of_elements(
     shape: tuple[int, ...] | None, strides: tuple[int, ...] | None, byte: int, name: str
 ) -> None:
     size = 128 if strides != (100, 2) else 4 * (3 * 100 + 7 * 2 + 1)
-    origin = Origin("c", 0, 1 << 20, size, 4, shape, strides)
+    origin = Provenance("c", 0, 1 << 20, size, 4, shape, strides)
     assert origin.element((1 << 20) + byte) == name

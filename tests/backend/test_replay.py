@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from tileverify.backend.replay.replay import replay
 from tileverify.contract.concrete import ConcreteLaunch
@@ -191,7 +192,7 @@ def test_reasons() -> None:
     check = replayer("racy", "own_tile")
     arrays = {"x": array("f32", 32), "out": array("f32", 32)}
     for concrete, wanted, reason in (
-        (launch((2, 1, 1), **arrays), claim("TV999"), "TV999 is not something that a run can show"),
+        (launch((2, 1, 1), **arrays), Claim(cast(TV, "TV999"), A, None), "TV999 is not something that a run can show"),
         (launch((2, 1, 1), **arrays), claim("TV101", A, A), "two different blocks"),
         (launch((2, 1, 1), **arrays), claim("TV101", A, (2, 0, 0)), "no block (2, 0, 0)"),
         (launch((0, 1, 1), **arrays), claim("TV301"), "no block"),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.backend.interpreter.formats import from_bits
-from tileverify.backend.replay.counting import counting_floats
+from tileverify.backend.interpreter.encodings import from_bits
+from tileverify.backend.replay.counting_up import counting_floats
 from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.assembler import Assembler, AssemblyError, refuse_split_loads
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.model import BundleRefused
 from tileverify.launching.bundle.trust import trusted_cubin
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 
 WAITS_BY_LOADS = ROOT / "protocols" / "turns.py"

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.errors import UsageError
@@ -25,6 +24,7 @@ from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
 from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
+from tileverify.pipeline import CheckOptions, check_unit
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.check import CheckOptions, check_unit, solver_version
 from tileverify.contract.launch import KernelUnit
 from tileverify.errors import UsageError
 from tileverify.frontend.bytecode.identity import semantic_sha256
@@ -23,6 +22,7 @@ from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundle.model import Bundle, BundleRefused, Signature
 from tileverify.launching.bundle.trust import sign
 from tileverify.launching.bundled import load
+from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.verifier.certificate.document import certificate_text
 from tileverify.verifier.certificate.model import Certificate
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.certificate.document import digest_of
 

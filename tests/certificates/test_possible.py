@@ -8,9 +8,9 @@ import pytest
 from tests.soundness.test_found_wrong import checked
 
 import tileverify.verifier.verify as prover
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import recheck

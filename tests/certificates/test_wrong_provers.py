@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tileverify import terms as t
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import Apply, KernelUnit, Number
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.results.tiers import Tier
 from tileverify.terms import Term

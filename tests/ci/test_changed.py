@@ -9,7 +9,7 @@ from tests.ci.test_action import KERNEL, SPEC
 from tests.command_line import CommandLine
 
 from tileverify.commands.changed import changed_targets
-from tileverify.configuration import configuration
+from tileverify.pipeline.configuration import configuration
 
 
 @pytest.fixture(autouse=True)

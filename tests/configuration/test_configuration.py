@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify import check as check_module
-from tileverify.configuration import configuration
-from tileverify.configuration.patterns import file_pattern, name_pattern
+from tileverify import pipeline
 from tileverify.errors import ConfigError
+from tileverify.pipeline.configuration import configuration
+from tileverify.pipeline.configuration.patterns import file_pattern, name_pattern
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict
 
 PYPROJECT = """\
@@ -201,7 +201,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             (KernelResult("kernels/slow_one.py", "k", "0", Verdict.UNDECIDED, findings=(finding,)),), "0", "z3"
         )
 
-    monkeypatch.setattr(check_module, "check_paths", check_paths)
+    monkeypatch.setattr(pipeline, "check_paths", check_paths)
     return calls
 
 

@@ -20,7 +20,7 @@ FOLDER = Path("tileverify/contract/facts")
 PYTHONS_OWN = {
     ("tileverify/frontend/sources/usage.py", "range"),
     ("tileverify/frontend/sources/settled_names.py", "range"),
-    ("tileverify/repair/proposals.py", "range"),
+    ("tileverify/pipeline/repair/proposals.py", "range"),
 }
 """Modules that read Python's sources, in which ``range`` is the function of that name."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.host import Value, amount
+from tileverify.contract.facts.on_host import Value, amount
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec
 
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.backend.interpreter.encodings import round_to, to_bits
 from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch

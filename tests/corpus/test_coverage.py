@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.check import CheckOptions, check_unit
 from tileverify.corpus import Labelled, corpus_launches
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 
 from .compiled import units

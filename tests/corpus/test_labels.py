@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import check_paths
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.corpus.labels import SPEC_SUFFIX
 from tileverify.errors import SpecError
+from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 LABELS = corpus_launches()

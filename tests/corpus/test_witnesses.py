@@ -10,14 +10,14 @@ from math import prod
 
 import pytest
 
-from tileverify.backend.numbers.conditions import Contract
+from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.replay.replay import Replayer
-from tileverify.check import check_unit
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import check_unit
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
@@ -114,7 +114,7 @@ def test_no_smaller_launch_shows_the_fault(label: Labelled) -> None:
     if label.id in NOT_THE_SMALLEST:
         pytest.xfail("one block more than it takes")
     unit, result = checked(label)
-    contract = Contract(unit.launch, result.requires)
+    contract = ContractInNumbers(unit.launch, result.requires)
     first = {finding.code: witness for finding, witness in reversed(list(witnesses(label)))}
     tried = 0
     for code, witness in first.items():
@@ -125,7 +125,7 @@ def test_no_smaller_launch_shows_the_fault(label: Labelled) -> None:
         assert tried == 0, "there is nothing smaller"
 
 
-def smaller(unit: KernelUnit, contract: Contract, witness: Witness) -> Iterator[ConcreteLaunch]:
+def smaller(unit: KernelUnit, contract: ContractInNumbers, witness: Witness) -> Iterator[ConcreteLaunch]:
     known = names(witness)
     if prod(witness.grid) > MOST_BLOCKS:
         return
@@ -145,7 +145,7 @@ def smaller(unit: KernelUnit, contract: Contract, witness: Witness) -> Iterator[
                 yield launch
 
 
-def root_values(contract: Contract, numbers: Mapping[str, int], launch: ConcreteLaunch) -> dict[str, int]:
+def root_values(contract: ContractInNumbers, numbers: Mapping[str, int], launch: ConcreteLaunch) -> dict[str, int]:
     grid = dict(zip(GRID_NAMES, launch.grid, strict=True))
     return {name: value for name, value in {**launch.scalars, **numbers, **grid}.items() if name in contract.roots}
 

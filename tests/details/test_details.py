@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tileverify.backend.interpreter.memory import Origin
-from tileverify.check import CheckOptions, check_paths
+from tileverify.backend.interpreter.memory import Provenance
 from tileverify.corpus import ROOT
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.details.boxes import MOST_BOXES, boxes_of
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.details import Drawing, KernelDetails, State
@@ -25,9 +25,9 @@ def drawing(target: str) -> Drawing:
 
 
 # ------------------------------------------------------------------------------------------------ boxes
-def origin(*shape: int) -> Origin:
+def origin(*shape: int) -> Provenance:
     strides = tuple(int(np.prod(shape[k + 1 :])) for k in range(len(shape)))
-    return Origin("x", 0, 4096, int(np.prod(shape)) * 4, 4, shape, strides)
+    return Provenance("x", 0, 4096, int(np.prod(shape)) * 4, 4, shape, strides)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify import check as check_module
-from tileverify.commands.health import driver, looks
-from tileverify.commands.health.model import Diagnosis, State
+from tileverify import pipeline
+from tileverify.commands.health import cuda_driver, looks
+from tileverify.commands.health.diagnosis import Diagnosis, HealthState
 from tileverify.results import KernelResult, Report, Verdict
 
 
@@ -33,8 +33,8 @@ def test_it_proves_and_refutes_and_needs_no_gpu(tileverify: CommandLine) -> None
 
 def test_text_has_a_line_for_each(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     def look() -> Iterator[Diagnosis]:
-        yield Diagnosis("a", State.OK, "fine\x1b[2J")
-        yield Diagnosis("b", State.ABSENT, "none", "install b")
+        yield Diagnosis("a", HealthState.OK, "fine\x1b[2J")
+        yield Diagnosis("b", HealthState.ABSENT, "none", "install b")
 
     monkeypatch.setattr(looks, "_LOOKS", (("a", look),))
     ran = tileverify("doctor")
@@ -57,15 +57,15 @@ def test_what_goes_wrong_while_looking_is_a_diagnosis_and_exit_code_2(
 
 def test_a_wrong_verdict_is_broken(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Report((KernelResult("k.py", "k", "0", Verdict.PROVED),), "0", "z3")
-    monkeypatch.setattr(check_module, "check_paths", lambda targets: wrong)
+    monkeypatch.setattr(pipeline, "check_paths", lambda targets: wrong)
     states = [each.state for each in looks._pipeline()]
-    assert states == [State.OK, State.BROKEN]
+    assert states == [HealthState.OK, HealthState.BROKEN]
 
 
 def test_a_bad_configuration_is_broken(tileverify: CommandLine) -> None:
     Path("pyproject.toml").write_text("[tool.tileverify]\ntimeuot = 5\n")
     (found,) = looks._configuration()
-    assert found.state is State.BROKEN
+    assert found.state is HealthState.BROKEN
     assert "did you mean 'timeout'" in found.found
 
 
@@ -73,7 +73,7 @@ def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "file" / "cache"))
     (found,) = looks._cache()
-    assert found.state is State.ABSENT
+    assert found.state is HealthState.ABSENT
     assert "TILEVERIFY_CACHE_DIR" in found.advice
 
 
@@ -116,7 +116,7 @@ def test_driver_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
             return library
 
         monkeypatch.setattr(ctypes, "CDLL", load)
-        return [(each.name, each.state.value, each.found) for each in driver.driver_and_devices()]
+        return [(each.name, each.state.value, each.found) for each in cuda_driver.driver_and_devices()]
 
     assert told(OSError("no"))[0][:2] == ("driver", "absent")
     assert told(Driver(100, 0)) == [("driver", "absent", "libcuda.so.1 is there, but cuInit says 100")]

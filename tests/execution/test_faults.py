@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine, command_line
 
-from tileverify.check import check_unit
 from tileverify.launching.run import run as run_module
+from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 
 KERNELS = """\

@@ -291,7 +291,7 @@ FORGERIES: Final = {
     "forged-launches": "import cuda.tile as ct\n@ct.kernel\ndef g(x): pass\n"
     "g.__tileverify_launches__ = ('not', 'launches')",
     "forged-parameters": "import cuda.tile as ct\n@ct.kernel\ndef g(x): pass\ng._annotated_function.pysig = None",
-    "replaces-the-prover": "import tileverify.check as c\nc.check_unit = lambda *a: None\n"
+    "replaces-the-prover": "import tileverify.pipeline as c\nc.check_unit = lambda *a: None\n"
     "import tileverify.gating.jobs.prove_job as p\np.prove_submission = lambda *a: None\nimport os\nos._exit(0)",
 }
 

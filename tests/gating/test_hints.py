@@ -12,7 +12,7 @@ import pytest
 from tileverify.gating.hints import with_hints
 from tileverify.gating.model import GatedKernel, GateResult, Limits, Reason
 from tileverify.gating.sandbox.sandbox import Outcome
-from tileverify.repair.proposals import Proposal
+from tileverify.pipeline.repair.proposals import Proposal
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict, Witness
 from tileverify.results.json_report import result_to_json
 

@@ -12,8 +12,8 @@ import sys
 import pytest
 
 import tileverify.corpus
-from tileverify.check import CheckOptions, check_paths
 from tileverify.gating import GateOptions, Sandbox, Submission, judge
+from tileverify.pipeline import CheckOptions, check_paths
 
 from .made_up import made_up
 

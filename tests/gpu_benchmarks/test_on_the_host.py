@@ -15,10 +15,10 @@ from benchmarks.gpu.kernels.elementwise import add
 
 import tileverify
 from tileverify.backend.early_start import waits_first
-from tileverify.check import check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 
 Array = np.ndarray[Any, np.dtype[Any]]

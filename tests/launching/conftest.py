@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from tileverify.check import CheckOptions
 from tileverify.launching.launcher import Launcher
+from tileverify.pipeline import CheckOptions
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import pytest
 from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching import remembered
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
@@ -58,7 +58,7 @@ def first(kernel: Remembered, stream: Any, *arguments: Any, grid: Any = GRID, pl
     """The first launch with these arguments; the last one is written."""
     plan = plan or Plan()
     arrays = [each for each in arguments if isinstance(each, Tensor)]
-    spans = tuple(Access(e.address, e.address + 128, e is arrays[-1], f"a{n}") for n, e in enumerate(arrays))
+    spans = tuple(ByteAccess(e.address, e.address + 128, e is arrays[-1], f"a{n}") for n, e in enumerate(arrays))
     kernel.first(stream, grid, arguments, Planned(plan, Use("kernel", 0, spans), True))  # type: ignore[arg-type]
     return plan
 
@@ -141,7 +141,7 @@ def test_another_device_is_another_place(work: InFlight) -> None:
     x, y = Tensor(), Tensor(8192)
     first(near, Stream(0), x)
     plan = Plan()
-    use = Use("far", 1, (Access(8192, 8320, True, "y"),))
+    use = Use("far", 1, (ByteAccess(8192, 8320, True, "y"),))
     far.first(Stream(0), GRID, (y,), Planned(plan, use, True))  # type: ignore[arg-type]
     assert not far.again(Stream(0), GRID, (y,))
     assert not near.again(Stream(0), GRID, (x,))
@@ -274,7 +274,7 @@ def test_another_stream_waits_for_what_was_made_again(kernel: Remembered, work: 
     device.finished.clear()
     assert kernel.launch(A, GRID, (x,))
     assert kernel.again(A, GRID, (x,))
-    work.launch(B, Use("reader", 0, (Access(4096, 4100, False, "x"),)), (x,), lambda stream: None)
+    work.launch(B, Use("reader", 0, (ByteAccess(4096, 4100, False, "x"),)), (x,), lambda stream: None)
     assert device.waits == [(12, 11)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Stream, Tensor
 
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.completion import Completion
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use
@@ -103,7 +103,7 @@ class Arrives(Device):
 
 
 def launched(work: InFlight, tensor: Tensor) -> Future[None]:
-    use = Use("writer", 0, (Access(tensor.address, tensor.address + 128, True, "x"),))
+    use = Use("writer", 0, (ByteAccess(tensor.address, tensor.address + 128, True, "x"),))
     work.launch(Stream(11), use, (tensor,), lambda stream: None)
     return work.future(Stream(11))
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use
@@ -40,7 +40,7 @@ def work(device: Device) -> InFlight:
 
 
 def use(tensor: Tensor, *, write: bool = True) -> Use:
-    return Use("kernel", 0, (Access(tensor.address, tensor.address + 128, write, "x"),))
+    return Use("kernel", 0, (ByteAccess(tensor.address, tensor.address + 128, write, "x"),))
 
 
 def launch(work: InFlight, stream: Stream, tensor: Tensor, *, write: bool = True) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.backend.guard import ArrayValue, LaunchRefused
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Number
@@ -181,7 +181,7 @@ def test_conflicts_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_only_the_index_array_can_conflict() -> None:
-    values, kept = Access(0, 400, False, "values"), Access(800, 804, True, "kept")
+    values, kept = ByteAccess(0, 400, False, "values"), ByteAccess(800, 804, True, "kept")
     assert device_facts.of_values(Use("in_range", 3, (values, kept))) == Use("in_range", 3, (values,))
 
 

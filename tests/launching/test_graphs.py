@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tileverify.backend.guard import LaunchRefused
-from tileverify.backend.ledger import Access, InFlightConflict, StreamId
+from tileverify.backend.ledger import ByteAccess, InFlightConflict, StreamId
 from tileverify.errors import UsageError
 from tileverify.launching.graphs import BRANCHES, Graph, Node
 from tileverify.launching.in_flight import InFlight
@@ -87,8 +87,8 @@ def copy_plan(grid: Any, kernel: Any, arguments: Any, *, data: Any, vouch: bool)
         raise LaunchRefused("refused (TV502)")
     read, written = arguments
     accesses = (
-        Access(read.address, read.address + 500, False, "read"),
-        Access(written.address, written.address + 500, True, "written"),
+        ByteAccess(read.address, read.address + 500, False, "read"),
+        ByteAccess(written.address, written.address + 500, True, "written"),
     )
     device = 1 if grid == "far" else 0
     plan: Any = SimpleNamespace(kernel=kernel, alive=(), arguments=arguments)
@@ -166,7 +166,7 @@ def test_a_replay_is_work_in_flight(graph: Graph, work: InFlight) -> None:
     with graph:
         graph.launch((1,), KERNEL, (X, Y))
     graph.replay(7)
-    reader = Use("reader", 0, (Access(2000, 2100, False, "y"),))
+    reader = Use("reader", 0, (ByteAccess(2000, 2100, False, "y"),))
     work.launch(8, reader, (Y,), lambda stream: None)
     assert device.waits == [(8, 7)]
     graph.replay(9)  # writes what is read
@@ -188,7 +188,7 @@ def test_a_write_to_a_captured_array_is_refused_in_strict_mode(graph: Graph, wor
     with graph:
         graph.launch((1,), KERNEL, (X, Y))
     graph.replay(7)
-    writer = Use("writer", 0, (Access(1000, 1100, True, "x"),))
+    writer = Use("writer", 0, (ByteAccess(1000, 1100, True, "x"),))
     with pytest.raises(InFlightConflict, match="TV504"):
         work.launch(8, writer, (X,), lambda stream: None)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.gpu import driver
-from tileverify.backend.ledger import Access
+from tileverify.backend.ledger import ByteAccess
 from tileverify.errors import UsageError
 from tileverify.launching.interpreted import Interpreter
 from tileverify.launching.launcher import Launcher
@@ -131,12 +131,12 @@ def test_no_thread_loses_an_update(launch: Launch, kernels: ModuleType) -> None:
 def test_turns_are_in_order_and_others_need_none() -> None:
     turns, entered, release = Turns(), [], threading.Event()
     whole, other, reader = (
-        [Access(0, 100, write=True)],
-        [Access(100, 200, write=True)],
-        [Access(0, 50, write=False)],
+        [ByteAccess(0, 100, write=True)],
+        [ByteAccess(100, 200, write=True)],
+        [ByteAccess(0, 50, write=False)],
     )
 
-    def work(name: str, accesses: list[Access], wait: bool) -> None:
+    def work(name: str, accesses: list[ByteAccess], wait: bool) -> None:
         with turns.turn(accesses):
             entered.append(name)
             if wait:
@@ -164,6 +164,6 @@ def test_turns_are_in_order_and_others_need_none() -> None:
 def test_a_launch_that_fails_gives_its_turn_back() -> None:
     turns = Turns()
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), turns.turn([Access(0, 8, write=True)]):
+        with pytest.raises(ZeroDivisionError), turns.turn([ByteAccess(0, 8, write=True)]):
             raise ZeroDivisionError
     assert turns._all == []

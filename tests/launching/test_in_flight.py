@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Stream
 
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import POLLED_EVERY, Use
 
@@ -36,7 +36,7 @@ X, Y = Tensor(1000), Tensor(2000)
 
 
 def use(name: str, *accesses: tuple[Tensor, bool], device: int = 0) -> Use:
-    spans = [Access(each.address, each.address + 500, write, f"a{each.address}") for each, write in accesses]
+    spans = [ByteAccess(each.address, each.address + 500, write, f"a{each.address}") for each, write in accesses]
     return Use(name, device, tuple(spans))
 
 

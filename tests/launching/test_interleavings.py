@@ -15,7 +15,7 @@ import pytest
 from tests.backend.inflight.model import Model
 from tests.launching.imitation import Tensor, imitate
 
-from tileverify.backend.ledger import LEGACY, Access, InFlightConflict, StreamId
+from tileverify.backend.ledger import LEGACY, ByteAccess, InFlightConflict, StreamId
 from tileverify.launching import journal
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
@@ -28,7 +28,7 @@ STEPS = 24
 BATCH = 3
 SIZE = 64
 
-Ran = Callable[[int, tuple[Access, ...]], None]
+Ran = Callable[[int, tuple[ByteAccess, ...]], None]
 
 
 class Buffer(Tensor):
@@ -53,7 +53,9 @@ class Device:
 
     model: Model = field(default_factory=Model)
     finished: int = 0  # bits
-    current: tuple[int, tuple[Access, ...]] | None = None  # the stream and the accesses of a launch that is asked for
+    current: tuple[int, tuple[ByteAccess, ...]] | None = (
+        None  # the stream and the accesses of a launch that is asked for
+    )
     waiting: bool = False
     waits: int = 0
 
@@ -82,7 +84,7 @@ class Device:
         self.finished |= event
         self.model.host |= event
 
-    def run(self, handle: int, accesses: tuple[Access, ...]) -> None:
+    def run(self, handle: int, accesses: tuple[ByteAccess, ...]) -> None:
         """A launch reaches the device."""
         assert not self.model.unordered(STREAMS[handle], accesses), "what is unordered slipped through"
         self.model.node(STREAMS[handle], accesses, is_work=True)
@@ -109,7 +111,7 @@ class Device:
 
 @dataclass
 class Plan:
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     ran: Ran
     kernel: Any = None
     alive: tuple[Any, ...] = ()
@@ -130,7 +132,7 @@ class Backend:
     """A graph of the driver."""
 
     ran: Ran
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[ByteAccess, ...] = ()
 
     def __call__(self, device: int) -> Backend:
         return self
@@ -240,7 +242,7 @@ class Play:
     def planned(self, arguments: Sequence[Any]) -> Planned:
         """The last argument is written."""
         last = len(arguments) - 1
-        accesses = tuple(Access(e.address, e.address + SIZE, n == last, f"a{n}") for n, e in enumerate(arguments))
+        accesses = tuple(ByteAccess(e.address, e.address + SIZE, n == last, f"a{n}") for n, e in enumerate(arguments))
         plan: Any = Plan(accesses, self.device.run)
         return Planned(plan, Use("kernel", 0, accesses), again=True)
 
@@ -252,7 +254,7 @@ class Play:
                 graph.launch((1,), None, tuple(self.draw.sample(self.buffers, 2)))
         return graph
 
-    def asked(self, stream: Stream, accesses: tuple[Access, ...]) -> None:
+    def asked(self, stream: Stream, accesses: tuple[ByteAccess, ...]) -> None:
         self.device.current, self.device.waiting = (stream.cuda_stream, accesses), False
         self.launches += 1
 

@@ -21,7 +21,7 @@ from tests.launching.imitation import Device, Stream, Tensor, imitate
 import tileverify as tv
 from tileverify.backend.assembler import find_assembler
 from tileverify.backend.guard import LaunchRefused
-from tileverify.backend.ledger import Access, InFlightConflict
+from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.corpus import ROOT
 from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
 from tileverify.launching.bundle.model import BundleRefused, Cubin
@@ -162,7 +162,7 @@ def test_duplicates_under_injective(tileverify: CommandLine) -> None:
 
 # --------------------------------------------------------------------------------- TV504: order of launches
 def use(name: str, tensor: Tensor, *, write: bool) -> Use:
-    return Use(name, 0, (Access(tensor.address, tensor.address + 128, write, "x"),))
+    return Use(name, 0, (ByteAccess(tensor.address, tensor.address + 128, write, "x"),))
 
 
 def test_unordered_launches_that_conflict_in_strict_mode() -> None:

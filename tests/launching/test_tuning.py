@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tileverify.backend.guard import LaunchRefused
-from tileverify.backend.ledger import Access
+from tileverify.backend.ledger import ByteAccess
 from tileverify.errors import UsageError
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
@@ -49,7 +49,7 @@ class Bench:
         if tile == 3:
             raise LaunchRefused("tile 3 is refuted [TV301]")
         plan: Any = SimpleNamespace(code=f"code {tile}".encode(), grid=grid, tile=tile)
-        return Planned(plan, Use("k", 0, (Access(0, 64, True),)), again=True)
+        return Planned(plan, Use("k", 0, (ByteAccess(0, 64, True),)), again=True)
 
     def provenance(self, device: int) -> Mapping[str, str]:
         return {"device": self.machine}

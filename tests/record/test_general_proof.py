@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.frontend.sources.discover import SourceFailure, discover
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.record import general_proof
 from tileverify.results import Verdict
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.check import check_paths
 from tileverify.hook.jax_calls import JaxCalls, _Described
+from tileverify.pipeline import check_paths
 from tileverify.record.run import RecordOptions, RecordSummary, record
 from tileverify.results import Verdict
 

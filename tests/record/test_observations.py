@@ -9,8 +9,8 @@ import pytest
 
 from tileverify.contract.data_facts import arrays_of, parse_data_fact
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.host import Array
 from tileverify.contract.facts.observed import observed_facts
+from tileverify.contract.facts.on_host import Array
 
 from ..facts import keeps
 from .conftest import Run

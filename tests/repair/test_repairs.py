@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
-from tileverify.repair.catalogue import KINDS
-from tileverify.repair.edits import edited
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.repair.catalogue import KINDS
+from tileverify.pipeline.repair.edits import edited
 from tileverify.results import Hint, KernelResult, Verdict
 
 

@@ -38,11 +38,11 @@ from tileverify.backend.interpreter.conflicts import (
 from tileverify.backend.interpreter.faults import BudgetSpent
 from tileverify.backend.interpreter.schedule import Schedule
 from tileverify.backend.replay.explore import Exploration, explore
-from tileverify.check import entry_of
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
+from tileverify.pipeline import entry_of
 from tileverify.results.codes import TV
 
 from ..corpus.launches import SCHEDULES, some_blocks

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tileverify.check import CheckOptions, check_unit, entry_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit, entry_of
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import corpus_kernels

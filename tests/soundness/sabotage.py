@@ -21,8 +21,6 @@ from typing import Any
 import pytest
 
 from tileverify import terms as t
-from tileverify.cache import known_files
-from tileverify.cache import verdicts as cache
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.launch import Role
 from tileverify.contract.variables import BID
@@ -30,12 +28,14 @@ from tileverify.frontend.symbolic import block_numbers, control, lanes, loops, m
 from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
+from tileverify.pipeline.cache import known_files
+from tileverify.pipeline.cache import verdicts as cache
 from tileverify.terms import Scope, Sort, Term, bits
 from tileverify.terms.launch_wide import Opaque
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data
-from tileverify.verifier.rules import meeting, obligations, prepare
+from tileverify.verifier.rules import footprint_overlap, obligations, prepare
 from tileverify.verifier.rules.answers import Answer
 from tileverify.verifier.rules.protocols import arrays
 from tileverify.verifier.search.narrow_proof import Narrowing
@@ -295,8 +295,8 @@ def overlap_ignored(patch: Patch) -> None:
 @sabotage
 def stores_have_one_byte(patch: Patch) -> None:
     """Of an element at a computed address only the first byte counts."""
-    whole = meeting._bytes
-    patch.setattr(meeting, "_bytes", lambda prepared: replace(whole(prepared), size=1))
+    whole = footprint_overlap._bytes
+    patch.setattr(footprint_overlap, "_bytes", lambda prepared: replace(whole(prepared), size=1))
 
 
 # ---------------------------------------------------------------------------------------------- footprints

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from tileverify.backend.replay.replay import Replayer
-from tileverify.check import entry_of, summary_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import entry_of, summary_of
 from tileverify.results import Verdict
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import VerifyOptions, verify

@@ -17,13 +17,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from tests.corpus.problems import Numbers, problem
 
-from tileverify.check import check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
 from tileverify.frontend.symbolic import open_rules
 from tileverify.frontend.symbolic.open_equations import OpenEquations
 from tileverify.frontend.symbolic.open_values import OpenValues
+from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 from tileverify.terms import FALSE, Term

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import check_paths
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I8, I32, I64, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 from ..tiles import Parts

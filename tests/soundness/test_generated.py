@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tileverify.check import check_paths, check_unit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
+from tileverify.pipeline import check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..shared import in_parts

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tileverify.backend.numbers.fact_checks import violation
-from tileverify.check import check_unit
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches
+from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from .mutants import judgement

@@ -14,12 +14,12 @@ import pytest
 
 from tileverify.backend.interpreter.schedule import standard_schedules
 from tileverify.backend.replay.explore import explore
-from tileverify.check import CheckOptions, check_unit, entry_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.builder import constant
 from tileverify.frontend.bytecode.model import Module, TileType
+from tileverify.pipeline import CheckOptions, check_unit, entry_of
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.launches import drawn_launches

@@ -10,7 +10,7 @@ import pytest
 
 from tileverify.backend.interpreter import BlockLog
 from tileverify.backend.interpreter.access_log import BoxFootprint, DynamicAccess, Footprint, PointFootprint
-from tileverify.backend.interpreter.memory import MemoryImage, Origin
+from tileverify.backend.interpreter.memory import MemoryImage, Provenance
 from tileverify.frontend.bytecode.enums import MemoryOrdering
 from tileverify.frontend.bytecode.model import Op
 
@@ -23,7 +23,7 @@ def _image() -> MemoryImage:
     image = MemoryImage()
     for name in ("a", "b"):
         number = image.add_allocation(name, 1 << 12)
-        image.add_origin(Origin(name, number, image.allocations[number].base, 1 << 12, WIDTH))
+        image.add_origin(Provenance(name, number, image.allocations[number].base, 1 << 12, WIDTH))
     return image
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.replay.replay import Replayer
-from tileverify.check import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown
 from tileverify.verifier.search import narrowing

@@ -19,7 +19,7 @@ from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question
 from tileverify.verifier.rules.smtlib import Vocabulary
 from tileverify.verifier.smt import Decider
-from tileverify.verifier.smt.words import Words
+from tileverify.verifier.smt.on_bit_vectors import Words
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}
 VARIABLES = {name: t.var(name, Scope.BLOCK, low, high) for name, (low, high) in RANGES.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tileverify import terms as t
-from tileverify.check import check_unit, summary_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.variables import GRID
 from tileverify.corpus import ROOT
@@ -13,6 +12,7 @@ from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import AccessSummary
+from tileverify.pipeline import check_unit, summary_of
 from tileverify.verifier.rules.clause_terms import clause_terms
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tileverify.verifier.refute.concrete import meets_itself
+from tileverify.verifier.refute.described import meets_itself
 
 
 @pytest.mark.parametrize("strides", [*product(range(5), repeat=2), *product((0, 1, 2, 3, 6), repeat=3)])

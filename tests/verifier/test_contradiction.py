@@ -15,9 +15,9 @@ from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import LaunchSpec
-from tileverify.contract.layout import apart
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
+from tileverify.contract.strides import apart
 from tileverify.results import Verdict
 from tileverify.verifier.contradiction import contradictory, lines_of, no_launch, only, smallest
 from tileverify.verifier.smt import Session

@@ -10,9 +10,9 @@ import pytest
 from tests.corpus.launches import drawn_launches
 from tests.corpus.written import written_elements
 
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import KernelResult, Verdict, WrittenArrays
 from tileverify.results.json_report import result_from_json, result_to_json
 

@@ -10,7 +10,7 @@ from tileverify import terms as t
 from tileverify.terms import Function, Scope
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.smt import Decider
-from tileverify.verifier.smt.examples import Examples
+from tileverify.verifier.smt.known_launches import Examples
 
 from .expressions import Tree, term, trees
 

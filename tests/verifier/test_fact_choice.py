@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from tileverify.check import check_unit
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import verify
 from tileverify.verifier.rules.answers import Limits

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.contract.data_facts import parse_data_fact
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.search.observed import follows
+from tileverify.verifier.search.seen_facts import follows
 
 pytest.importorskip("cuda.tile", reason="kernels are compiled")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import check_paths
+from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 KEPT = Path(__file__).parent / "kept_work"

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from tileverify import terms as t
-from tileverify.terms import Kind, Scope, Term
+from tileverify.terms import Scope, Term, TermKind
 from tileverify.terms.bits import OPERATIONS
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.rules.arithmetic import is_opaque_quotient, split_product
@@ -113,7 +113,7 @@ assert all(operation.kind in OPERATIONS for operation in BITS)
 
 def lemmas() -> Iterator[Lemma]:
     """Instances of every schema, by way of wrong models."""
-    products: Mapping[Term, tuple[Term, Term]] = {p: split_product(p) for p in PRODUCTS if p.kind is Kind.PRODUCT}
+    products: Mapping[Term, tuple[Term, Term]] = {p: split_product(p) for p in PRODUCTS if p.kind is TermKind.PRODUCT}
     total = t.add(t.scale(3, PRODUCTS[0]), t.scale(-8, PRODUCTS[1]), K)
     coefficients = coefficients_of_products(products_in_sums(total))
     yield from eager_lemmas(products, coefficients)
@@ -129,7 +129,7 @@ def lemmas() -> Iterator[Lemma]:
         def value(term: Term, values: Mapping[Term, int] = values, wrong: int = wrong) -> int:
             known = {v: t.const(n) for v, n in values.items()}
             simple = t.substitute(term, known)
-            return simple.value + (wrong if term in products else 0) if simple.kind is Kind.CONST else wrong
+            return simple.value + (wrong if term in products else 0) if simple.kind is TermKind.CONST else wrong
 
         yield from violated_lemmas(products, coefficients, value)
         yield from point_lemmas(products, value)
@@ -138,7 +138,7 @@ def lemmas() -> Iterator[Lemma]:
 def ranges(lemma: Lemma, vocabulary: Vocabulary) -> Iterator[str]:
     """What bounds the products in ``lemma``: the terms of its formula were simplified by that."""
     spoken = {sub: None for arg in lemma.args if isinstance(arg, Term) for sub in t.postorder(arg)}
-    definitions = (quotient_lemma(term) for term in spoken if term.kind is Kind.DIV and is_opaque_quotient(term))
+    definitions = (quotient_lemma(term) for term in spoken if term.kind is TermKind.DIV and is_opaque_quotient(term))
     for bound in (*definitions, *bound_lemmas(spoken)):
         args = [number(arg) if isinstance(arg, int) else vocabulary.write(arg) for arg in bound.args]
         yield SCHEMAS[bound.schema].stated(args)

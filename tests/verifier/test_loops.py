@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import check_paths
+from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n\n@ct.kernel\n"

@@ -9,7 +9,7 @@ import pytest
 
 from tileverify import terms as t
 from tileverify.terms import Scope, Term
-from tileverify.verifier.refute.concrete import Numbers
+from tileverify.verifier.refute.described import DescribedNumbers
 from tileverify.verifier.refute.minimise import (
     MOST_QUESTIONS,
     MOST_REPLAYS,
@@ -60,7 +60,7 @@ def minimiser(
     return Minimiser(
         Seen(model, steps),
         Decider((*mentioned, *facts)),
-        lambda model, term: Numbers(model)(term),
+        lambda model, term: DescribedNumbers(model)(term),
         replay,
         questions,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 
 KERNELS = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tileverify import terms as t
-from tileverify.check import check_paths
+from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json
 from tileverify.verifier.rules.nesting import nested

@@ -18,7 +18,7 @@ from tileverify.contract.wording import can_be_said, clause_text
 from tileverify.terms import Scope, Term
 from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.rules.clause_terms import clause_terms_of
-from tileverify.verifier.rules.projection import projections
+from tileverify.verifier.rules.quantifier_elimination import eliminations
 from tileverify.verifier.search.plain import plain
 
 from .expressions import VARIABLES, assignments, conditions, term, trees, truth
@@ -124,18 +124,18 @@ def test_the_printed_clause_means_the_clause(tree: object, values: dict[str, int
     assert bool(evaluate(back, numbers)) is wanted, text
 
 
-# ------------------------------------------------------------------------------------------------ projections
+# ------------------------------------------------------------------------------------------------ eliminations
 X = BID[0]
 LANE = t.var("l0", Scope.LANE, 0, 63)
 
 
 def test_what_a_question_says_of_the_launch() -> None:
     inside = t.lt(X, GRID[0])
-    assert list(projections([inside, t.le(TILES, X)], can_be_said)) == [(t.lt(TILES, GRID[0]),)]
+    assert list(eliminations([inside, t.le(TILES, X)], can_be_said)) == [(t.lt(TILES, GRID[0]),)]
     element = t.add(t.scale(64, X), LANE)
-    (case,) = projections([t.lt(element, M), t.le(N, element)], can_be_said)
+    (case,) = eliminations([t.lt(element, M), t.le(N, element)], can_be_said)
     assert t.lt(N, M) in case
-    below, above = projections([inside, t.or_(t.lt(P, t.ZERO), t.le(M, X))], can_be_said)
+    below, above = eliminations([inside, t.or_(t.lt(P, t.ZERO), t.le(M, X))], can_be_said)
     assert t.lt(P, t.ZERO) in below
     assert t.lt(M, GRID[0]) in above
 
@@ -145,7 +145,7 @@ def test_projections_hold_in_every_solution(parts: list[object]) -> None:
     """``b`` is what only a block knows."""
     block = t.var("b", Scope.BLOCK, -4, 4)
     asked = [among(part, {**SMALL, "b": block}) for part in parts]
-    cases = list(projections(asked, can_be_said))
+    cases = list(eliminations(asked, can_be_said))
     for launch in LAUNCHES:
         values = {SMALL["a"]: launch["a"], SMALL["d"]: launch["d"], block: launch["b"]}
         if all(evaluate(one, values) for one in asked):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.check import check_paths
+from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 HEAD = """import cuda.tile as ct

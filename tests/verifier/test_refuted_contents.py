@@ -18,11 +18,11 @@ from typing import Any, Final
 import pytest
 
 from tileverify.backend.replay.replay import Replayer
-from tileverify.check import check_unit, entry_of
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit, entry_of
 from tileverify.results import KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 
 from tileverify import terms as t
-from tileverify.terms import Function, Kind, Scope, Sort
+from tileverify.terms import Function, Scope, Sort, TermKind
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.certificate.wellformed import sort_of
 from tileverify.verifier.rules.smtlib import Vocabulary, needed_names, script
@@ -98,7 +98,7 @@ def test_definitions_come_before_their_use_and_only_where_needed() -> None:
         seen.add(name)
     alone = script(vocabulary.symbols, vocabulary.definitions, texts[:1], exact=False)
     assert "mul $M" not in alone
-    assert long.kind is Kind.SUM
+    assert long.kind is TermKind.SUM
 
 
 def test_the_same_terms_in_the_same_order_give_the_same_text() -> None:

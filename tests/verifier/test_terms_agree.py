@@ -58,5 +58,5 @@ def test_the_solver_reads_terms_the_same_way(tree: Tree, values: Mapping[str, in
 def test_substitution_is_evaluation(tree: Tree, values: Mapping[str, int]) -> None:
     expected = _expected(tree, values)
     replaced = t.substitute(term(tree), {VARIABLES[name]: t.const(value) for name, value in values.items()})
-    assume(replaced.kind is t.Kind.CONST)
+    assume(replaced.kind is t.TermKind.CONST)
     assert replaced.value == expected

@@ -14,7 +14,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.commands.watch.affected import affected
-from tileverify.commands.watch.screen import screen
+from tileverify.commands.watch.display import screen
 from tileverify.commands.watch.watch import Watch
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..backend.assembler import Assembler
-    from ..check import CheckOptions
     from ..contract.launch import KernelUnit
     from ..launching.bundle.model import Bundle
+    from ..pipeline import CheckOptions
     from ..results import KernelResult
 
 _BUILD_EXIT_CODES = """\b
@@ -75,7 +75,7 @@ def build(
 
     Nothing is written for a kernel that is not proved.  The same kernel gives the same bytes.
     """
-    from ..check import CheckOptions, solver_version
+    from ..pipeline import CheckOptions, solver_version
     from ..results import Report
 
     names = _architectures(architectures)
@@ -117,8 +117,8 @@ def _assembler() -> Assembler:
 
 
 def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tuple[KernelUnit, KernelResult]]:
-    from ..check import check_unit
     from ..frontend.sources.discover import SourceFailure, discover
+    from ..pipeline import check_unit
 
     checked = []
     for unit in list(discover([target], spec_file=spec)):

@@ -8,8 +8,8 @@ from typing import Final, NoReturn
 
 import click
 
-from ..configuration import Configuration
 from ..errors import SourceError, UsageError
+from ..pipeline.configuration import Configuration
 from .shell import talk
 
 _SETTINGS: Final = "pyproject.toml"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..configuration import configuration
 from ..errors import NoKernelFound, UsageError
+from ..pipeline.configuration import configuration
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
@@ -142,8 +142,8 @@ def check(
     from ..reports.suppress.run import checked_baseline, suppressed
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
-    from ..cache.verdicts import default_folder
-    from ..check import CheckOptions, check_paths, solver_version
+    from ..pipeline import CheckOptions, check_paths, solver_version
+    from ..pipeline.cache.verdicts import default_folder
     from ..reports.text import Detail
     from ..results import Report
     from ..results import deny_undetermined as denied

@@ -22,7 +22,7 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
 
     It proves one kernel and refutes another; no GPU is needed.
     """
-    from .health import State, examine
+    from .health import HealthState, examine
 
     with Working(live=False):
         found = list(examine())
@@ -36,7 +36,7 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
     else:
         from ..system.printable import printable
 
-        colors = {State.OK: "green", State.ABSENT: "yellow", State.BROKEN: "red"}
+        colors = {HealthState.OK: "green", HealthState.ABSENT: "yellow", HealthState.BROKEN: "red"}
         colored = use_color(color)
         lines = []
         for each in found:
@@ -45,4 +45,4 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
             advice = f"; {each.advice}" if each.advice else ""
             lines.append(f"{head} {each.name:14} {printable(each.found + advice)}\n")
         emit("".join(lines))
-    context.exit(2 if any(each.state is State.BROKEN for each in found) else 0)
+    context.exit(2 if any(each.state is HealthState.BROKEN for each in found) else 0)

@@ -26,9 +26,9 @@ def footprint(target: str, spec: Path | None, output: Path | None) -> None:
 
     Array, kind of access, index terms over block id, loop and lane names, guards, tokens and source lines.
     """
-    from ..check import summary_of
     from ..frontend.bytecode import decode
-    from ..frontend.symbolic.text import footprint_text
+    from ..frontend.symbolic.printed import footprint_text
+    from ..pipeline import summary_of
 
     writable(output)
     parts = []

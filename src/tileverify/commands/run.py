@@ -82,11 +82,11 @@ def run(
         writable(save, "--save")
     elif save is not None and save.exists() and not save.is_dir():
         raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
-    from ..backend.numbers.files import read_array, read_arrays, write_arrays
-    from ..cache.verdicts import default_folder
-    from ..check import CheckOptions
+    from ..backend.numbers.array_files import read_array, read_arrays, write_arrays
     from ..launching.run import KernelFault, RunOptions, run_target
     from ..launching.run.text import run_text, saved_text, told_text
+    from ..pipeline import CheckOptions
+    from ..pipeline.cache.verdicts import default_folder
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
     arrays |= {name: read_array(Path(path)) for name, path in _pairs("--input", inputs)}

@@ -8,7 +8,7 @@ from typing import TypeVar
 import click
 from click.core import ParameterSource
 
-from ..configuration import Configuration, FileSettings
+from ..pipeline.configuration import Configuration, FileSettings
 from ..results import KernelResult, Report, Verdict
 
 Value = TypeVar("Value")

@@ -21,7 +21,7 @@ _OWN: Final = ("paths", "watch", "quiet", "verbose", "color", *_EXCLUDED)
 
 def watch_forever(context: click.Context, paths: Sequence[str], everywhere: Sequence[Path], color: str) -> NoReturn:
     """Show a screen for every round until Ctrl-C.  Raises `UsageError` for options that make no sense here."""
-    from .watch.screen import screen
+    from .watch.display import screen
     from .watch.watch import Watch
 
     source = click.core.ParameterSource.COMMANDLINE

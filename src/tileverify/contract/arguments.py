@@ -26,8 +26,8 @@ from .launch import (
     ScalarArgument,
     TupleArgument,
 )
-from .layout import contiguous_strides, may_overlap_itself, strides_of
 from .parameters import KernelParameter
+from .strides import contiguous_strides, may_overlap_itself, strides_of
 
 _LIST_KEYS: Final = ("list", "length", "elements")
 

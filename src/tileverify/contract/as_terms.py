@@ -16,12 +16,11 @@ from .. import terms as t
 from ..errors import SpecError
 from ..terms import Scope, Term
 from .data_facts import print_data_fact
-from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS, LENGTH_BITS
+from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
 from .facts.kinds import meaning_of
 from .facts.statements import DataTerm
 from .launch import (
-    GRID_MAX,
     Apply,
     Argument,
     ArrayArgument,
@@ -36,7 +35,8 @@ from .launch import (
     ScalarArgument,
     flat,
 )
-from .layout import may_overlap_itself, strides_of
+from .standing import array_ranges, grid_ranges, length_range
+from .strides import may_overlap_itself, strides_of
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256
@@ -102,10 +102,11 @@ class _Builder:
         for scalar in self.scalars.values():
             self._bind_scalar(scalar)
         for listed in _lists(launch.arguments):
-            self._define(list_length(listed.name), self._term(listed.length), 0, INDEX_MAX[LENGTH_BITS])
+            known = length_range(listed)
+            self._define(list_length(listed.name), self._term(known.meaning), known.low, known.high)
         if launch.grid is not None:
-            for variable, expression in zip(GRID, launch.grid, strict=True):
-                self._define(variable, self._term(expression), 1, GRID_MAX)
+            for variable, known in zip(GRID, grid_ranges(launch.grid), strict=True):
+                self._define(variable, self._term(known.meaning), known.low, known.high)
         for requirement in launch.requires:
             if isinstance(requirement, SameArray):
                 self._same_array(requirement)
@@ -162,15 +163,14 @@ class _Builder:
             yield listed.length, None
 
     def _bind_array(self, array: ArrayArgument) -> None:
-        limit = INDEX_MAX[array.index_bits]
         shape = [self._term(size) for size in array.shape]
         if array.strides is None:
             strides = [t.product(shape[d + 1 :]) for d in range(len(shape))]
         else:
             strides = [self._term(stride) for stride in array.strides]
-        for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
-            self._define(t.var(f"{array.name}.shape[{d}]", Scope.LAUNCH, 0, limit), size, 0, limit)
-            self._define(t.var(f"{array.name}.strides[{d}]", Scope.LAUNCH, 0, limit), stride, 0, limit)
+        for ranges, values in zip(array_ranges(array), zip(shape, strides, strict=True), strict=True):
+            for known, value in zip(ranges, values, strict=True):
+                self._define(t.var(known.name, Scope.LAUNCH, known.low, known.high), value, known.low, known.high)
         if may_overlap_itself(array):
             return  # by its other strides: then its names promise nothing
         for d, expression in enumerate(array.strides or ()):
@@ -290,7 +290,7 @@ class _Builder:
                 return t.neg(self._term(arg))
             case Apply("**", (base, exponent)):
                 power, factor = self._term(exponent), self._term(base)
-                if power.kind is not t.Kind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
+                if power.kind is not t.TermKind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
                     problem = f"`**` needs a number between 0 and {LARGEST_EXPONENT} as its exponent"
                     raise SpecError(problem, file=self.launch.where or None)
                 if len(factor.args or (factor,)) * power.value > MOST_FACTORS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .element_types import INT_BITS
 from .expressions import constant_value
 from .launch import Argument, LaunchSpec, ScalarArgument, TupleArgument
-from .layout import strides_of
+from .strides import strides_of
 
 
 def numbers_of(launch: LaunchSpec) -> dict[str, int]:

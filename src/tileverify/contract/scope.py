@@ -24,7 +24,7 @@ from .launch import (
 
 
 @dataclass(slots=True)
-class Scope:
+class LaunchNames:
     """The names of one launch: sizes and integer scalars, bools, arrays, and constants of both by value.
 
     A bool is an integer, too: 0 or 1.

@@ -30,10 +30,10 @@ from .launch import (
     SameArray,
     ScalarArgument,
 )
-from .layout import check_meanings
 from .parameters import KernelParameter
-from .scope import Scope, flatten
+from .scope import LaunchNames, flatten
 from .spec_files import RawLaunch
+from .strides import check_meanings
 
 
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:
@@ -78,7 +78,7 @@ class _Builder:
     def __init__(self, raw: RawLaunch, parameters: Sequence[KernelParameter] | None) -> None:
         self.raw = raw
         self.parameters = parameters
-        self.scope = Scope()
+        self.scope = LaunchNames()
 
     def at(self, where: str, error: SpecError) -> SpecError:
         return self.raw.error(where, error.message)

@@ -6,7 +6,7 @@ import re
 from functools import reduce
 
 from .. import terms as t
-from ..terms import Kind, Scope, Sort, Term
+from ..terms import Scope, Sort, Term, TermKind
 from ..terms.rendering import unsigned_reading
 from .expressions import print_expression
 from .launch import Apply, Expression, Name, Number
@@ -31,7 +31,7 @@ def clause_text(condition: Term) -> str | None:
 
 def can_be_said(term: Term) -> bool:
     """Whether the term speaks of nothing but sizes, strides, scalars and the grid."""
-    return all(leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH and _named(leaf) for leaf in term.free)
+    return all(leaf.kind is TermKind.VAR and leaf.symbol.scope is Scope.LAUNCH and _named(leaf) for leaf in term.free)
 
 
 def _named(variable: Term) -> bool:
@@ -44,9 +44,9 @@ _NAME = re.compile(r"[A-Za-z_][\w.\[\]]*")
 
 def _tidy(term: Term) -> Term | None:
     """Push comparisons into choices, where intervals decide most branches (unsigned readings of scalars)."""
-    if term.kind in (Kind.LT, Kind.LE, Kind.EQ):
+    if term.kind in (TermKind.LT, TermKind.LE, TermKind.EQ):
         for position, side in enumerate(term.args):
-            if side.kind is Kind.ITE:
+            if side.kind is TermKind.ITE:
                 other = term.args[1 - position]
                 pairs = [(b, other) if position == 0 else (other, b) for b in side.args[1:]]
                 then, otherwise = (t.rebuild(term, pair) for pair in pairs)
@@ -58,7 +58,7 @@ def _tidy(term: Term) -> Term | None:
 def _positive_quotient(term: Term) -> Term | None:
     """``0 < (n + c - 1) // c`` says ``0 < n``."""
     low, quotient = term.args[0], term.args[1]
-    if term.kind is Kind.LT and low is t.ZERO and quotient.kind is Kind.DIV:
+    if term.kind is TermKind.LT and low is t.ZERO and quotient.kind is TermKind.DIV:
         numerator = _rounded_up(quotient)
         if numerator is not None:
             return t.lt(t.ZERO, numerator)
@@ -68,7 +68,7 @@ def _positive_quotient(term: Term) -> Term | None:
 def _rounded_up(quotient: Term) -> Term | None:
     """``n`` if the quotient is ``(n + c - 1) // c``."""
     numerator, divisor = quotient.args
-    if divisor.kind is Kind.CONST and divisor.value > 1:
+    if divisor.kind is TermKind.CONST and divisor.value > 1:
         inner = t.sub(numerator, t.const(divisor.value - 1))
         if t.linear_parts(inner)[0] == 0:
             return inner
@@ -80,42 +80,42 @@ def _expression(term: Term) -> Expression:  # noqa: C901  one case per kind of t
         bits, signed = reading
         return Apply("%", (_expression(signed), _number(2**bits)))
     match term.kind:
-        case Kind.CONST:
+        case TermKind.CONST:
             return _number(term.value)
-        case Kind.VAR if can_be_said(term):
+        case TermKind.VAR if can_be_said(term):
             return Name(term.symbol.name)
-        case Kind.DIV | Kind.MOD if term.args[1] is t.ZERO:
+        case TermKind.DIV | TermKind.MOD if term.args[1] is t.ZERO:
             raise _Unspeakable
-        case Kind.TRUE | Kind.FALSE:
+        case TermKind.TRUE | TermKind.FALSE:
             return Apply("==", (Number(1), Number(int(term is t.TRUE))))
-        case Kind.SUM:
+        case TermKind.SUM:
             return _sum(term)
-        case Kind.DIV:
+        case TermKind.DIV:
             numerator = _rounded_up(term)
             if numerator is not None:
                 return Apply("cdiv", (_expression(numerator), _expression(term.args[1])))
-        case Kind.WRAP:
+        case TermKind.WRAP:
             half = 2 ** (term.payload - 1)
             return _expression(t.sub(t.floormod(t.add(term.args[0], t.const(half)), t.const(2 * half)), t.const(half)))
-        case Kind.NOT if term.args[0].kind is Kind.EQ:
+        case TermKind.NOT if term.args[0].kind is TermKind.EQ:
             return _comparison("!=", *term.args[0].args)
-        case Kind.NOT if term.args[0].kind is Kind.IFF:
+        case TermKind.NOT if term.args[0].kind is TermKind.IFF:
             a, b = term.args[0].args
             return _alike(a, t.not_(b))
-        case Kind.IFF:
+        case TermKind.IFF:
             return _alike(*term.args)
-        case Kind.ITE if term.sort is Sort.BOOL:
+        case TermKind.ITE if term.sort is Sort.BOOL:
             c, a, b = term.args
             return _expression(t.and_(t.or_(t.not_(c), a), t.or_(c, b)))
-        case Kind.LT if term.args[0].kind is Kind.CONST:
+        case TermKind.LT if term.args[0].kind is TermKind.CONST:
             return Apply(">=", (_expression(term.args[1]), _number(term.args[0].value + 1)))
-        case Kind.LE if term.args[0].kind is Kind.CONST:
+        case TermKind.LE if term.args[0].kind is TermKind.CONST:
             return Apply(">=", (_expression(term.args[1]), _number(term.args[0].value)))
-        case Kind.LT | Kind.LE if term.args[1].kind is Kind.CONST:
-            return _at_most(term.args[0], term.args[1].value - (term.kind is Kind.LT))
-        case Kind.EQ:
+        case TermKind.LT | TermKind.LE if term.args[1].kind is TermKind.CONST:
+            return _at_most(term.args[0], term.args[1].value - (term.kind is TermKind.LT))
+        case TermKind.EQ:
             return _comparison("==", *term.args)
-        case Kind.PRODUCT:
+        case TermKind.PRODUCT:
             return reduce(lambda x, y: Apply("*", (x, y)), map(_expression, _by_name(term.args)))
     if term.kind not in _OPERATORS:
         raise _Unspeakable
@@ -154,25 +154,25 @@ def _by_name(args: tuple[Term, ...]) -> list[Term]:
     return sorted(args, key=t.render)
 
 
-_COMMUTATIVE = (Kind.MIN, Kind.MAX, Kind.AND, Kind.OR)
+_COMMUTATIVE = (TermKind.MIN, TermKind.MAX, TermKind.AND, TermKind.OR)
 
 
 _OPERATORS = {
-    Kind.DIV: "//",
-    Kind.MOD: "%",
-    Kind.MIN: "min",
-    Kind.MAX: "max",
-    Kind.NOT: "not",
-    Kind.AND: "and",
-    Kind.OR: "or",
-    Kind.LT: "<",
-    Kind.LE: "<=",
+    TermKind.DIV: "//",
+    TermKind.MOD: "%",
+    TermKind.MIN: "min",
+    TermKind.MAX: "max",
+    TermKind.NOT: "not",
+    TermKind.AND: "and",
+    TermKind.OR: "or",
+    TermKind.LT: "<",
+    TermKind.LE: "<=",
 }
 
 
 def _comparison(op: str, a: Term, b: Term) -> Expression:
     """Constants stand on the right."""
-    if a.kind is Kind.CONST or (b.kind is not Kind.CONST and t.render(b) < t.render(a)):
+    if a.kind is TermKind.CONST or (b.kind is not TermKind.CONST and t.render(b) < t.render(a)):
         a, b = b, a
     return Apply(op, (_expression(a), _expression(b)))
 

@@ -10,10 +10,10 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from ..repair.catalogue import KINDS
-from ..repair.edits import edited, well_placed
-from ..repair.proposals import Proposal
-from ..repair.repairing import Prove, Trials, can_be_mended, repaired
+from ..pipeline.repair.catalogue import KINDS
+from ..pipeline.repair.edits import edited, well_placed
+from ..pipeline.repair.proposals import Proposal
+from ..pipeline.repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..results import Edit, Hint, KernelResult, Verdict
 from ..results.json_report import result_from_json, result_to_json
 from .model import GatedKernel, GateResult, Limits

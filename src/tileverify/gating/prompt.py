@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Final
 
-from ..repair import edits
+from ..pipeline.repair import edits
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..system.printable import printable
 from .model import GatedKernel, GateResult

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from ..backend.gpu import driver
 from ..backend.guard import ArrayValue, LaunchRefused
 from ..backend.guard.arguments import Grid, Value
-from ..backend.guard.views import array_value
-from ..backend.ledger import Access
+from ..backend.guard.buffers import array_value
+from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from ..errors import UsageError
@@ -100,7 +100,7 @@ def use_of(
     return Use(kernel, device, accesses, tuple((value.address, name) for name, value in arrays))
 
 
-def _accesses(name: str, array: ArrayValue, touched: Touched, reached: Reached | None) -> Iterator[Access]:
+def _accesses(name: str, array: ArrayValue, touched: Touched, reached: Reached | None) -> Iterator[ByteAccess]:
     """What is read, and what is written, too; of an array of which nothing is known, all of it."""
     start, end = span(array)
     writes = name in touched.written
@@ -111,7 +111,7 @@ def _accesses(name: str, array: ArrayValue, touched: Touched, reached: Reached |
         low, high = within(bytes_, end - start)
         if low < high:
             low -= low % period if period else 0  # rows are counted from where they start
-            yield Access(start + low, start + high, write, name, period, width)
+            yield ByteAccess(start + low, start + high, write, name, period, width)
 
 
 def rows(array: ArrayValue) -> tuple[int, int]:

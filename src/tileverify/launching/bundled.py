@@ -10,16 +10,16 @@ from typing import Final, Unpack
 
 from ..backend.early_start import waits_first
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
-from ..cache.verdicts import default_folder
-from ..check import entry_of
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
 from ..frontend.bytecode import decode
 from ..hook.launches import numpy_as_cuda
+from ..pipeline import entry_of
+from ..pipeline.cache.verdicts import default_folder
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import read_bundle

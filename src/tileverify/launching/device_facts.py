@@ -16,8 +16,8 @@ from typing import Final, Protocol
 from ..backend.guard import ArrayValue
 from ..backend.ledger import InFlightConflict
 from ..contract.facts.counting import Count, Counted
-from ..contract.facts.host import Value
 from ..contract.facts.kinds import meaning_of
+from ..contract.facts.on_host import Value
 from ..contract.launch import DataFact
 from ..errors import TileVerifyError
 from .given import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream

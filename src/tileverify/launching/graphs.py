@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Final, Protocol
 
 from ..backend.guard import LaunchRefused
-from ..backend.ledger import Access, InFlightConflict, unordered_conflicts
-from ..backend.ledger import Node as Footprint
+from ..backend.ledger import ByteAccess, InFlightConflict, unordered_conflicts
+from ..backend.ledger import GraphNode as Footprint
 from ..errors import UsageError
 from .given import Arguments, GivenGrid, Stream
 from .in_flight import InFlight, in_flight
@@ -214,5 +214,5 @@ class Graph:
         self.work.launch(stream, self._use, (), self._made.replay, (self, *self._kept))
 
 
-def _does(access: Access) -> str:
+def _does(access: ByteAccess) -> str:
     return "writes" if access.write else "reads"

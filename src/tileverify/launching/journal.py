@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..backend.ledger import Access, InFlightConflict, StreamId, merged
+from ..backend.ledger import ByteAccess, InFlightConflict, StreamId, merged
 from .given import Repeatable, TorchStream
 
 POLLED_EVERY: Final = 512
@@ -38,10 +38,10 @@ class Use:
 
     name: str
     device: int
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     arrays: tuple[tuple[int, str], ...] = ()
     starts: frozenset[int] = field(init=False, repr=False, compare=False)
-    touched: tuple[Access, ...] = field(init=False, repr=False, compare=False)
+    touched: tuple[ByteAccess, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.arrays:

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Unpack
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import GpuKernel, Plan
+from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
-from ..cache.verdicts import default_folder
-from ..check import CheckOptions
-from ..contract.launch import LaunchSpec
+from ..contract.launch import KernelUnit
 from ..errors import UsageError
-from ..hook.launches import numpy_as_cuda
+from ..pipeline import CheckOptions
+from ..pipeline.cache.verdicts import default_folder
 from . import calls, on_cpu
-from .arguments import device_of, use_of
+from .arguments import use_of
+from .asked import Asked
 from .bundle.manifest import parameter_types
 from .bundled import BundledKernel
 from .calls import Kernel
-from .contents import contents_of
 from .cubins import CubinCache
-from .given import Arguments, GivenGrid, GivenOptions, Key, Signature, Stream
+from .given import Arguments, GivenGrid, GivenOptions, Key, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
 from .proofs import Proof, Request, Specialisation
 from .remembered import Planned, Remembered, never
-
-Spec = Callable[[Grid | None], LaunchSpec]
 
 
 @dataclass
@@ -90,25 +86,19 @@ class Launcher:
         """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
         if isinstance(kernel, BundledKernel):
             return kernel.planned(stream, grid, arguments, **options)
-        said = options_of(options)
-        known = self._kernel(kernel)
-        given = tuple(map(on_cpu.host_arrays, arguments))
-        on_host = any(map(on_cpu.on_host, given))
-        seen = tuple(map(numpy_as_cuda, given))
-        signature = calls.signature_of(known, seen)
-        descriptions = calls.described(seen, signature)
-        named = dict(calls.named_values(known.parameters, descriptions))
-        device = None if on_host else device_of(known.name, named.values())
-        contents = contents_of(named, on_host, stream)
-        spec = partial(calls.spec_of, known, descriptions, contents, (*known.facts(), *said.data), said.vouch)
-        specialisation = self._specialisation(known, signature, spec, device)
+        asked = self.asked(stream, kernel, arguments, **options)
+        known, named, device = asked.kernel, asked.named, asked.device
+        specialisation = self._specialisation(asked)
 
         def request(axes: Grid | None) -> Request:
-            return Request(named, axes, contents, said.vouch, lambda: replace(specialisation.unit, launch=spec(axes)))
+            def unit() -> KernelUnit:
+                return replace(specialisation.unit, launch=asked.spec(axes))
+
+            return Request(named, axes, asked.contents, asked.said.vouch, unit)
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         proof = self._admitted(known, specialisation, request(axes))
-        lists = dict(calls.lists_of(known.parameters, descriptions))
+        lists = dict(calls.lists_of(known.parameters, asked.descriptions))
         if proof is not None and proof.guard is not None:
             named = dict(zip(named, proof.guard.passed(tuple(named.values())), strict=True))
         touched = specialisation.touched
@@ -121,11 +111,15 @@ class Launcher:
             run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
-            early = said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
+            early = asked.said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
             plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
         use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
+
+    def asked(self, stream: Stream, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]) -> Asked:
+        """A launch looked at, not verified; ``options`` and errors are those of `launch`."""
+        return Asked.of(self._kernel(kernel), arguments, options_of(options), stream)
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""
@@ -147,15 +141,14 @@ class Launcher:
             raise UsageError(f"{kernel!r} is not a kernel: decorate the function with @ct.kernel") from None
         return known
 
-    def _specialisation(self, kernel: Kernel, signature: Signature, spec: Spec, device: int | None) -> Specialisation:
-        architecture = None if device is None else driver.architecture(device)
-        options = repr(kernel.object._compiler_options)
-        key = (kernel.object._annotated_function.pyfunc, options, signature.symbol, architecture)
+    def _specialisation(self, asked: Asked) -> Specialisation:
+        kernel = asked.kernel.object
+        options = repr(kernel._compiler_options)
+        key = (kernel._annotated_function.pyfunc, options, asked.signature.symbol, asked.architecture)
         with self._lock:
             found = self._specialisations.get(key)
             if found is None:
-                unit = calls.compiled(kernel, signature, spec(None), architecture)
-                found = self._specialisations[key] = Specialisation(unit)
+                found = self._specialisations[key] = Specialisation(asked.compiled(None))
         return found
 
     @cached_property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
 from ..backend.interpreter.conduct import RUN
-from ..backend.ledger import Access
+from ..backend.ledger import ByteAccess
 from ..backend.numbers.blocks import execute_launch
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
@@ -124,7 +124,7 @@ def run(
     arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
     elements = {f"{name}[{n}]": array for name, of in lists.items() for n, array in enumerate(of)}
     accesses = [
-        Access(*span(array), written is None or not {name, name.rpartition("[")[0]}.isdisjoint(written), name)
+        ByteAccess(*span(array), written is None or not {name, name.rpartition("[")[0]}.isdisjoint(written), name)
         for name, array in {**arrays, **elements}.items()
     ]
     with turns().turn(accesses):

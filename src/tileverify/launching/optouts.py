@@ -36,7 +36,12 @@ class OptOut:
 
 
 class UnprovedLaunch(UserWarning):
-    """A launch ran without a proof, as an opt-out around it says."""
+    """A launch ran without a proof, as an opt-out around it says.
+
+    >>> import warnings
+    >>> import tileverify
+    >>> warnings.simplefilter("error", tileverify.UnprovedLaunch)  # in a program that shall not have any
+    """
 
     __module__ = "tileverify"
 
@@ -46,6 +51,15 @@ def unproved(*, reason: str) -> Iterator[None]:
     """Let the launches inside pass without a proof.
 
     Raises `UsageError` without a reason, and where opt-outs are forbidden.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def all_clear(out):
+    ...     ct.store(out, (0,), ct.zeros((128,), ct.float32))
+    >>> with tileverify.unproved(reason="every block stores the same"):
+    ...     tileverify.launch(None, (2,), all_clear, (np.ones(128, np.float32),))
     """
     if not reason.strip():
         raise UsageError("tileverify.unproved needs a reason, for those who read it later")
@@ -72,5 +86,9 @@ def note(opt_out: OptOut) -> None:
 
 
 def unproved_launches() -> tuple[OptOut, ...]:
-    """What ran unproved in this process so far, one for each kernel and reason."""
+    """What ran unproved in this process so far, one for each kernel and reason.
+
+    >>> import tileverify
+    >>> seen = [(each.kernel, each.reason, each.refusal) for each in tileverify.unproved_launches()]
+    """
     return tuple(_noted.values())

@@ -17,12 +17,12 @@ from ..backend.early_start import waits_first
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
-from ..check import CheckOptions, check_unit, entry_of, summary_of
 from ..contract.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..errors import SpecError, UnsupportedOperation, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind
+from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched

@@ -20,7 +20,7 @@ from ..backend.guard.arguments import Grid, Value
 from ..contract.variables import BID, GRID
 from ..frontend.symbolic.bounds import Bounds
 from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ..terms import Kind, Scope, Sort, Term
+from ..terms import Scope, Sort, Term, TermKind
 
 MOST_SITES: Final = 64
 """Of a kernel; one with more is taken to reach all of its arrays."""
@@ -102,7 +102,7 @@ class _Numbers:
 
     def __call__(self, term: Term) -> Term:
         for leaf in term.free:
-            if leaf not in self._terms and leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH:
+            if leaf not in self._terms and leaf.kind is TermKind.VAR and leaf.symbol.scope is Scope.LAUNCH:
                 self._terms[leaf] = self._value(leaf)
         return t.substitute(term, self._terms)
 
@@ -144,7 +144,7 @@ def _span_of_view(view: ViewFootprint, number: _Numbers, bounds: Bounds) -> Span
         if inside[0] > inside[1]:
             return None
         step = number(stride)
-        if step.kind is not Kind.CONST:
+        if step.kind is not TermKind.CONST:
             return WHOLE
         ends = sorted((inside[0] * step.value, inside[1] * step.value))
         first, last = first + ends[0], last + ends[1]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..backend.gpu import driver
-from ..backend.gpu.kernel import Plan
+from ..backend.gpu.loaded import Plan
 from .given import Arguments, GivenGrid, Key, Stream
 from .in_flight import InFlight, in_flight
 from .journal import ALONE_BETWEEN_CALLS, Repeated, Use

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from ..backend.ledger import Access
-from ..backend.ledger.accesses import conflicts
+from ..backend.ledger import ByteAccess
+from ..backend.ledger.touched_bytes import conflicts
 
 
 @dataclass(eq=False, slots=True)
 class _Turn:
-    accesses: Sequence[Access]
+    accesses: Sequence[ByteAccess]
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Turns:
     _all: list[_Turn] = field(default_factory=list)  # in the order in which they came
 
     @contextmanager
-    def turn(self, accesses: Sequence[Access]) -> Iterator[None]:
+    def turn(self, accesses: Sequence[ByteAccess]) -> Iterator[None]:
         """Nobody who conflicts with ``accesses`` runs inside."""
         mine = _Turn(accesses)
         with self._changed:

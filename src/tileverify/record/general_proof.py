@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..backend.guard.arguments import Grid
-from ..check import CheckOptions, check_unit
 from ..contract.as_table import NotExpressible, launch_table
 from ..contract.launch import KernelUnit
 from ..contract.spec import build_launch
@@ -19,6 +18,7 @@ from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
+from ..pipeline import CheckOptions, check_unit
 from ..results import Verdict
 from .generalise import GeneralLaunch, general_launches, items_of
 

@@ -108,8 +108,8 @@ def record(
 
 
 def _generalise(recording: Recording) -> None:
-    from ..cache.verdicts import default_folder
-    from ..check import CheckOptions
+    from ..pipeline import CheckOptions
+    from ..pipeline.cache.verdicts import default_folder
     from .general_proof import generalise
 
     generalise(recording.specialisations, recording.bytecode, CheckOptions(cache=default_folder()))

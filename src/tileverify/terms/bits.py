@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .nodes import ZERO, Kind, Term, const, make
+from .nodes import ZERO, Term, TermKind, const, make
 from .sums import add, floordiv, floormod, scale, sub
 
 WIDTH: Final = 66
@@ -24,8 +24,8 @@ WIDTH: Final = 66
 MOST_RUNS: Final = 6
 """Runs of equal bits in a constant up to which the operation is written as arithmetic."""
 
-BITWISE: Final = (Kind.BITAND, Kind.BITOR, Kind.BITXOR)
-SHIFTS: Final = (Kind.SHL, Kind.SHR)
+BITWISE: Final = (TermKind.BITAND, TermKind.BITOR, TermKind.BITXOR)
+SHIFTS: Final = (TermKind.SHL, TermKind.SHR)
 OPERATIONS: Final = frozenset((*BITWISE, *SHIFTS))
 
 
@@ -35,53 +35,53 @@ def signed(value: int) -> int:
     return (value + half) % (2 * half) - half
 
 
-def number_of(kind: Kind, a: int, b: int) -> int:
+def number_of(kind: TermKind, a: int, b: int) -> int:
     """The operation on numbers.  A shift by less than 0 or more than 65 shifts everything out."""
     a, b = signed(a), signed(b)
     match kind:
-        case Kind.BITAND:
+        case TermKind.BITAND:
             return a & b
-        case Kind.BITOR:
+        case TermKind.BITOR:
             return a | b
-        case Kind.BITXOR:
+        case TermKind.BITXOR:
             return a ^ b
-        case Kind.SHL:
+        case TermKind.SHL:
             return signed(a << b) if 0 <= b < WIDTH else 0
         case _:
             return a >> b if 0 <= b < WIDTH else -(a < 0)
 
 
 def bit_and(a: Term, b: Term) -> Term:
-    return _bitwise(Kind.BITAND, a, b)
+    return _bitwise(TermKind.BITAND, a, b)
 
 
 def bit_or(a: Term, b: Term) -> Term:
-    return _bitwise(Kind.BITOR, a, b)
+    return _bitwise(TermKind.BITOR, a, b)
 
 
 def bit_xor(a: Term, b: Term) -> Term:
-    return _bitwise(Kind.BITXOR, a, b)
+    return _bitwise(TermKind.BITXOR, a, b)
 
 
 def shift_left(a: Term, amount: Term) -> Term:
     """``a * 2**amount``, for an amount from 0 to 65."""
-    return _shift(Kind.SHL, a, amount)
+    return _shift(TermKind.SHL, a, amount)
 
 
 def shift_right(a: Term, amount: Term) -> Term:
     """``a // 2**amount``, for an amount from 0 to 65."""
-    return _shift(Kind.SHR, a, amount)
+    return _shift(TermKind.SHR, a, amount)
 
 
 # --------------------------------------------------------------------------------------------- bit by bit
-def _bitwise(kind: Kind, a: Term, b: Term) -> Term:
-    if a.kind is Kind.CONST and b.kind is Kind.CONST:
+def _bitwise(kind: TermKind, a: Term, b: Term) -> Term:
+    if a.kind is TermKind.CONST and b.kind is TermKind.CONST:
         return const(number_of(kind, a.value, b.value))
-    if a.kind is Kind.CONST:
+    if a.kind is TermKind.CONST:
         a, b = b, a
     if a is b and fits(a):
-        return ZERO if kind is Kind.BITXOR else a
-    if b.kind is Kind.CONST and fits(a):
+        return ZERO if kind is TermKind.BITXOR else a
+    if b.kind is TermKind.CONST and fits(a):
         runs = list(_runs(signed(b.value)))
         if len(runs) <= MOST_RUNS:
             return _by_pieces(kind, a, runs)
@@ -110,18 +110,18 @@ def _runs(mask: int) -> Iterator[tuple[int, int | None, bool]]:
         start = end
 
 
-def _piece(kind: Kind, beside_ones: bool, piece: Term, ones: Term) -> Term:
+def _piece(kind: TermKind, beside_ones: bool, piece: Term, ones: Term) -> Term:
     """What the operation makes of a piece beside ones, or beside zeros."""
     match kind:
-        case Kind.BITAND:
+        case TermKind.BITAND:
             return piece if beside_ones else ZERO
-        case Kind.BITOR:
+        case TermKind.BITOR:
             return ones if beside_ones else piece
         case _:
             return sub(ones, piece) if beside_ones else piece
 
 
-def _by_pieces(kind: Kind, a: Term, runs: list[tuple[int, int | None, bool]]) -> Term:
+def _by_pieces(kind: TermKind, a: Term, runs: list[tuple[int, int | None, bool]]) -> Term:
     pieces = []
     for start, end, ones in runs:
         piece = floordiv(a, const(1 << start))
@@ -132,7 +132,7 @@ def _by_pieces(kind: Kind, a: Term, runs: list[tuple[int, int | None, bool]]) ->
     return add(*pieces)
 
 
-def _interval(kind: Kind, a: Term, b: Term) -> tuple[int, int]:
+def _interval(kind: TermKind, a: Term, b: Term) -> tuple[int, int]:
     """Two numbers of k bits give one of k bits; where the sign is known, so is that of the result."""
     sides = [_range(side) for side in (a, b)]
     bits = max((~low if low < 0 else low).bit_length() for side in sides for low in side)
@@ -140,10 +140,10 @@ def _interval(kind: Kind, a: Term, b: Term) -> tuple[int, int]:
     positive = [side for side in sides if side[0] >= 0]
     negative = [side for side in sides if side[1] < 0]
     match kind:
-        case Kind.BITAND:  # never above a side that is not negative
+        case TermKind.BITAND:  # never above a side that is not negative
             high = min([high, *(side[1] for side in positive)])
             return (0 if positive else low), (-1 if len(negative) == 2 else high)
-        case Kind.BITOR:  # never below a side that is negative, nor below two that are not
+        case TermKind.BITOR:  # never below a side that is negative, nor below two that are not
             low = max([low, *(side[0] for side in (positive if len(positive) == 2 else negative))])
             return low, (-1 if negative else high)
         case _:
@@ -162,15 +162,15 @@ def _range(term: Term) -> tuple[int, int]:
 
 
 # ------------------------------------------------------------------------------------------------ shifts
-def _shift(kind: Kind, a: Term, amount: Term) -> Term:
-    if amount.kind is Kind.CONST and (0 <= amount.value < WIDTH):
+def _shift(kind: TermKind, a: Term, amount: Term) -> Term:
+    if amount.kind is TermKind.CONST and (0 <= amount.value < WIDTH):
         factor = const(1 << amount.value)
-        if kind is Kind.SHR and fits(a):
+        if kind is TermKind.SHR and fits(a):
             return floordiv(a, factor)
         widened = scale(factor.value, a)
-        if kind is Kind.SHL and fits(a) and fits(widened):
+        if kind is TermKind.SHL and fits(a) and fits(widened):
             return widened
-    if a.kind is Kind.CONST and amount.kind is Kind.CONST:
+    if a.kind is TermKind.CONST and amount.kind is TermKind.CONST:
         return const(number_of(kind, a.value, amount.value))
     if a is ZERO:
         return ZERO
@@ -178,9 +178,9 @@ def _shift(kind: Kind, a: Term, amount: Term) -> Term:
     return make(kind, (a, amount), low=low, high=high)
 
 
-def _shifted_interval(kind: Kind, a: Term, amount: Term) -> tuple[int, int]:
+def _shifted_interval(kind: TermKind, a: Term, amount: Term) -> tuple[int, int]:
     low, high = _range(a)
-    if kind is Kind.SHR:
+    if kind is TermKind.SHR:
         return min(low, 0), max(high, -1 if high < 0 else 0)
     least, most = _range(amount)
     if least >= 0 and most < WIDTH and _ALL[0] <= low << most and high << most <= _ALL[1]:

@@ -7,7 +7,7 @@ from math import prod
 from typing import Final, Protocol
 
 from .. import terms as t
-from . import Function, Kind, Term
+from . import Function, Term, TermKind
 from .bits import OPERATIONS, number_of
 
 Value = int | bool
@@ -31,11 +31,11 @@ def evaluate(
         return done[term]
     for sub in t.postorder(term, done):
         kind = sub.kind
-        if kind is Kind.VAR:
+        if kind is TermKind.VAR:
             done[sub] = variables[sub]
-        elif kind is Kind.CONST:
+        elif kind is TermKind.CONST:
             done[sub] = sub.payload
-        elif kind is Kind.APPLY:
+        elif kind is TermKind.APPLY:
             if functions is None:
                 raise KeyError(sub)
             done[sub] = functions(sub.function, tuple([done[a] for a in sub.args]))
@@ -61,26 +61,26 @@ def _truncated(a: Value, b: Value) -> int:
     return quotient if (a >= 0) == (b >= 0) else -quotient
 
 
-_VALUES: Final[dict[Kind, Callable[[Term, Sequence[Value]], Value]]] = {
-    Kind.TRUE: lambda term, a: True,
-    Kind.FALSE: lambda term, a: False,
-    Kind.SUM: _sum,
-    Kind.PRODUCT: lambda term, a: prod(a),
-    Kind.DIV: lambda term, a: a[0] // a[1],
-    Kind.MOD: lambda term, a: a[0] % a[1],
-    Kind.TDIV: lambda term, a: _truncated(a[0], a[1]),
-    Kind.TMOD: lambda term, a: a[0] - a[1] * _truncated(a[0], a[1]),
-    Kind.MIN: lambda term, a: min(a[0], a[1]),
-    Kind.MAX: lambda term, a: max(a[0], a[1]),
-    Kind.WRAP: _wrapped,
+_VALUES: Final[dict[TermKind, Callable[[Term, Sequence[Value]], Value]]] = {
+    TermKind.TRUE: lambda term, a: True,
+    TermKind.FALSE: lambda term, a: False,
+    TermKind.SUM: _sum,
+    TermKind.PRODUCT: lambda term, a: prod(a),
+    TermKind.DIV: lambda term, a: a[0] // a[1],
+    TermKind.MOD: lambda term, a: a[0] % a[1],
+    TermKind.TDIV: lambda term, a: _truncated(a[0], a[1]),
+    TermKind.TMOD: lambda term, a: a[0] - a[1] * _truncated(a[0], a[1]),
+    TermKind.MIN: lambda term, a: min(a[0], a[1]),
+    TermKind.MAX: lambda term, a: max(a[0], a[1]),
+    TermKind.WRAP: _wrapped,
     **{kind: lambda term, a: number_of(term.kind, a[0], a[1]) for kind in OPERATIONS},
-    Kind.ITE: lambda term, a: a[1] if a[0] else a[2],
-    Kind.NOT: lambda term, a: not a[0],
-    Kind.AND: lambda term, a: all(a),
-    Kind.OR: lambda term, a: any(a),
-    Kind.LT: lambda term, a: a[0] < a[1],
-    Kind.LE: lambda term, a: a[0] <= a[1],
-    Kind.EQ: lambda term, a: a[0] == a[1],
-    Kind.IFF: lambda term, a: a[0] == a[1],
+    TermKind.ITE: lambda term, a: a[1] if a[0] else a[2],
+    TermKind.NOT: lambda term, a: not a[0],
+    TermKind.AND: lambda term, a: all(a),
+    TermKind.OR: lambda term, a: any(a),
+    TermKind.LT: lambda term, a: a[0] < a[1],
+    TermKind.LE: lambda term, a: a[0] <= a[1],
+    TermKind.EQ: lambda term, a: a[0] == a[1],
+    TermKind.IFF: lambda term, a: a[0] == a[1],
 }
 """The value of each kind of term but leaves and applications, from those of its arguments."""

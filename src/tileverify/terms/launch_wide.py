@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import Function, Kind, Scope, Sort, Term, var
+from . import Function, Scope, Sort, Term, TermKind, var
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def is_launch_wide(value: object) -> bool:
     if isinstance(value, Opaque):
         return value.launch_wide
     return isinstance(value, Term) and all(
-        (part.symbol if part.kind is Kind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
+        (part.symbol if part.kind is TermKind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
         for part in value.free
     )
 

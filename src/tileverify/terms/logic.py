@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from .nodes import FALSE, ONE, TRUE, ZERO, Kind, Sort, Term, boolean, existing, make
+from .nodes import FALSE, ONE, TRUE, ZERO, Sort, Term, TermKind, boolean, existing, make
 from .sums import add, difference, fits_signed, floormod, linear_parts, sub, wrap
 
 
@@ -14,28 +14,28 @@ def not_(a: Term) -> Term:
         return FALSE
     if a is FALSE:
         return TRUE
-    if a.kind is Kind.NOT:
+    if a.kind is TermKind.NOT:
         return a.args[0]
-    if a.kind is Kind.LT:
+    if a.kind is TermKind.LT:
         return le(a.args[1], a.args[0])
-    if a.kind is Kind.LE:
+    if a.kind is TermKind.LE:
         return lt(a.args[1], a.args[0])
-    return make(Kind.NOT, (a,), sort=Sort.BOOL)
+    return make(TermKind.NOT, (a,), sort=Sort.BOOL)
 
 
 def _complement(a: Term) -> Term | None:
     """``not_(a)`` if that term exists already: looking for contradictions should not build terms."""
     match a.kind:
-        case Kind.NOT:
+        case TermKind.NOT:
             return a.args[0]
-        case Kind.LT:
-            return existing(Kind.LE, (a.args[1], a.args[0]))
-        case Kind.LE:
-            return existing(Kind.LT, (a.args[1], a.args[0]))
-    return existing(Kind.NOT, (a,))
+        case TermKind.LT:
+            return existing(TermKind.LE, (a.args[1], a.args[0]))
+        case TermKind.LE:
+            return existing(TermKind.LT, (a.args[1], a.args[0]))
+    return existing(TermKind.NOT, (a,))
 
 
-def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:
+def _junction(kind: TermKind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:
     flat: dict[Term, None] = {}
     for term in terms:
         for part in term.args if term.kind is kind else (term,):
@@ -51,7 +51,7 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
         absorbed = _absorb(kind, flat)
         if absorbed is not None:
             return _junction(kind, unit, zero, absorbed)
-    if kind is Kind.OR and any(part.kind is Kind.EQ for part in flat) and (merged := _joined_orders(flat)):
+    if kind is TermKind.OR and any(part.kind is TermKind.EQ for part in flat) and (merged := _joined_orders(flat)):
         return _junction(kind, unit, zero, merged)
     return make(kind, tuple(sorted(flat)), sort=Sort.BOOL)
 
@@ -59,15 +59,15 @@ def _junction(kind: Kind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term
 def _joined_orders(flat: Mapping[Term, None]) -> list[Term] | None:
     """``a < b or a == b`` is ``a <= b``: the conditions of loop-carried tokens meet this all the time."""
     # order: slack >= 0, or > 0
-    slacks = [(order, sub(order.args[1], order.args[0])) for order in flat if order.kind in (Kind.LT, Kind.LE)]
+    slacks = [(order, sub(order.args[1], order.args[0])) for order in flat if order.kind in (TermKind.LT, TermKind.LE)]
     for equal in flat if slacks else ():
-        if equal.kind is Kind.EQ:
+        if equal.kind is TermKind.EQ:
             apart = sub(*equal.args)
             for order, slack in slacks:
                 if not _may_cancel(apart, slack):
                     continue
                 for x, y in (equal.args, equal.args[::-1]):
-                    gap = 0 if order.kind is Kind.LT else 1
+                    gap = 0 if order.kind is TermKind.LT else 1
                     if difference(sub(y, x), slack) == (gap, gap):
                         return [le(x, y), *(part for part in flat if part is not equal and part is not order)]
     return None
@@ -76,18 +76,18 @@ def _joined_orders(flat: Mapping[Term, None]) -> list[Term] | None:
 def _may_cancel(a: Term, b: Term) -> bool:
     """Whether nothing but a number can be left of a and b together: they have the same summands, or remainders."""
     first, second = ({s for _, s in linear_parts(term)[1]} for term in (a, b))
-    return first == second or any(s.kind is Kind.MOD for s in first | second)
+    return first == second or any(s.kind is TermKind.MOD for s in first | second)
 
 
-_DUAL: Final = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}
+_DUAL: Final = {TermKind.AND: TermKind.OR, TermKind.OR: TermKind.AND}
 
 
-def _absorb(kind: Kind, flat: Mapping[Term, None]) -> list[Term] | None:
+def _absorb(kind: TermKind, flat: Mapping[Term, None]) -> list[Term] | None:
     """Absorption, ``x or (x and y) = x``, and unit resolution, ``x or (not x and y) = x or y`` (and their duals).
 
     ``None`` where nothing changes.
     """
-    dual, join = (_DUAL[kind], or_ if kind is Kind.AND else and_)
+    dual, join = (_DUAL[kind], or_ if kind is TermKind.AND else and_)
     kept: list[Term] = []
     changed = False
     for part in flat:
@@ -104,11 +104,11 @@ def _absorb(kind: Kind, flat: Mapping[Term, None]) -> list[Term] | None:
 
 
 def and_(*terms: Term) -> Term:
-    return _junction(Kind.AND, TRUE, FALSE, terms)
+    return _junction(TermKind.AND, TRUE, FALSE, terms)
 
 
 def or_(*terms: Term) -> Term:
-    return _junction(Kind.OR, FALSE, TRUE, terms)
+    return _junction(TermKind.OR, FALSE, TRUE, terms)
 
 
 def implies(a: Term, b: Term) -> Term:
@@ -126,11 +126,11 @@ def lt(a: Term, b: Term) -> Term:
         return le(a, sub(b, ONE))
     if _constant_of_sum(a) == -1:
         return le(add(a, ONE), b)
-    return make(Kind.LT, (a, b), sort=Sort.BOOL)
+    return make(TermKind.LT, (a, b), sort=Sort.BOOL)
 
 
 def _constant_of_sum(term: Term) -> int:
-    return int(term.payload[0]) if term.kind is Kind.SUM else 0
+    return int(term.payload[0]) if term.kind is TermKind.SUM else 0
 
 
 def le(a: Term, b: Term) -> Term:
@@ -143,7 +143,7 @@ def le(a: Term, b: Term) -> Term:
         return lt(a, add(b, ONE))
     if _constant_of_sum(a) == 1:
         return lt(sub(a, ONE), b)
-    return make(Kind.LE, (a, b), sort=Sort.BOOL)
+    return make(TermKind.LE, (a, b), sort=Sort.BOOL)
 
 
 def eq(a: Term, b: Term) -> Term:
@@ -156,9 +156,9 @@ def eq(a: Term, b: Term) -> Term:
         return FALSE
     # Comparing a 0/1 choice with a constant is the choice itself.
     for x, y in ((a, b), (b, a)):
-        if y.kind is Kind.CONST and x.kind is Kind.ITE and x.args[1].kind is x.args[2].kind is Kind.CONST:
+        if y.kind is TermKind.CONST and x.kind is TermKind.ITE and x.args[1].kind is x.args[2].kind is TermKind.CONST:
             return ite(x.args[0], eq(x.args[1], y), eq(x.args[2], y))
-    return make(Kind.EQ, tuple(sorted((a, b))), sort=Sort.BOOL)
+    return make(TermKind.EQ, tuple(sorted((a, b))), sort=Sort.BOOL)
 
 
 def ne(a: Term, b: Term) -> Term:
@@ -173,7 +173,7 @@ def iff(a: Term, b: Term) -> Term:
             return y
         if x is FALSE:
             return not_(y)
-    return make(Kind.IFF, tuple(sorted((a, b))), sort=Sort.BOOL)
+    return make(TermKind.IFF, tuple(sorted((a, b))), sort=Sort.BOOL)
 
 
 def ite(condition: Term, then: Term, otherwise: Term) -> Term:
@@ -182,18 +182,18 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         return then
     if condition is FALSE:
         return otherwise
-    if then.kind is Kind.ITE and then.args[0] is condition:
+    if then.kind is TermKind.ITE and then.args[0] is condition:
         return ite(condition, then.args[1], otherwise)
-    if otherwise.kind is Kind.ITE and otherwise.args[0] is condition:
+    if otherwise.kind is TermKind.ITE and otherwise.args[0] is condition:
         return ite(condition, then, otherwise.args[2])
-    if otherwise.kind is Kind.TMOD and (modulo := _python_modulo(condition, then, otherwise)) is not None:
+    if otherwise.kind is TermKind.TMOD and (modulo := _python_modulo(condition, then, otherwise)) is not None:
         return modulo
     if then.sort is Sort.BOOL and (junction := _choice_as_junction(condition, then, otherwise)) is not None:
         return junction
-    if condition.kind is Kind.NOT:
+    if condition.kind is TermKind.NOT:
         return ite(condition.args[0], otherwise, then)
     low, high = _hull(_interval_where(condition, True, then), _interval_where(condition, False, otherwise))
-    return make(Kind.ITE, (condition, then, otherwise), sort=then.sort, low=low, high=high)
+    return make(TermKind.ITE, (condition, then, otherwise), sort=then.sort, low=low, high=high)
 
 
 def _hull(a: tuple[int | None, int | None], b: tuple[int | None, int | None]) -> tuple[int | None, int | None]:
@@ -208,12 +208,12 @@ def _interval_where(condition: Term, holds: bool, side: Term) -> tuple[int | Non
     So that the unsigned reading ``x + 2**N if x < 0 else x`` is known to lie between 0 and 2**N - 1.
     """
     low, high = side.low, side.high
-    if condition.kind not in (Kind.LT, Kind.LE) or side.sort is Sort.BOOL:
+    if condition.kind not in (TermKind.LT, TermKind.LE) or side.sort is Sort.BOOL:
         return low, high
     small, large = condition.args if holds else condition.args[::-1]
-    gap = 1 if (condition.kind is Kind.LT) == holds else 0  # small + gap <= large
+    gap = 1 if (condition.kind is TermKind.LT) == holds else 0  # small + gap <= large
     for term, limit, is_upper in ((small, large, True), (large, small, False)):
-        if limit.kind is not Kind.CONST:
+        if limit.kind is not TermKind.CONST:
             continue
         distance, farthest = difference(side, term)
         if distance is not None and distance == farthest:
@@ -251,5 +251,5 @@ def _python_modulo(condition: Term, then: Term, remainder: Term) -> Term | None:
     if condition is not and_(ne(remainder, ZERO), not_(iff(negative, opposite))):
         return None
     total = add(remainder, b)
-    wrapped = then.kind is Kind.WRAP and fits_signed(b, then.payload) and then is wrap(then.payload, total)
+    wrapped = then.kind is TermKind.WRAP and fits_signed(b, then.payload) and then is wrap(then.payload, total)
     return floormod(a, b) if then is total or wrapped else None

@@ -37,7 +37,7 @@ class Scope(enum.Enum):
     __hash__ = object.__hash__
 
 
-class Kind(enum.Enum):
+class TermKind(enum.Enum):
     # integers
     CONST = "const"  # payload: int
     VAR = "var"  # payload: Symbol (also boolean variables)
@@ -98,7 +98,7 @@ class Function:
     array: str | None = None
 
 
-Key: TypeAlias = "tuple[Kind, Any, tuple[Term, ...]]"
+Key: TypeAlias = "tuple[TermKind, Any, tuple[Term, ...]]"
 """Kind, payload and arguments: what makes a node that node."""
 
 
@@ -107,7 +107,7 @@ class Term:
 
     __slots__ = ("__weakref__", "_free", "args", "digest", "high", "kind", "low", "payload", "sort")
 
-    kind: Kind
+    kind: TermKind
     payload: Any
     args: tuple[Term, ...]
     sort: Sort
@@ -132,18 +132,18 @@ class Term:
     @property
     def value(self) -> int:
         """The integer of a constant."""
-        assert self.kind is Kind.CONST, self
+        assert self.kind is TermKind.CONST, self
         return int(self.payload)
 
     @property
     def symbol(self) -> Symbol:
-        assert self.kind is Kind.VAR, self
+        assert self.kind is TermKind.VAR, self
         assert isinstance(self.payload, Symbol)
         return self.payload
 
     @property
     def function(self) -> Function:
-        assert self.kind is Kind.APPLY, self
+        assert self.kind is TermKind.APPLY, self
         assert isinstance(self.payload, Function)
         return self.payload
 
@@ -160,7 +160,7 @@ def _free(term: Term) -> frozenset[Term]:
         stack.pop()
         inside = [arg._free for arg in current.args if arg._free]
         found = inside[0] if len(inside) == 1 else _NOTHING.union(*inside) if inside else _NOTHING
-        current._free = found | {current} if current.kind in (Kind.VAR, Kind.APPLY) else found
+        current._free = found | {current} if current.kind in (TermKind.VAR, TermKind.APPLY) else found
     assert term._free is not None
     return term._free
 
@@ -184,14 +184,14 @@ def _forget(reference: ref[Term]) -> None:
         del _TABLE[reference.key]
 
 
-def existing(kind: Kind, args: tuple[Term, ...]) -> Term | None:
+def existing(kind: TermKind, args: tuple[Term, ...]) -> Term | None:
     """The node without payload, if there is one."""
     reference = _TABLE.get((kind, None, args))
     return None if reference is None else reference()
 
 
 def make(
-    kind: Kind,
+    kind: TermKind,
     args: tuple[Term, ...] = (),
     payload: Any = None,
     sort: Sort = Sort.INT,
@@ -216,14 +216,14 @@ def make(
     return term
 
 
-TRUE: Final = make(Kind.TRUE, sort=Sort.BOOL)
-FALSE: Final = make(Kind.FALSE, sort=Sort.BOOL)
+TRUE: Final = make(TermKind.TRUE, sort=Sort.BOOL)
+FALSE: Final = make(TermKind.FALSE, sort=Sort.BOOL)
 
 
 # -------------------------------------------------------------------------------------------- leaves
 def const(value: int) -> Term:
     value = int(value)
-    return make(Kind.CONST, payload=value, low=value, high=value)
+    return make(TermKind.CONST, payload=value, low=value, high=value)
 
 
 def boolean(value: bool) -> Term:
@@ -233,11 +233,11 @@ def boolean(value: bool) -> Term:
 def var(name: str, scope: Scope, low: int | None = None, high: int | None = None, sort: Sort = Sort.INT) -> Term:
     if sort is Sort.INT and low is not None and low == high:
         return const(low)
-    return make(Kind.VAR, payload=Symbol(name, scope, low, high, sort), sort=sort, low=low, high=high)
+    return make(TermKind.VAR, payload=Symbol(name, scope, low, high, sort), sort=sort, low=low, high=high)
 
 
 def apply(function: Function, *args: Term) -> Term:
-    return make(Kind.APPLY, tuple(args), payload=function, sort=function.sort, low=function.low, high=function.high)
+    return make(TermKind.APPLY, tuple(args), payload=function, sort=function.sort, low=function.low, high=function.high)
 
 
 ZERO: Final = const(0)

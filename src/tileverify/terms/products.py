@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import gcd
 
 from .logic import ite, lt
-from .nodes import ONE, ZERO, Kind, Term, const, make
+from .nodes import ONE, ZERO, Term, TermKind, const, make
 from .sums import add, fits_signed, floormod, from_linear, scale
 
 
@@ -21,17 +21,17 @@ def _product_interval(a: Term, b: Term) -> tuple[int | None, int | None]:
 
 def mul(a: Term, b: Term) -> Term:
     """Product; constants scale linear sums, other products stay flat with sorted factors."""
-    if a.kind is Kind.CONST:
+    if a.kind is TermKind.CONST:
         return scale(a.value, b)
-    if b.kind is Kind.CONST:
+    if b.kind is TermKind.CONST:
         return scale(b.value, a)
-    if a is not b and a.kind is Kind.ITE and a.args[1].kind is a.args[2].kind is Kind.CONST:
+    if a is not b and a.kind is TermKind.ITE and a.args[1].kind is a.args[2].kind is TermKind.CONST:
         return ite(a.args[0], mul(a.args[1], b), mul(a.args[2], b))
     # Pull out a common constant factor, so that (4*x)*y and 4*(x*y) are one term.
     factor = 1
     factors: list[Term] = []
     for term in (a, b):
-        if term.kind is Kind.SUM:
+        if term.kind is TermKind.SUM:
             constant, coefficients = term.payload
             divisor = gcd(constant, *coefficients)
             if divisor > 1:
@@ -40,7 +40,7 @@ def mul(a: Term, b: Term) -> Term:
                     constant // divisor,
                     {t: c // divisor for t, c in zip(term.args, coefficients, strict=True)},
                 )
-        factors.extend(term.args if term.kind is Kind.PRODUCT else (term,))
+        factors.extend(term.args if term.kind is TermKind.PRODUCT else (term,))
     factors.sort(key=lambda t: t.digest)
     low, high = _product_interval(a, b)
     if len(factors) == 2 and factors[0] is factors[1]:
@@ -48,7 +48,7 @@ def mul(a: Term, b: Term) -> Term:
     if factor > 1:
         low = None if low is None else low // factor
         high = None if high is None else high // factor
-    product = make(Kind.PRODUCT, tuple(factors), low=low, high=high)
+    product = make(TermKind.PRODUCT, tuple(factors), low=low, high=high)
     return scale(factor, product)
 
 

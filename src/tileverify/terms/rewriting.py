@@ -7,7 +7,7 @@ from typing import Final
 
 from .bits import bit_and, bit_or, bit_xor, shift_left, shift_right
 from .logic import and_, eq, iff, ite, le, lt, not_, or_
-from .nodes import FALSE, TRUE, Kind, Term, apply, boolean, postorder
+from .nodes import FALSE, TRUE, Term, TermKind, apply, boolean, postorder
 from .products import product
 from .sums import combination, floordiv, floormod, maximum, minimum, truncdiv, truncmod, wrap
 
@@ -15,43 +15,43 @@ from .sums import combination, floordiv, floormod, maximum, minimum, truncdiv, t
 def rebuild(term: Term, args: tuple[Term, ...]) -> Term:
     """``term`` with other arguments, normalised again."""
     match term.kind:
-        case Kind.SUM:
+        case TermKind.SUM:
             constant, coefficients = term.payload
             return combination(constant, coefficients, args)
-        case Kind.PRODUCT:
+        case TermKind.PRODUCT:
             return product(args)
-        case Kind.WRAP:
+        case TermKind.WRAP:
             return wrap(term.payload, args[0])
-        case Kind.APPLY:
+        case TermKind.APPLY:
             return apply(term.function, *args)
-        case Kind.AND:
+        case TermKind.AND:
             return and_(*args)
-        case Kind.OR:
+        case TermKind.OR:
             return or_(*args)
-        case Kind.CONST | Kind.VAR | Kind.TRUE | Kind.FALSE:
+        case TermKind.CONST | TermKind.VAR | TermKind.TRUE | TermKind.FALSE:
             return term
         case _:
             return _REBUILD[term.kind](*args)
 
 
-_REBUILD: Final[dict[Kind, Callable[..., Term]]] = {
-    Kind.DIV: floordiv,
-    Kind.MOD: floormod,
-    Kind.TDIV: truncdiv,
-    Kind.TMOD: truncmod,
-    Kind.MIN: minimum,
-    Kind.BITAND: bit_and,
-    Kind.BITOR: bit_or,
-    Kind.BITXOR: bit_xor,
-    Kind.SHL: shift_left,
-    Kind.SHR: shift_right,
-    Kind.MAX: maximum,
-    Kind.ITE: ite,
-    Kind.NOT: not_,
-    Kind.LT: lt,
-    Kind.LE: le,
-    Kind.EQ: eq,
-    Kind.IFF: iff,
+_REBUILD: Final[dict[TermKind, Callable[..., Term]]] = {
+    TermKind.DIV: floordiv,
+    TermKind.MOD: floormod,
+    TermKind.TDIV: truncdiv,
+    TermKind.TMOD: truncmod,
+    TermKind.MIN: minimum,
+    TermKind.BITAND: bit_and,
+    TermKind.BITOR: bit_or,
+    TermKind.BITXOR: bit_xor,
+    TermKind.SHL: shift_left,
+    TermKind.SHR: shift_right,
+    TermKind.MAX: maximum,
+    TermKind.ITE: ite,
+    TermKind.NOT: not_,
+    TermKind.LT: lt,
+    TermKind.LE: le,
+    TermKind.EQ: eq,
+    TermKind.IFF: iff,
 }
 
 
@@ -100,13 +100,13 @@ def literals(condition: Term) -> dict[Term, Term]:
     stack = [(condition, True)]
     while stack:
         term, truth = stack.pop()
-        if term.kind is Kind.NOT:
+        if term.kind is TermKind.NOT:
             stack.append((term.args[0], not truth))
-        elif term.kind is (Kind.AND if truth else Kind.OR):
+        elif term.kind is (TermKind.AND if truth else TermKind.OR):
             stack.extend((arg, truth) for arg in term.args)
         elif term is not TRUE and term is not FALSE:
             known[term] = boolean(truth)
-            if term.kind in (Kind.LT, Kind.LE):
+            if term.kind in (TermKind.LT, TermKind.LE):
                 known[not_(term)] = boolean(not truth)
     return known
 
@@ -124,9 +124,9 @@ def assuming(term: Term, known: Mapping[Term, Term]) -> Term:
 
 def choice(condition: Term, then: Term, otherwise: Term) -> Term:
     """``ite``, without the case ``x == c`` where ``otherwise`` gives ``then`` at c anyway."""
-    if condition.kind is Kind.EQ:
+    if condition.kind is TermKind.EQ:
         for variable, constant in (condition.args, condition.args[::-1]):
-            at_constant = variable.kind is Kind.VAR and constant.kind is Kind.CONST
+            at_constant = variable.kind is TermKind.VAR and constant.kind is TermKind.CONST
             if at_constant and substitute(otherwise, {variable: constant}) is then:
                 return otherwise
     return ite(condition, then, otherwise)
@@ -137,7 +137,7 @@ def simplified(term: Term) -> Term:
     done: dict[Term, Term] = {}
     for part in postorder(term):
         args = tuple(done[arg] for arg in part.args)
-        if part.kind is Kind.ITE:
+        if part.kind is TermKind.ITE:
             condition, then, otherwise = args
             done[part] = choice(
                 condition, assuming(then, literals(condition)), assuming(otherwise, literals(not_(condition)))

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Final
 
-from .nodes import ZERO, Kind, Term, const, make
+from .nodes import ZERO, Term, TermKind, const, make
 
 
 # ------------------------------------------------------------------------------------ linear integers
 def linear_parts(term: Term) -> tuple[int, tuple[tuple[int, Term], ...]]:
     """``term`` as ``constant + sum(coefficient * summand)``; the summands are no sums or constants."""
-    if term.kind is Kind.CONST:
+    if term.kind is TermKind.CONST:
         return term.value, ()
-    if term.kind is Kind.SUM:
+    if term.kind is TermKind.SUM:
         constant, coefficients = term.payload
         return constant, tuple(zip(coefficients, term.args, strict=True))
     return 0, ((1, term),)
@@ -33,7 +33,7 @@ def from_linear(constant: int, parts: Mapping[Term, int]) -> Term:
         return terms[0]
     coefficients = [parts[t] for t in terms]
     low, high = _interval(constant, zip(terms, coefficients, strict=True))
-    return make(Kind.SUM, tuple(terms), payload=(constant, tuple(coefficients)), low=low, high=high)
+    return make(TermKind.SUM, tuple(terms), payload=(constant, tuple(coefficients)), low=low, high=high)
 
 
 _DIGEST: Final = attrgetter("digest")
@@ -41,7 +41,7 @@ _DIGEST: Final = attrgetter("digest")
 
 def _has_remainder(parts: Iterable[Term]) -> bool:
     for t in parts:  # noqa: SIM110  asked for every sum, and a generator costs more than the question
-        if t.kind is Kind.MOD:
+        if t.kind is TermKind.MOD:
             return True
     return False
 
@@ -62,7 +62,7 @@ def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
     """``d * (x // d) + x % d`` is x: what a reshape there and back makes of a lane."""
     joined = dict(parts)
     for rest in parts:
-        if rest.kind is Kind.MOD and rest.args[1].kind is Kind.CONST:
+        if rest.kind is TermKind.MOD and rest.args[1].kind is TermKind.CONST:
             x, divisor = rest.args
             factor, whole = joined.get(rest, 0), floordiv(x, divisor)
             if factor and joined.get(whole) == factor * divisor.value:
@@ -92,9 +92,9 @@ def combination(constant: int, coefficients: Iterable[int], terms: Iterable[Term
 
 def _collect(parts: dict[Term, int], factor: int, term: Term) -> int:
     """Add the summands of ``factor * term`` to ``parts``; its constant is returned."""
-    if term.kind is Kind.CONST:
+    if term.kind is TermKind.CONST:
         return factor * term.value
-    if term.kind is not Kind.SUM:
+    if term.kind is not TermKind.SUM:
         parts[term] = parts.get(term, 0) + factor
         return 0
     constant, coefficients = term.payload
@@ -134,7 +134,7 @@ def difference(a: Term, b: Term) -> tuple[int | None, int | None]:
 # --------------------------------------------------------------------------------------- division
 def floordiv(a: Term, b: Term) -> Term:
     """``floor(a / b)``."""
-    if b.kind is Kind.CONST and b.value != 0:
+    if b.kind is TermKind.CONST and b.value != 0:
         return _floordiv_const(a, b.value)
     if a is ZERO:
         return ZERO
@@ -149,7 +149,7 @@ def floordiv(a: Term, b: Term) -> Term:
     elif a.low is not None and a.high is not None:
         bound = max(abs(a.low), abs(a.high))
         low, high = -bound, bound
-    return make(Kind.DIV, (a, b), low=low, high=high)
+    return make(TermKind.DIV, (a, b), low=low, high=high)
 
 
 def _positive_divisor(b: Term) -> bool:
@@ -162,7 +162,7 @@ def _floordiv_const(a: Term, divisor: int) -> Term:
         return a
     if divisor < 0:
         return _floordiv_const(neg(a), -divisor)
-    if a.kind is Kind.CONST:
+    if a.kind is TermKind.CONST:
         return const(a.value // divisor)
     if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
         return const(a.low // divisor)
@@ -173,16 +173,16 @@ def _floordiv_const(a: Term, divisor: int) -> Term:
         rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
         return add(from_linear(constant // divisor, outside), _floordiv_const(rest, divisor))
     # floor(floor(x / p) / q) = floor(x / (p*q)) for positive p, q.
-    if a.kind is Kind.DIV and a.args[1].kind is Kind.CONST and a.args[1].value > 0:
+    if a.kind is TermKind.DIV and a.args[1].kind is TermKind.CONST and a.args[1].value > 0:
         return _floordiv_const(a.args[0], a.args[1].value * divisor)
     low = None if a.low is None else a.low // divisor
     high = None if a.high is None else a.high // divisor
-    return make(Kind.DIV, (a, const(divisor)), low=low, high=high)
+    return make(TermKind.DIV, (a, const(divisor)), low=low, high=high)
 
 
 def floormod(a: Term, b: Term) -> Term:
     """``a - b * floor(a / b)``: the sign of the divisor, as Python's ``%``."""
-    if b.kind is Kind.CONST and b.value > 0:
+    if b.kind is TermKind.CONST and b.value > 0:
         return _floormod_const(a, b.value)
     if a is ZERO:
         return ZERO
@@ -195,7 +195,7 @@ def floormod(a: Term, b: Term) -> Term:
     elif b.low is not None and b.high is not None:
         bound = max(abs(b.low), abs(b.high)) - 1
         low, high = -bound, bound
-    return make(Kind.MOD, (a, b), low=low, high=high)
+    return make(TermKind.MOD, (a, b), low=low, high=high)
 
 
 def _floormod_const(a: Term, divisor: int, depth: int = 0) -> Term:
@@ -208,13 +208,13 @@ def _floormod_const(a: Term, divisor: int, depth: int = 0) -> Term:
     rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
     if rest is not a:
         return _floormod_const(rest, divisor, depth)
-    if a.kind is Kind.MOD and a.args[1].kind is Kind.CONST and a.args[1].value % divisor == 0:
+    if a.kind is TermKind.MOD and a.args[1].kind is TermKind.CONST and a.args[1].value % divisor == 0:
         return _floormod_const(a.args[0], divisor, depth)
-    if a.kind is Kind.WRAP and (1 << a.payload) % divisor == 0:
+    if a.kind is TermKind.WRAP and (1 << a.payload) % divisor == 0:
         return _floormod_const(a.args[0], divisor, depth)
-    if a.kind is Kind.ITE and depth < _DEEPEST and (chosen := _chosen_remainder(a, divisor, depth + 1)) is not None:
+    if a.kind is TermKind.ITE and depth < _DEEPEST and (chosen := _chosen_remainder(a, divisor, depth + 1)) is not None:
         return chosen
-    return make(Kind.MOD, (a, const(divisor)), low=0, high=divisor - 1)
+    return make(TermKind.MOD, (a, const(divisor)), low=0, high=divisor - 1)
 
 
 _DEEPEST: Final = 6
@@ -227,15 +227,15 @@ def _chosen_remainder(choice: Term, divisor: int, depth: int) -> Term | None:
     first, second = (_floormod_const(side, divisor, depth) for side in sides)
     if first is second:
         return first
-    if first.kind is Kind.CONST and second.kind is Kind.CONST:
+    if first.kind is TermKind.CONST and second.kind is TermKind.CONST:
         low, high = sorted((first.value, second.value))
-        return make(Kind.ITE, (condition, first, second), low=low, high=high)
+        return make(TermKind.ITE, (condition, first, second), low=low, high=high)
     return None
 
 
 def ceildiv(a: Term, b: Term) -> Term:
     """``ceil(a / b)``."""
-    if b.kind is Kind.CONST and b.value > 0:
+    if b.kind is TermKind.CONST and b.value > 0:
         return floordiv(add(a, const(b.value - 1)), b)
     return neg(floordiv(neg(a), b))
 
@@ -244,21 +244,21 @@ def truncdiv(a: Term, b: Term) -> Term:
     """``a / b`` rounded towards zero (``divi`` with rounding zero)."""
     if a.low is not None and a.low >= 0 and _positive_divisor(b):
         return floordiv(a, b)
-    if b.kind is Kind.CONST and b.value != 0 and a.kind is Kind.CONST:
+    if b.kind is TermKind.CONST and b.value != 0 and a.kind is TermKind.CONST:
         quotient = abs(a.value) // abs(b.value)
         return const(quotient if (a.value >= 0) == (b.value > 0) else -quotient)
     low = high = None
     if a.low is not None and a.high is not None:
         bound = max(abs(a.low), abs(a.high))
         low, high = -bound, bound
-    return make(Kind.TDIV, (a, b), low=low, high=high)
+    return make(TermKind.TDIV, (a, b), low=low, high=high)
 
 
 def truncmod(a: Term, b: Term) -> Term:
     """The remainder with the sign of the dividend (``remi`` signed)."""
     if a.low is not None and a.low >= 0 and _positive_divisor(b):
         return floormod(a, b)
-    if a.kind is Kind.CONST and b.kind is Kind.CONST and b.value != 0:
+    if a.kind is TermKind.CONST and b.kind is TermKind.CONST and b.value != 0:
         magnitude = abs(a.value) % abs(b.value)
         return const(magnitude if a.value >= 0 else -magnitude)
     low = None if a.low is None else min(a.low, 0)
@@ -267,7 +267,7 @@ def truncmod(a: Term, b: Term) -> Term:
         bound = max(abs(b.low), abs(b.high)) - 1
         low = -bound if low is None else max(low, -bound)
         high = bound if high is None else min(high, bound)
-    return make(Kind.TMOD, (a, b), low=low, high=high)
+    return make(TermKind.TMOD, (a, b), low=low, high=high)
 
 
 # ------------------------------------------------------------------------------------- min, max, wrap
@@ -278,7 +278,7 @@ def minimum(a: Term, b: Term) -> Term:
         return b
     low = None if a.low is None or b.low is None else min(a.low, b.low)
     highs = [h for h in (a.high, b.high) if h is not None]
-    return make(Kind.MIN, tuple(sorted((a, b))), low=low, high=min(highs) if highs else None)
+    return make(TermKind.MIN, tuple(sorted((a, b))), low=low, high=min(highs) if highs else None)
 
 
 def maximum(a: Term, b: Term) -> Term:
@@ -288,7 +288,7 @@ def maximum(a: Term, b: Term) -> Term:
         return b
     lows = [h for h in (a.low, b.low) if h is not None]
     high = None if a.high is None or b.high is None else max(a.high, b.high)
-    return make(Kind.MAX, tuple(sorted((a, b))), low=max(lows) if lows else None, high=high)
+    return make(TermKind.MAX, tuple(sorted((a, b))), low=max(lows) if lows else None, high=high)
 
 
 def fits_signed(term: Term, bits: int) -> bool:
@@ -302,16 +302,16 @@ def wrap(bits: int, term: Term) -> Term:
     if fits_signed(term, bits):
         return term
     half = 1 << (bits - 1)
-    if term.kind is Kind.CONST:
+    if term.kind is TermKind.CONST:
         return const((term.value + half) % (1 << bits) - half)
-    if term.kind is Kind.WRAP and term.payload >= bits:
+    if term.kind is TermKind.WRAP and term.payload >= bits:
         return wrap(bits, term.args[0])
     # wrap(a + c*wrap(b)) = wrap(a + c*b): inner wraps of at least this width do not matter.
     constant, summands = linear_parts(term)
-    if any(t.kind is Kind.WRAP and t.payload >= bits for _, t in summands):
+    if any(t.kind is TermKind.WRAP and t.payload >= bits for _, t in summands):
         inner = add(
             const(constant),
-            *(scale(c, t.args[0] if t.kind is Kind.WRAP and t.payload >= bits else t) for c, t in summands),
+            *(scale(c, t.args[0] if t.kind is TermKind.WRAP and t.payload >= bits else t) for c, t in summands),
         )
         return wrap(bits, inner)
-    return make(Kind.WRAP, (term,), payload=bits, low=-half, high=half - 1)
+    return make(TermKind.WRAP, (term,), payload=bits, low=-half, high=half - 1)

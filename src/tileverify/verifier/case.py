@@ -25,9 +25,9 @@ from .rules.prepare import Preparer, launch_facts
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
+from .search.generalising import free_text
 from .search.implied import without_implied
 from .search.plain import plain
-from .search.widening import free_text
 from .smt import Decider, Limited, Session
 
 CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
@@ -138,7 +138,9 @@ class Case:
         deadline = None if limit is None else self.started + limit
         self.use = FactUse(self.contract, self.offered)
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
-        self.facts = frozenset(part for fact in facts for part in (fact.args if fact.kind is t.Kind.AND else (fact,)))
+        self.facts = frozenset(
+            part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
+        )
         self.cache.clear()
 
     def prepare(self, preparer: Preparer | None = None) -> None:

@@ -19,8 +19,8 @@ from ..terms import Term
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_use import FactUse
+from .rules.footprint_overlap import PreparedSite
 from .rules.layout import IndexFootprint
-from .rules.meeting import Prepared
 from .rules.prepare import Preparer, launch_facts
 from .smt import Decider, Session
 
@@ -32,7 +32,7 @@ FEW_SUBSETS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ContractLine:
     """Something that the user wrote: ``kind`` is ``requires``, ``data``, ``grid`` or ``args``, ``place`` says which."""
 
     kind: str
@@ -40,22 +40,23 @@ class Line:
     text: str
 
 
-def lines_of(launch: LaunchSpec) -> list[Line]:
+def lines_of(launch: LaunchSpec) -> list[ContractLine]:
     """All of the launch that can contradict something."""
     texts = launch.requires_text if len(launch.requires_text) == len(launch.requires) else ()
-    found = [Line("data", i, fact.text or print_data_fact(fact)) for i, fact in enumerate(launch.data)]
+    found = [ContractLine("data", i, fact.text or print_data_fact(fact)) for i, fact in enumerate(launch.data)]
     found += [
-        Line("requires", i, texts[i] if texts else print_expression(clause)) for i, clause in enumerate(launch.requires)
+        ContractLine("requires", i, texts[i] if texts else print_expression(clause))
+        for i, clause in enumerate(launch.requires)
     ]
     if launch.grid is not None:
         axes = launch.grid_text or tuple(map(print_expression, launch.grid))
-        found.append(Line("grid", 0, f"grid = ({', '.join(axes)})"))
+        found.append(ContractLine("grid", 0, f"grid = ({', '.join(axes)})"))
     for i, array in enumerate(launch.arrays()):
-        found.append(Line("args", i, f"{array.name} = {print_description(array)}"))
+        found.append(ContractLine("args", i, f"{array.name} = {print_description(array)}"))
     return found
 
 
-def only(launch: LaunchSpec, lines: Sequence[Line]) -> LaunchSpec:
+def only(launch: LaunchSpec, lines: Sequence[ContractLine]) -> LaunchSpec:
     """The launch with nothing but these lines; the names of strides of other arrays stay, and promise nothing."""
     kept = {(line.kind, line.place) for line in lines}
     promised = {array.name for i, array in enumerate(launch.arrays()) if ("args", i) in kept}
@@ -83,7 +84,9 @@ def _relaxed(argument: Argument, promised: set[str]) -> Argument:
     return replace(argument, strides=strides, index_bits=64)
 
 
-def smallest(lines: Sequence[Line], contradict: Callable[[Sequence[Line]], bool]) -> tuple[Line, ...]:
+def smallest(
+    lines: Sequence[ContractLine], contradict: Callable[[Sequence[ContractLine]], bool]
+) -> tuple[ContractLine, ...]:
     """As few of the lines as ``contradict``, which all of them together do; none of them can be left out."""
     few = [*combinations(lines, 0), *combinations(lines, 1), *combinations(lines, 2)]
     for tried in few[:FEW_SUBSETS]:
@@ -136,7 +139,7 @@ class _Asked:
         return self.impossible(t.le(t.ONE, t.substitute(size, self.contract.values)))
 
 
-def _words(found: Sequence[Line]) -> str:
+def _words(found: Sequence[ContractLine]) -> str:
     if not found:
         return "no launch satisfies it, whatever its clauses say: sizes, strides or scalars do not fit what passes them"
     told = " and ".join(f"`{line.text}`" for line in found)
@@ -154,7 +157,7 @@ def emptied(launch: LaunchSpec, session: Session) -> str | None:
         if not asked.empties(name):
             continue
 
-        def empties(lines: Sequence[Line], name: str = name) -> bool:
+        def empties(lines: Sequence[ContractLine], name: str = name) -> bool:
             rest = _Asked.of(only(launch, lines), session)
             return rest is not None and rest.empties(name)
 
@@ -165,11 +168,11 @@ def emptied(launch: LaunchSpec, session: Session) -> str | None:
     return None
 
 
-def idle(sites: Sequence[Prepared], use: FactUse, origins: Mapping[str, Origin], decider: Decider) -> bool:
+def idle(sites: Sequence[PreparedSite], use: FactUse, origins: Mapping[str, Origin], decider: Decider) -> bool:
     """Whether no block of any launch gets to an access that writes (to any, where none does)."""
     promised = promises(use.contract)
 
-    def unreached(site: Prepared) -> bool:
+    def unreached(site: PreparedSite) -> bool:
         # An access outside its array is a fault, and no idleness: whoever gets there does something.
         view = isinstance(site.place, IndexFootprint) and site.place.bounded
         conditions = (site.guard, t.TRUE if view else site.place.live, *promised)
@@ -186,7 +189,7 @@ def no_work(summary: AccessSummary, launch: LaunchSpec, session: Session) -> str
     A launch that describes empty arrays and says no more is as it is meant.
     """
 
-    def left_idle(lines: Sequence[Line]) -> bool:
+    def left_idle(lines: Sequence[ContractLine]) -> bool:
         try:
             contract = build_contract(only(launch, [*lines, *others]))
         except SpecError:

@@ -29,12 +29,12 @@ from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Block, Entry
 from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
 from ..results import WrittenArrays
-from ..terms import Kind, Scope, Term
+from ..terms import Scope, Term, TermKind
 from .rules.answers import Answer, Limits
 from .rules.clause_terms import clause_terms
+from .rules.footprint_overlap import PreparedSite, touches
 from .rules.inverse import candidate
 from .rules.layout import IndexFootprint
-from .rules.meeting import Prepared, touches
 from .rules.prepare import Preparer, launch_facts
 from .smt import Decider
 
@@ -119,7 +119,7 @@ class _Array:
         inside = tuple(t.lt(e, size) for e, size in zip(element, shape, strict=True))
         return cls(origin, shape, strides, element, inside)
 
-    def equations(self, prepared: Prepared) -> list[tuple[Term, Term]] | None:
+    def equations(self, prepared: PreparedSite) -> list[tuple[Term, Term]] | None:
         """When a lane of the access touches the element, and nothing else."""
         place, size = prepared.place, self.origin.element_bytes
         if isinstance(place, IndexFootprint):
@@ -135,7 +135,7 @@ class _Coverage:
     preparer: Preparer
     decider: Decider
 
-    def holds(self, sites: Sequence[Prepared]) -> bool:
+    def holds(self, sites: Sequence[PreparedSite]) -> bool:
         """Whether every element of the array is written by one of ``sites``."""
         if any(fact is t.FALSE for fact in self.array.inside):
             return True  # it has no elements
@@ -150,7 +150,7 @@ class _Coverage:
             missed.append(t.not_(t.and_(*left)))
         return len(missed) > 1 and self._contradict(missed)
 
-    def _reached(self, prepared: Prepared) -> list[Term] | None:
+    def _reached(self, prepared: PreparedSite) -> list[Term] | None:
         """What makes the write touch the element in the block, iterations and lanes of a candidate."""
         equations = self.array.equations(prepared)
         if equations is None:
@@ -166,7 +166,7 @@ class _Coverage:
             conditions += _within(variable, value)
             count = counts[variable]
             conditions += () if count is None else (t.lt(value, count),)
-        parts = [part for each in conditions for part in (each.args if each.kind is Kind.AND else (each,))]
+        parts = [part for each in conditions for part in (each.args if each.kind is TermKind.AND else (each,))]
         if not all(map(_same_in_every_block, parts)):
             return None
         return [part for part in dict.fromkeys(parts) if part is not t.TRUE]
@@ -175,7 +175,7 @@ class _Coverage:
         """``term`` without the choices that every block of every launch makes in the same way."""
 
         def choose(sub: Term) -> Term | None:
-            if sub.kind is Kind.ITE and sub.sort is t.Sort.INT:
+            if sub.kind is TermKind.ITE and sub.sort is t.Sort.INT:
                 condition, chosen, other = sub.args
                 for wanted, branch in ((condition, other), (t.not_(condition), chosen)):
                     if self.decider.decide([guard, wanted]).answer is Answer.UNSATISFIABLE:
@@ -225,5 +225,5 @@ def _divided(equation: tuple[Term, Term]) -> tuple[Term, Term]:
 def _same_in_every_block(condition: Term) -> bool:
     """Whether it speaks of the launch alone: a value of a block's own would be taken for that of another block."""
     return all(
-        (leaf.symbol if leaf.kind is Kind.VAR else leaf.function).scope is Scope.LAUNCH for leaf in condition.free
+        (leaf.symbol if leaf.kind is TermKind.VAR else leaf.function).scope is Scope.LAUNCH for leaf in condition.free
     )

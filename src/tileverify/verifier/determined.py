@@ -21,7 +21,7 @@ from ..results.codes import TV
 from ..terms import Term
 from . import messages
 from .case import Case, Open, Outcome
-from .refute.witness import Found, Search, describe
+from .refute.witness import FoundWitness, Search, describe
 from .rules.answers import Answer
 from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause
@@ -91,7 +91,7 @@ class Determined:
         broken = t.not_(t.and_(*(clause.condition for clause in clauses)))
         return self.case.finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
 
-    def _seen(self, opened: Open) -> Found | None:
+    def _seen(self, opened: Open) -> FoundWitness | None:
         if opened.unknown or self.case.out_of_time():
             return None
         search = Search(
@@ -100,7 +100,7 @@ class Determined:
         )  # fmt: skip
         return search.run(self.confirm)
 
-    def _finding(self, opened: Open, found: Found, against: Sequence[Clause]) -> Finding:
+    def _finding(self, opened: Open, found: FoundWitness, against: Sequence[Clause]) -> Finding:
         by_offset = {site.offset: site for site in self.case.summary.sites}
         source = by_offset.get(-1 if found.confirmation.source is None else found.confirmation.source)
         text = f"{_why_open(source)} reaches {opened.obligation.detail}"

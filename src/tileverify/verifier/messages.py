@@ -15,9 +15,9 @@ from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
 from ..terms import Term
-from .rules.copies import CopyLevel
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
+from .rules.two_blocks import CopyLevel
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
@@ -102,7 +102,7 @@ def _of_two_widths(first: Site | None, second: Site | None) -> bool:
     return first.atomic and second.atomic and not one_width(first, second)
 
 
-class Reason(NamedTuple):
+class OpenReason(NamedTuple):
     """Why an obligation is open: a TV9xx code, the reason in words, and what would help."""
 
     code: TV
@@ -110,7 +110,7 @@ class Reason(NamedTuple):
     hints: tuple[Hint, ...] = ()
 
 
-LEFT_BEHIND = Reason(
+LEFT_BEHIND = OpenReason(
     TV.TOKEN_INCOMPLETE_EXIT,
     "the access behind the loop waits for its last iteration only, and the specification does not settle whether that "
     "covers the iterations before",
@@ -118,7 +118,7 @@ LEFT_BEHIND = Reason(
 
 
 def undecided(
-    obligation: Obligation, conditions: tuple[Term, ...], *, unknown: bool, known: Reason | None = None
+    obligation: Obligation, conditions: tuple[Term, ...], *, unknown: bool, known: OpenReason | None = None
 ) -> Finding:
     """Why an obligation is open, and what the user can add; ``known``: somebody knows better than the question says."""
     reason = known or _reason(obligation, conditions, unknown)
@@ -155,28 +155,28 @@ def _question(obligation: Obligation) -> str:
     return broken(obligation).replace("does not hold", "holds").replace("is not defined", "is defined")
 
 
-def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> Reason:
+def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> OpenReason:
     if obligation.blocked is not None:
-        return Reason(*obligation.blocked)
+        return OpenReason(*obligation.blocked)
     arrays = list(loaded_values(conditions))
     if arrays:
         masks = _only_in_conditions(obligation, arrays)
         facts = list(_data_hints(obligation, arrays, masks))
         names = ", ".join(f"`{a}`" for a in arrays)
         what = "which blocks get there depends" if len(masks) == len(arrays) else "the address depends"
-        return Reason(TV.DATA_DEPENDENT, f"{what} on the contents of {names}", tuple(facts))
+        return OpenReason(TV.DATA_DEPENDENT, f"{what} on the contents of {names}", tuple(facts))
     if unknown:
-        return Reason(TV.ARITHMETIC_OUT_OF_REACH, "the arithmetic is out of the solver's reach")
+        return OpenReason(TV.ARITHMETIC_OUT_OF_REACH, "the arithmetic is out of the solver's reach")
     own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
     if any(not _OF_LOOPS.match(name) for name in own):
-        return Reason(
+        return OpenReason(
             TV.DATA_DEPENDENT, "the address or the path depends on data that the kernel computes or writes itself"
         )
     if own:
-        return Reason(
+        return OpenReason(
             TV.ARITHMETIC_OUT_OF_REACH, "no invariant was found for a loop whose end or values are not known in advance"
         )
-    return Reason(TV.ARITHMETIC_OUT_OF_REACH, "the solver found a candidate, but no replay confirmed it")
+    return OpenReason(TV.ARITHMETIC_OUT_OF_REACH, "the solver found a candidate, but no replay confirmed it")
 
 
 _OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")
@@ -184,7 +184,7 @@ _OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")
 
 
 def _is_of_block(leaf: Term) -> bool:
-    return leaf.kind is t.Kind.APPLY and leaf.function.scope is t.Scope.BLOCK
+    return leaf.kind is t.TermKind.APPLY and leaf.function.scope is t.Scope.BLOCK
 
 
 def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:

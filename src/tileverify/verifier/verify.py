@@ -24,14 +24,14 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .refute.reach import reaches
-from .refute.witness import RACES, Found, Search, describe
+from .refute.turning_points import reaches
+from .refute.witness import RACES, FoundWitness, Search, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
-from .rules.fact_instances import WIDE_SPACING, computed_addresses, data_facts, loaded_values, ordinary_data
+from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
 from .rules.fact_use import Groups
+from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.loop_exits import left_behind
-from .rules.meeting import Prepared, place_terms
 from .rules.obligations import Obligation, reached, within_index_spaces
 from .rules.prepare import launch_facts
 from .rules.protocols import watched
@@ -40,11 +40,12 @@ from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
+from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
+from .search.generalising import levels
 from .search.narrow_proof import Narrowing
-from .search.observed import follow_from_observed
-from .search.wide_proof import WIDE_LIMITS, WideProof
-from .search.widening import levels
+from .search.seen_facts import follow_from_observed
 from .smt import Session
+from .unsynchronised import why_open
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 
@@ -90,11 +91,11 @@ def _decided(
 
     def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
         """The kernel proved for more than the launch, under one of the contracts that hold it."""
-        quick = replace(options, limits=WIDE_LIMITS)
+        quick = replace(options, limits=GENERALISED_LIMITS)
         for level in list(levels(launch, parameters))[numbers]:
             contract = build_contract(level.launch)
             case = Case(summary, level.launch, contract, quick, session, started=started)
-            found = WideProof(case).attempt(level)
+            found = GeneralisedProof(case).attempt(level)
             if found is not None:
                 return found
         return None
@@ -192,7 +193,7 @@ class _Verification:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
         self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
-        confirmed: dict[Key, tuple[Obligation, Found]] = {}
+        confirmed: dict[Key, tuple[Obligation, FoundWitness]] = {}
         reasons = self._reasons
         shown: set[object] = set()
         unexplained: dict[Key, Open] = {}
@@ -272,7 +273,7 @@ class _Verification:
         findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
         return replace(outcome, findings=findings)
 
-    def _known_reason(self, opened: Open) -> messages.Reason | None:
+    def _known_reason(self, opened: Open) -> messages.OpenReason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
         obligation = opened.obligation
         if obligation.blocked is not None:
@@ -283,9 +284,9 @@ class _Verification:
             conditions = (*obligation.conditions, t.not_(behind))
             if behind is not t.FALSE and self.case.decider.decide(conditions).answer is Answer.UNSATISFIABLE:
                 return messages.LEFT_BEHIND
-        return self.case.protocols.why_open(obligation)
+        return why_open(self.case.protocols, obligation)
 
-    def _finding(self, obligation: Obligation, found: Found) -> Finding:
+    def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
         """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
         if not found.as_claimed:
             obligation = self._as_seen(obligation, found)
@@ -296,7 +297,7 @@ class _Verification:
             describe(found, obligation, self.case.contract, self.case.by_number),
         )
 
-    def _as_seen(self, obligation: Obligation, found: Found) -> Obligation:
+    def _as_seen(self, obligation: Obligation, found: FoundWitness) -> Obligation:
         seen = (found.confirmation.first, found.confirmation.second)
         by_offset = {each.site.offset: each.site for each in self.case.sites}
         sites = [None if touch is None else by_offset.get(touch.offset) for touch in seen]
@@ -304,7 +305,7 @@ class _Verification:
             return obligation
         return replace(obligation, first=sites[0], second=sites[1], detail="")
 
-    def _search(self, opened: Open) -> Found | None:
+    def _search(self, opened: Open) -> FoundWitness | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
@@ -331,7 +332,7 @@ class _Verification:
             return None
         return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
 
-    def _run(self, search: Search, opened: Open) -> Found | None:
+    def _run(self, search: Search, opened: Open) -> FoundWitness | None:
         found = search.run(self.confirm)
         opened.unknown = opened.unknown and not search.candidate
         return found
@@ -354,7 +355,7 @@ class _Verification:
         return frozenset(name for name, site in watched(self.case.sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: Open) -> bool:
-        far = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING)
+        far = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED)
         return self.case.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _idle_with_near_data(self, obligation: Obligation) -> bool:
@@ -373,12 +374,12 @@ class _Verification:
         work += data_facts(work, self.case.contract, self.case.origins)
         far: set[str] = set()
         for array in sorted(loaded_values(work).keys() - measures(self.case.launch.data)):
-            values = ordinary_data(work, self.case.origins, WIDE_SPACING, only=far | {array})
+            values = ordinary_data(work, self.case.origins, SPACING_TRIED, only=far | {array})
             if self.case.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
             elif array not in bounded(self.case.launch.data):
                 return False
-        values = ordinary_data(opened.conditions, self.case.origins, WIDE_SPACING, only=far)
+        values = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED, only=far)
         return not far or self.case.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
@@ -391,7 +392,7 @@ class _Verification:
             return None
         return found
 
-    def _sides(self, obligation: Obligation) -> Iterator[Prepared]:
+    def _sides(self, obligation: Obligation) -> Iterator[PreparedSite]:
         sites = (obligation.first, obligation.second)
         return (self.case.by_number[site.number] for site in sites if site is not None)
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from tileverify.backend.gpu import driver
-from tileverify.backend.gpu import kernel as gpu_kernel
+from tileverify.backend.gpu import driver, loaded
+from tileverify.backend.gpu.argument_bytes import packed
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.gpu.kernel import Plan, _Config
-from tileverify.backend.gpu.packing import packed
+from tileverify.backend.gpu.loaded import Plan, _Config
 from tileverify.contract.launch import EntryParameter, Role
 
 FUNCTION = 0x7F00_0000_1000
@@ -36,7 +35,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         return int(said.grid[2]) - 1
 
     entry_point: Callable[..., int] = _ENTRY_POINT(launch)
-    monkeypatch.setattr(gpu_kernel, "_cu_launch_kernel_ex", lambda: entry_point)
+    monkeypatch.setattr(loaded, "_cu_launch_kernel_ex", lambda: entry_point)
     return seen
 
 
@@ -66,7 +65,7 @@ def test_an_early_start_is_an_attribute_of_the_launch(monkeypatch: pytest.Monkey
         return 0
 
     entry_point: Callable[..., int] = _ENTRY_POINT(launch)
-    monkeypatch.setattr(gpu_kernel, "_cu_launch_kernel_ex", lambda: entry_point)
+    monkeypatch.setattr(loaded, "_cu_launch_kernel_ex", lambda: entry_point)
     early = replace(plan(1, 1, 1), early=True)
     early.launch(11)
     early.launch(11)
@@ -78,7 +77,7 @@ def test_an_early_start_is_an_attribute_of_the_launch(monkeypatch: pytest.Monkey
 def test_older_gpus_know_no_early_start(monkeypatch: pytest.MonkeyPatch, architecture: str, early: bool) -> None:
     monkeypatch.setattr(driver, "architecture", lambda device: architecture)
     monkeypatch.setattr(driver, "load", lambda *_: FUNCTION)
-    kernel = gpu_kernel.GpuKernel(b"", "k", [EntryParameter(Role.SCALAR, "n")], ["i32"], 0)
+    kernel = loaded.GpuKernel(b"", "k", [EntryParameter(Role.SCALAR, "n")], ["i32"], 0)
     assert kernel.plan((1, 1, 1), {"n": 7}, early=True).early == early
     assert not kernel.plan((1, 1, 1), {"n": 7}).early
 
@@ -91,9 +90,9 @@ def test_a_status_is_an_error(launched: list[tuple[Any, ...]]) -> None:
 def test_no_other_thread_runs_during_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the journal of launches rests on: ``ctypes.CDLL`` would let others run."""
     monkeypatch.setattr(ctypes, "PyDLL", lambda name: SimpleNamespace(cuLaunchKernelEx=f"{name}, lock held"))
-    gpu_kernel._cu_launch_kernel_ex.cache_clear()
-    assert str(gpu_kernel._cu_launch_kernel_ex()) == "libcuda.so.1, lock held"
-    gpu_kernel._cu_launch_kernel_ex.cache_clear()
+    loaded._cu_launch_kernel_ex.cache_clear()
+    assert str(loaded._cu_launch_kernel_ex()) == "libcuda.so.1, lock held"
+    loaded._cu_launch_kernel_ex.cache_clear()
 
 
 def test_where_there_are_several_gpus_a_launch_is_made_in_its_own_context(

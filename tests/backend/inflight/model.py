@@ -1,13 +1,13 @@
 """What CUDA orders, without clocks: an edge for everything that orders, and paths.
 
-Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.ledger.order`.
+Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.ledger.streams`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tileverify.backend.ledger import LEGACY, Access, StreamId
+from tileverify.backend.ledger import LEGACY, ByteAccess, StreamId
 
 
 @dataclass
@@ -15,11 +15,11 @@ class Model:
     """Nodes are work and recorded events; ``ancestors`` has a bit for every node that comes before."""
 
     ancestors: list[int] = field(default_factory=list)
-    accesses: list[tuple[Access, ...]] = field(default_factory=list)
+    accesses: list[tuple[ByteAccess, ...]] = field(default_factory=list)
     streams: dict[StreamId, int] = field(default_factory=dict)  # bits of what the next node of a stream is behind
     host: int = 0
 
-    def node(self, stream: StreamId, accesses: tuple[Access, ...], *, is_work: bool) -> int:
+    def node(self, stream: StreamId, accesses: tuple[ByteAccess, ...], *, is_work: bool) -> int:
         behind = self.behind(stream, is_work=is_work)
         self.ancestors.append(behind)
         self.accesses.append(accesses)
@@ -38,7 +38,7 @@ class Model:
                 behind |= bits
         return behind
 
-    def unordered(self, stream: StreamId, accesses: tuple[Access, ...]) -> bool:
+    def unordered(self, stream: StreamId, accesses: tuple[ByteAccess, ...]) -> bool:
         """Whether a launch now would conflict with work that is not before it."""
         behind = self.behind(stream)
         return any(

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from tileverify.backend.ledger import Access
-from tileverify.backend.ledger.accesses import conflicts, merged
+from tileverify.backend.ledger import ByteAccess
+from tileverify.backend.ledger.touched_bytes import conflicts, merged
 
 
-def touched(access: Access) -> set[int]:
+def touched(access: ByteAccess) -> set[int]:
     """Every byte, one by one."""
     return {
         byte
@@ -19,11 +19,11 @@ def touched(access: Access) -> set[int]:
     }
 
 
-def drawn(draw: random.Random) -> Access:
+def drawn(draw: random.Random) -> ByteAccess:
     start = draw.randrange(40)
     period = draw.choice((0, 4, 6, 8, 12))
     width = draw.randrange(1, period) if period else 0
-    return Access(start, start + draw.randrange(0, 40), draw.random() < 0.5, "", period, width)
+    return ByteAccess(start, start + draw.randrange(0, 40), draw.random() < 0.5, "", period, width)
 
 
 def test_a_byte_in_common_is_a_conflict() -> None:
@@ -49,20 +49,20 @@ def test_a_byte_in_common_is_a_conflict() -> None:
 @pytest.mark.parametrize(
     ("other", "conflict"),
     [
-        (Access(1016, 3016, True, "right", 64, 48), False),  # the columns beside
-        (Access(1015, 3015, True, "one byte over", 64, 48), True),
-        (Access(1016, 3016, True, "a column too wide", 64, 49), True),
-        (Access(1016, 1064, True, "one row beside"), False),
-        (Access(1016, 1065, True, "one row into the next"), True),
-        (Access(1016, 3016, True, "rows of half the distance", 32, 16), False),
-        (Access(1016, 3016, True, "the same, wider", 32, 17), True),
-        (Access(1016, 3016, True, "rows of another distance", 60, 44), True),
-        (Access(0, 1000, True, "before"), False),
+        (ByteAccess(1016, 3016, True, "right", 64, 48), False),  # the columns beside
+        (ByteAccess(1015, 3015, True, "one byte over", 64, 48), True),
+        (ByteAccess(1016, 3016, True, "a column too wide", 64, 49), True),
+        (ByteAccess(1016, 1064, True, "one row beside"), False),
+        (ByteAccess(1016, 1065, True, "one row into the next"), True),
+        (ByteAccess(1016, 3016, True, "rows of half the distance", 32, 16), False),
+        (ByteAccess(1016, 3016, True, "the same, wider", 32, 17), True),
+        (ByteAccess(1016, 3016, True, "rows of another distance", 60, 44), True),
+        (ByteAccess(0, 1000, True, "before"), False),
     ],
-    ids=lambda value: value.what if isinstance(value, Access) else "",
+    ids=lambda value: value.what if isinstance(value, ByteAccess) else "",
 )
-def test_columns_of_one_matrix(other: Access, conflict: bool) -> None:
-    left = Access(1000, 3000, False, "left", 64, 16)
+def test_columns_of_one_matrix(other: ByteAccess, conflict: bool) -> None:
+    left = ByteAccess(1000, 3000, False, "left", 64, 16)
     assert left.conflicts_with(other) == conflict
     assert other.conflicts_with(left) == conflict
 
@@ -83,7 +83,7 @@ def test_what_is_left_out_is_written_as_well() -> None:
 
 
 def test_the_same_rows_read_and_written_are_written() -> None:
-    read, write = (Access(0, 640, write, "", 64, 16) for write in (False, True))
+    read, write = (ByteAccess(0, 640, write, "", 64, 16) for write in (False, True))
     assert merged([read, write]) == (write,)
 
 
@@ -101,7 +101,7 @@ def test_conflicts_of_lists_are_those_of_all_pairs() -> None:
 
 
 def test_lists_far_apart_are_not_looked_through() -> None:
-    near, far = ([Access(start + 10 * n, start + 10 * n + 5, True) for n in range(100)] for start in (0, 1 << 40))
+    near, far = ([ByteAccess(start + 10 * n, start + 10 * n + 5, True) for n in range(100)] for start in (0, 1 << 40))
     assert not list(conflicts(near, far))
     assert len(list(conflicts([*near, far[50]], far))) == 1
     assert not list(conflicts(near, []))

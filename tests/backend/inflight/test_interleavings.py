@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.backend.inflight.model import Model
 
-from tileverify.backend.ledger import LEGACY, Access, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
+from tileverify.backend.ledger import LEGACY, ByteAccess, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
 
 STREAMS = (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))
 INTERLEAVINGS = 10_000
@@ -33,10 +33,10 @@ class Play:
             self.model.streams.get(waiting, 0) | event | self.model.ancestors[event.bit_length() - 1]
         )
 
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[ByteAccess, ...]:
         starts = [self.random.randrange(0, 5) * 64 for _ in range(self.random.choice((1, 2, 2, 5)))]
         return tuple(
-            Access(start, start + self.random.choice((0, 64, 100)), self.random.random() < 0.4) for start in starts
+            ByteAccess(start, start + self.random.choice((0, 64, 100)), self.random.random() < 0.4) for start in starts
         )
 
     def step(self) -> None:

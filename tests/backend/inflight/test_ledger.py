@@ -7,13 +7,13 @@ import weakref
 
 import pytest
 
-from tileverify.backend.ledger import LEGACY, Access, InFlightConflict, Ledger, Node, Order, StreamId
+from tileverify.backend.ledger import LEGACY, ByteAccess, GraphNode, InFlightConflict, Ledger, Order, StreamId
 from tileverify.backend.ledger import unordered_conflicts as unordered
 
 A, B = StreamId(0, 7), StreamId(0, 8)
 DEFAULT = StreamId(0, LEGACY)
 FREE = StreamId(0, 9, blocking=False)
-X_READ, X_WRITE = Access(1000, 2000, False, "x"), Access(1000, 2000, True, "x")
+X_READ, X_WRITE = ByteAccess(1000, 2000, False, "x"), ByteAccess(1000, 2000, True, "x")
 
 
 class Waits(list[tuple[StreamId, StreamId]]):
@@ -34,13 +34,15 @@ def ledger(*, strict: bool = False) -> tuple[Ledger, Waits]:
         (X_READ, X_WRITE, True),
         (X_WRITE, X_WRITE, True),
         (X_READ, X_READ, False),
-        (X_WRITE, Access(2000, 3000, True), False),
-        (X_WRITE, Access(1999, 3000, False), True),
-        (X_WRITE, Access(0, 1000, True), False),
-        (X_WRITE, Access(1500, 1500, True), False),
+        (X_WRITE, ByteAccess(2000, 3000, True), False),
+        (X_WRITE, ByteAccess(1999, 3000, False), True),
+        (X_WRITE, ByteAccess(0, 1000, True), False),
+        (X_WRITE, ByteAccess(1500, 1500, True), False),
     ],
 )
-def test_what_shares_a_byte_that_one_writes_is_waited_for(first: Access, second: Access, conflict: bool) -> None:
+def test_what_shares_a_byte_that_one_writes_is_waited_for(
+    first: ByteAccess, second: ByteAccess, conflict: bool
+) -> None:
     book, waits = ledger()
     book.launch(A, "first", [first])
     book.launch(B, "second", [second])
@@ -110,9 +112,9 @@ def test_the_legacy_stream_of_another_device_orders_nothing() -> None:
 def test_one_wait_for_each_stream() -> None:
     book, waits = ledger()
     book.launch(A, "first", [X_WRITE])
-    book.launch(A, "second", [Access(5000, 6000, True)])
-    book.launch(B, "third", [Access(0, 9000, False)])
-    book.launch(B, "fourth", [Access(0, 9000, True)])
+    book.launch(A, "second", [ByteAccess(5000, 6000, True)])
+    book.launch(B, "third", [ByteAccess(0, 9000, False)])
+    book.launch(B, "fourth", [ByteAccess(0, 9000, True)])
     assert waits == [(B, A)]
 
 
@@ -120,20 +122,20 @@ def test_one_wait_for_each_stream() -> None:
 def test_the_host_waits_for_what_it_touches() -> None:
     book, _ = ledger()
     book.launch(A, "writer", [X_WRITE])
-    book.launch(B, "reader of others", [Access(5000, 6000, False)])
+    book.launch(B, "reader of others", [ByteAccess(5000, 6000, False)])
     event = book.touch("numpy", [X_READ])
     assert event is not None
     book.order.synchronize(event)
     assert book.touch("numpy", [X_READ]) is None
-    assert book.touch("numpy", [Access(5000, 6000, False)]) is None
-    assert book.touch("numpy", [Access(5000, 6000, True)]) is not None
+    assert book.touch("numpy", [ByteAccess(5000, 6000, False)]) is None
+    assert book.touch("numpy", [ByteAccess(5000, 6000, True)]) is not None
 
 
 def test_a_strict_host_does_not_wait() -> None:
     book, _ = ledger(strict=True)
     book.launch(A, "writer", [X_WRITE])
     with pytest.raises(InFlightConflict, match="'numpy' reads bytes that 'writer'"):
-        book.touch("numpy", [Access(1000, 1004, False)])
+        book.touch("numpy", [ByteAccess(1000, 1004, False)])
 
 
 # --------------------------------------------------------------------------------------------- buffers
@@ -182,14 +184,14 @@ def test_all_that_the_host_has_waited_for_is_let_go() -> None:
 
 # ---------------------------------------------------------------------------------------------- graphs
 def test_nodes_without_a_path_share_nothing_that_is_written() -> None:
-    writer, reader = Node("writer", (X_WRITE,)), Node("reader", (X_READ,))
+    writer, reader = GraphNode("writer", (X_WRITE,)), GraphNode("reader", (X_READ,))
     assert [pair[:2] for pair in unordered([writer, reader])] == [(0, 1)]
-    assert not list(unordered([writer, Node("reader", (X_READ,), after=(0,))]))
+    assert not list(unordered([writer, GraphNode("reader", (X_READ,), after=(0,))]))
     assert not list(unordered([reader, reader]))
 
 
 def test_a_path_may_go_through_others() -> None:
-    chain = [Node("writer", (X_WRITE,)), Node("between", (), (0,)), Node("reader", (X_READ,), (1,))]
+    chain = [GraphNode("writer", (X_WRITE,)), GraphNode("between", (), (0,)), GraphNode("reader", (X_READ,), (1,))]
     assert not list(unordered(chain))
-    fork = [Node("writer", (X_WRITE,)), Node("left", (X_READ,), (0,)), Node("right", (X_WRITE,), (0,))]
+    fork = [GraphNode("writer", (X_WRITE,)), GraphNode("left", (X_READ,), (0,)), GraphNode("right", (X_WRITE,), (0,))]
     assert [pair[:2] for pair in unordered(fork)] == [(1, 2)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tileverify.frontend.bytecode.assembly_formats import FORMATS
 from tileverify.frontend.bytecode.body import plans
 from tileverify.frontend.bytecode.enums import ENUMS
-from tileverify.frontend.bytecode.formats import FORMATS
 from tileverify.frontend.bytecode.optable import BY_NAME, BY_OPCODE, OPERATIONS, VERSIONS, OpDeclaration, available
 from tileverify.frontend.bytecode.wellformed import RULES
 

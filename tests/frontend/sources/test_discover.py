@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.errors import NoKernelFound, SourceError, SpecError, UsageError
-from tileverify.frontend.sources.discover import Candidate, SourceFailure, candidates, discover
+from tileverify.frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover
 
 from .compiling import results, unit, write
 
@@ -143,7 +143,7 @@ def test_kernels_are_compiled_when_they_are_asked_for(tmp_path: Path) -> None:
     bad = "@ct.kernel\ndef bad(x):\n    ct.store(x, (0, 0, 0), 1)\n"
     path = write(tmp_path, fill("good") + bad, spec("good", "bad"))
     listed = list(candidates([str(path)]))
-    assert [each.kernel for each in listed if isinstance(each, Candidate)] == ["good", "bad"]
+    assert [each.kernel for each in listed if isinstance(each, FoundLaunch)] == ["good", "bad"]
     units = discover([str(path)])
     assert isinstance(next(units), KernelUnit)
     assert isinstance(next(units), SourceFailure)

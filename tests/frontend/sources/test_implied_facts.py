@@ -12,7 +12,7 @@ from tileverify.contract.descriptions import parse_description
 from tileverify.contract.divisibility import alignments, divisor_of, known_divisors
 from tileverify.contract.expressions import Undefined, evaluate, parse_condition, parse_size
 from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
-from tileverify.contract.layout import contiguous_strides, may_overlap_itself
+from tileverify.contract.strides import contiguous_strides, may_overlap_itself
 from tileverify.errors import SpecError
 from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
 

@@ -34,7 +34,7 @@ from tileverify.frontend.symbolic.summary import (
     ViewFootprint,
     earlier,
 )
-from tileverify.terms import Function, Kind, Scope, Term, postorder
+from tileverify.terms import Function, Scope, Term, TermKind, postorder
 
 from ...grids import blocks_of
 from ...tiles import scalar_of, tile_of
@@ -155,49 +155,49 @@ class Evaluator:
 
     def _step(self, term: Term, a: list[Any]) -> object:  # noqa: C901  one case for each kind of term
         match term.kind:
-            case Kind.CONST:
+            case TermKind.CONST:
                 return term.value
-            case Kind.VAR:
+            case TermKind.VAR:
                 return self._variable(term)
-            case Kind.TRUE | Kind.FALSE:
-                return term.kind is Kind.TRUE
-            case Kind.APPLY:
+            case TermKind.TRUE | TermKind.FALSE:
+                return term.kind is TermKind.TRUE
+            case TermKind.APPLY:
                 return _lanewise(lambda *args: self._content(term.function, args), *a)
-            case Kind.SUM:
+            case TermKind.SUM:
                 constant, coefficients = term.payload
                 return constant + sum(c * v for c, v in zip(coefficients, a, strict=True))
-            case Kind.PRODUCT:
+            case TermKind.PRODUCT:
                 return _lanewise(_product, *a)
-            case Kind.DIV:
+            case TermKind.DIV:
                 return _lanewise(lambda x, y: x // y if y else 0, *a)
-            case Kind.MOD:
+            case TermKind.MOD:
                 return _lanewise(lambda x, y: x % y if y else 0, *a)
-            case Kind.TDIV:
+            case TermKind.TDIV:
                 return _lanewise(_truncated, *a)
-            case Kind.TMOD:
+            case TermKind.TMOD:
                 return _lanewise(lambda x, y: x - y * _truncated(x, y), *a)
-            case Kind.MIN:
+            case TermKind.MIN:
                 return _lanewise(lambda x, y: y if y < x else x, *a)
-            case Kind.MAX:
+            case TermKind.MAX:
                 return _lanewise(lambda x, y: y if x < y else x, *a)
-            case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+            case TermKind.BITAND | TermKind.BITOR | TermKind.BITXOR | TermKind.SHL | TermKind.SHR:
                 return _lanewise(lambda x, y: _bit_operation(term.kind, x, y), *a)
-            case Kind.WRAP:
+            case TermKind.WRAP:
                 half = 1 << (term.payload - 1)
                 return (a[0] + half) % (2 * half) - half
-            case Kind.ITE:
+            case TermKind.ITE:
                 return _lanewise(lambda c, t, f: t if c else f, *a)
-            case Kind.NOT:
+            case TermKind.NOT:
                 return _lanewise(lambda x: not x, *a)
-            case Kind.AND:
+            case TermKind.AND:
                 return _lanewise(lambda *args: all(args), *a)
-            case Kind.OR:
+            case TermKind.OR:
                 return _lanewise(lambda *args: any(args), *a)
-            case Kind.LT:
+            case TermKind.LT:
                 return a[0] < a[1]
-            case Kind.LE:
+            case TermKind.LE:
                 return a[0] <= a[1]
-            case Kind.EQ | Kind.IFF:
+            case TermKind.EQ | TermKind.IFF:
                 return _lanewise(lambda x, y: x == y, *a)
         raise AssertionError(term.kind)
 
@@ -236,17 +236,17 @@ class Evaluator:
         return value
 
 
-def _bit_operation(kind: Kind, a: int, b: int) -> object:
+def _bit_operation(kind: TermKind, a: int, b: int) -> object:
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return a if isinstance(a, Unknown) else b
     match kind:
-        case Kind.BITAND:
+        case TermKind.BITAND:
             return a & b
-        case Kind.BITOR:
+        case TermKind.BITOR:
             return a | b
-        case Kind.BITXOR:
+        case TermKind.BITXOR:
             return a ^ b
-        case Kind.SHL:
+        case TermKind.SHL:
             return a << b if 0 <= b < 64 else 0  # beyond that, the shift is not defined
         case _:
             return a >> b if 0 <= b < 64 else 0
@@ -325,7 +325,7 @@ def _settled_offsets(evaluator: Evaluator, site: Site) -> tuple[int, ...]:
 
 def _offsets(evaluator: Evaluator, site: Site) -> tuple[int, ...]:
     lanes = {lane.variable: lane.size for lane in site.lanes}
-    parts = site.guard.args if site.guard.kind is Kind.AND else (site.guard,)
+    parts = site.guard.args if site.guard.kind is TermKind.AND else (site.guard,)
     if not all(evaluator.value(part) for part in parts if not part.free & lanes.keys()):
         return ()
     shape = tuple(lanes.values())
@@ -439,7 +439,7 @@ def _check_promises(summary: AccessSummary, evaluator: Evaluator) -> int:
 
 def _kept(promise: Promise, evaluator: Evaluator) -> Iterator[bool]:
     """Whether the promise holds, for every iteration in which its guard does."""
-    if any(part.kind is Kind.VAR and part.symbol.name.endswith(".address") for part in promise.condition.free):
+    if any(part.kind is TermKind.VAR and part.symbol.name.endswith(".address") for part in promise.condition.free):
         return
     loops = [loop.iteration for loop in promise.loops]
     ranges = [range(min(MOST_ITERATIONS // 4, 1 + (k.symbol.high if k.symbol.high is not None else 99))) for k in loops]

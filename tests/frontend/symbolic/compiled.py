@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tileverify.check import entry_of
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import AccessSummary
+from tileverify.pipeline import entry_of
 
 KERNELS = Path(__file__).parent / "kernels"
 

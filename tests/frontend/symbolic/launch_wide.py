@@ -24,13 +24,13 @@ from tileverify.contract.launch import EntryParameter
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
+from tileverify.frontend.symbolic.entry_state import bind
 from tileverify.frontend.symbolic.machine import Machine
 from tileverify.frontend.symbolic.numbering import number
-from tileverify.frontend.symbolic.parameters import bind
 from tileverify.frontend.symbolic.rules import RULES
 from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written
-from tileverify.terms import Kind, Scope, Term
+from tileverify.terms import Scope, Term, TermKind
 from tileverify.terms.launch_wide import Opaque, is_launch_wide
 
 from ...grids import blocks_of
@@ -89,9 +89,9 @@ def _variables(content: object) -> tuple[Term, ...] | None:
     if not isinstance(content, Term):
         return None
     leaves = content.free
-    if any(leaf.kind is Kind.APPLY and leaf.function.scope is not Scope.LAUNCH for leaf in leaves):
+    if any(leaf.kind is TermKind.APPLY and leaf.function.scope is not Scope.LAUNCH for leaf in leaves):
         return None
-    variables = [leaf for leaf in leaves if leaf.kind is Kind.VAR]
+    variables = [leaf for leaf in leaves if leaf.kind is TermKind.VAR]
     return tuple(leaf for leaf in variables if leaf.symbol.scope in (Scope.BLOCK, Scope.ITERATION))
 
 

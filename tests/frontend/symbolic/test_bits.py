@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify import terms as t
-from tileverify.terms import Kind, Scope
+from tileverify.terms import Scope, TermKind
 from tileverify.terms.bits import number_of
 from tileverify.terms.evaluate import evaluate
 
 WORDS = {bits: st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
 PYTHON = {
-    Kind.BITAND: (t.bit_and, operator.and_),
-    Kind.BITOR: (t.bit_or, operator.or_),
-    Kind.BITXOR: (t.bit_xor, operator.xor),
+    TermKind.BITAND: (t.bit_and, operator.and_),
+    TermKind.BITOR: (t.bit_or, operator.or_),
+    TermKind.BITXOR: (t.bit_xor, operator.xor),
 }
-SHIFTS = {Kind.SHL: (t.shift_left, operator.lshift), Kind.SHR: (t.shift_right, operator.rshift)}
+SHIFTS = {TermKind.SHL: (t.shift_left, operator.lshift), TermKind.SHR: (t.shift_right, operator.rshift)}
 
 
 @given(st.data(), st.sampled_from(sorted(WORDS)), st.sampled_from(list(PYTHON)))
-def test_bit_by_bit(data: st.DataObject, bits: int, kind: Kind) -> None:
+def test_bit_by_bit(data: st.DataObject, bits: int, kind: TermKind) -> None:
     build, compute = PYTHON[kind]
     a, b = data.draw(WORDS[bits]), data.draw(st.one_of(WORDS[bits], st.sampled_from([1, 5, -8, 0x5A, -1])))
     low, high = sorted((a, data.draw(WORDS[bits])))
@@ -39,7 +39,7 @@ def test_bit_by_bit(data: st.DataObject, bits: int, kind: Kind) -> None:
 
 
 @given(WORDS[64], st.integers(0, 63), st.sampled_from(list(SHIFTS)))
-def test_shifts(a: int, amount: int, kind: Kind) -> None:
+def test_shifts(a: int, amount: int, kind: TermKind) -> None:
     build, compute = SHIFTS[kind]
     x = t.var("x", Scope.BLOCK, -(2**63), 2**63 - 1)
     s = t.var("s", Scope.BLOCK, 0, 63)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from tests.corpus.compiled import corpus_kernels
 
-from tileverify.check import summary_of
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.symbolic.summary import AccessSummary, Footprint, PointerFootprint
+from tileverify.pipeline import summary_of
 from tileverify.terms import Term
 
 

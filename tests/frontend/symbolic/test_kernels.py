@@ -15,9 +15,9 @@ from tileverify.terms import (
     TRUE,
     ZERO,
     Function,
-    Kind,
     Scope,
     Term,
+    TermKind,
     add,
     and_,
     apply,
@@ -156,7 +156,7 @@ def test_break_in_a_counted_loop() -> None:
     k = iteration(write)
     assert view(read).index == (k,)
     assert view(write).index == (scale(2, k),)
-    (flag,) = [part for part in postorder(read.guard) if part.kind is Kind.APPLY]
+    (flag,) = [part for part in postorder(read.guard) if part.kind is TermKind.APPLY]
     assert flag.function.scope is Scope.BLOCK
     assert flag.args == (k,)
     (condition,) = waits(write).values()
@@ -230,7 +230,7 @@ def test_python_division_of_signed_numbers() -> None:
 
 def test_a_short_search_loop_is_run_out() -> None:
     *_, write = summary("found_group").sites
-    unknown = [part for part in postorder(view(write).index[0]) if part.kind is Kind.APPLY]
+    unknown = [part for part in postorder(view(write).index[0]) if part.kind is TermKind.APPLY]
     assert {part.function.name for part in unknown if part.function.scope is Scope.LAUNCH} == {"sizes"}
     assert not [part for part in unknown if part.function.name.startswith("loop")]
 
@@ -238,14 +238,14 @@ def test_a_short_search_loop_is_run_out() -> None:
 def test_an_unknown_sum_of_multiples_stays_one() -> None:
     *_, write = summary("multiples").sites
     assert [p for p in summary("multiples").promises if "divisible by 64" in p.text] == []
-    assert view(write).index[0].kind is not Kind.CONST
+    assert view(write).index[0].kind is not TermKind.CONST
 
 
 def test_written_arrays_have_no_contents_that_blocks_share() -> None:
     module, entry, unit = decoded("patterns.py", "gathered")
     overlapping = summarize(module, entry, unit.parameters, may_overlap=[frozenset({"idx", "out"})])
     assert overlapping.stable_arrays == {"x"}
-    (index,) = [part for part in postorder(offset(overlapping.sites[1])) if part.kind is Kind.APPLY]
+    (index,) = [part for part in postorder(offset(overlapping.sites[1])) if part.kind is TermKind.APPLY]
     assert index.function.scope is Scope.BLOCK
     assert index.function.array is None
 

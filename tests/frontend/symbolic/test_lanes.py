@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.frontend.symbolic.lanes import CoordinateMap, lane, lanes_of, permuted, reshaped
-from tileverify.terms import Kind, Term, add, postorder, scale, substitute
+from tileverify.terms import Term, TermKind, add, postorder, scale, substitute
 from tileverify.terms.evaluate import evaluate
 
 
@@ -74,12 +74,12 @@ def test_permute_is_transpose(case: tuple[list[int], list[int]]) -> None:
 )
 def test_joining_and_unit_dimensions_need_no_division(source: tuple[int, ...], target: tuple[int, ...]) -> None:
     term = moved(source, reshaped(source, target))
-    assert not [part for part in postorder(term) if part.kind in (Kind.DIV, Kind.MOD)]
+    assert not [part for part in postorder(term) if part.kind in (TermKind.DIV, TermKind.MOD)]
 
 
 def test_a_dimension_of_size_one_has_no_lane() -> None:
     assert [part.size for part in lanes_of((1, 4, 1, 2))] == [4, 2]
-    assert lane(0, 1).kind is Kind.CONST
+    assert lane(0, 1).kind is TermKind.CONST
 
 
 def test_the_size_is_part_of_a_lane() -> None:

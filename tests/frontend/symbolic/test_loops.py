@@ -14,7 +14,23 @@ from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, Modu
 from tileverify.frontend.bytecode.model import Module, Value
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import OriginKind, PointerFootprint, Site, earlier
-from tileverify.terms import TRUE, ZERO, Kind, Scope, Term, add, ceildiv, const, eq, lt, maximum, scale, sub, var, wrap
+from tileverify.terms import (
+    TRUE,
+    ZERO,
+    Scope,
+    Term,
+    TermKind,
+    add,
+    ceildiv,
+    const,
+    eq,
+    lt,
+    maximum,
+    scale,
+    sub,
+    var,
+    wrap,
+)
 
 from ...tiles import Parts
 from .agreement import Outcome, compare
@@ -95,7 +111,7 @@ def unsigned(p: Program) -> None:
 def test_unsigned_bounds(n: int) -> None:
     made = module(unsigned)
     (site,) = sites(made)
-    assert site.guard.kind is Kind.LT
+    assert site.guard.kind is TermKind.LT
     assert site.guard.args[1] is not N
     assert agree(made, n).accesses == n
 
@@ -117,7 +133,7 @@ def test_a_loop_that_always_breaks_has_one_iteration(n: int) -> None:
     inner, last = sites(made)
     assert inner.guard is lt(N, const(4)) or eq(inner.loops[0].iteration, ZERO) in inner.guard.args
     assert [wait.site for wait in last.waits] == [0]
-    assert not [part for part in place(last).free if part.kind is Kind.APPLY]
+    assert not [part for part in place(last).free if part.kind is TermKind.APPLY]
     agree(made, n)
 
 
@@ -273,4 +289,4 @@ def test_a_flag_of_i1_is_carried() -> None:
             p.f.op("continue", args=[p.f.op("cmpi", lhs=k, rhs=p.number(2), pred="equal", sgn="signed")])
 
     (site,) = sites(module(write))
-    assert site.guard.kind is Kind.AND
+    assert site.guard.kind is TermKind.AND

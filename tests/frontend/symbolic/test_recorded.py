@@ -13,9 +13,9 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.locations import user_frame
+from tileverify.frontend.symbolic.printed import footprint_text
 from tileverify.frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, earlier
-from tileverify.frontend.symbolic.text import footprint_text
-from tileverify.terms import Kind, Scope, const, eq, floormod, lt, postorder, scale, sub, var
+from tileverify.terms import Scope, TermKind, const, eq, floormod, lt, postorder, scale, sub, var
 
 from .agreement import compare
 
@@ -69,7 +69,7 @@ def test_only_the_last_iteration_is_awaited_behind_a_loop_of_nvcc() -> None:
     module, found = entry("pointers_nvcc_13.4", "local_array")
     _, fill, pick, _ = summarize(module, found, TWO).sites
     (wait,) = pick.waits
-    (last,) = [part for part in postorder(wait.condition) if part.kind is Kind.APPLY]
+    (last,) = [part for part in postorder(wait.condition) if part.kind is TermKind.APPLY]
     assert wait.condition is eq(earlier(fill.loops[0].iteration), sub(last, const(1)))
 
 
@@ -77,7 +77,7 @@ def test_only_the_last_iteration_is_awaited_behind_a_loop_of_nvcc() -> None:
 def test_an_early_return_of_c(name: str) -> None:
     module, found = entry(name, "inlined")
     for site in summarize(module, found, TWO).sites:
-        assert [part for part in (site.guard, *site.guard.args) if part.kind is Kind.LT and part.args[1] is N]
+        assert [part for part in (site.guard, *site.guard.args) if part.kind is TermKind.LT and part.args[1] is N]
         place = user_frame(site.location)
         assert place is not None
         assert place.file.endswith("pointers.cu")

@@ -14,10 +14,10 @@ from tileverify.terms import (
     TRUE,
     ZERO,
     Function,
-    Kind,
     Scope,
     Sort,
     Term,
+    TermKind,
     add,
     and_,
     const,
@@ -84,7 +84,7 @@ def test_next_of_the_iteration_number() -> None:
 
 
 def unknowns(term: Term) -> list[Function]:
-    return [part.function for part in postorder(term) if part.kind is Kind.APPLY]
+    return [part.function for part in postorder(term) if part.kind is TermKind.APPLY]
 
 
 def test_swapped_values_alternate() -> None:
@@ -154,7 +154,7 @@ def test_an_exit_flag_keeps_what_was_stepped_until_then() -> None:
     value = stand_in(1)
     step = ite(FLAG, value, ite(broke, value, wrap(8, add(value, const(2)))))
     flag, form = solve((FLAG, FALSE, done), (value, ZERO, step)).at(K)
-    assert form.kind is Kind.ITE
+    assert form.kind is TermKind.ITE
     assert form.args[0] is flag
     assert form.args[2] is scale(2, K)
 
@@ -176,7 +176,7 @@ def test_nvcc_counts_from_the_second_iteration_on() -> None:
 
 def test_products_of_the_iteration_number_are_not_steps() -> None:
     (form,) = solve((V0, ZERO, wrap(8, add(V0, K)))).at(K)
-    assert form.kind is Kind.ITE
+    assert form.kind is TermKind.ITE
     assert form.args[2].function.scope is Scope.BLOCK
 
 

@@ -9,8 +9,8 @@ import re
 from functools import cache
 from typing import Any
 
-from tileverify.check import CheckOptions, check_paths
 from tileverify.corpus import ROOT
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.html.report import html_report
 from tileverify.results import Report
 

@@ -26,7 +26,7 @@ from tileverify.backend.interpreter.access_log import DynamicAccess
 from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
 from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
-from tileverify.backend.interpreter.memory import Origin
+from tileverify.backend.interpreter.memory import Provenance
 from tileverify.backend.interpreter.values import UNSPECIFIED
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteLaunch
@@ -231,7 +231,7 @@ def _use_what_others_wrote(ops: Iterable[Op]) -> bool:
     )
 
 
-def _beside_its_array(access: DynamicAccess, origin: Origin) -> bool:
+def _beside_its_array(access: DynamicAccess, origin: Provenance) -> bool:
     """Outside of the array that it was meant for, though inside of memory that this one shares with others: the
     interpreter is a machine, and faults where memory ends."""
     footprints = (each for each in (access.reads, access.writes) if each is not None)

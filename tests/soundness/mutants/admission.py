@@ -23,7 +23,7 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.layout import strides_of
+from tileverify.contract.strides import strides_of
 from tileverify.results import Witness
 
 MOST_ELEMENTS = 1 << 16

@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 
-from tileverify.check import CheckOptions, check_unit, entry_of
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import CheckOptions, check_unit, entry_of
 from tileverify.results import KernelResult, Verdict
 
 from .edits import finished, sites

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.interpreter.schedule import Schedule
-from tileverify.check import CheckOptions, check_unit
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
+from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 

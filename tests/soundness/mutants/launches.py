@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.backend.interpreter.formats import round_to, to_bits
+from tileverify.backend.interpreter.encodings import round_to, to_bits
 from tileverify.backend.numbers.fact_checks import violation
-from tileverify.check import entry_of
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES
@@ -31,10 +30,11 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.layout import may_overlap_itself, strides_of
+from tileverify.contract.strides import may_overlap_itself, strides_of
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.bytecode.traverse import walk
+from tileverify.pipeline import entry_of
 
 from ...corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 from ..hunt import clause_holds, read_clause

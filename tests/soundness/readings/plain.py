@@ -20,7 +20,7 @@ from tileverify.contract.launch import (
     SameArray,
     ScalarArgument,
 )
-from tileverify.contract.layout import may_overlap_itself
+from tileverify.contract.strides import may_overlap_itself
 
 from .launches import Given, order
 from .solving import NoLaunch, numbers, solved

@@ -17,7 +17,7 @@ from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
-from tileverify.terms import Function, Kind, Scope, Sort, Term
+from tileverify.terms import Function, Scope, Sort, Term, TermKind
 from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.rules.fact_instances import data_facts
 from tileverify.verifier.rules.prepare import contract_values
@@ -46,7 +46,7 @@ def _claims(read: Read, given: Given, values: _Values) -> Iterator[bool]:
     spec, contract = read.spec, read.contract
     yield all(of_its_kind(*each) for each in zip(order(spec), given.values, strict=True))
     for variable, meaning in contract_values(contract).items():
-        if variable.kind is Kind.VAR and variable.symbol.scope is Scope.LAUNCH:
+        if variable.kind is TermKind.VAR and variable.symbol.scope is Scope.LAUNCH:
             yield _value(variable, values) == _value(meaning, values)
     spoken = {leaf for fact in contract.facts for leaf in fact.free} | {*contract.variables, *GRID}
     for leaf in spoken:
@@ -75,8 +75,8 @@ def _value(term: Term, values: _Values) -> Any:
 
     Raises `ZeroDivisionError` where the value depends on it.
     """
-    if term.kind in (Kind.AND, Kind.OR):
-        decisive, undefined = term.kind is Kind.OR, False
+    if term.kind in (TermKind.AND, TermKind.OR):
+        decisive, undefined = term.kind is TermKind.OR, False
         for each in term.args:
             try:
                 if bool(_value(each, values)) is decisive:
@@ -86,9 +86,9 @@ def _value(term: Term, values: _Values) -> Any:
         if undefined:
             raise ZeroDivisionError
         return not decisive
-    if term.kind is Kind.NOT:
+    if term.kind is TermKind.NOT:
         return not _value(term.args[0], values)
-    if term.kind is Kind.ITE:
+    if term.kind is TermKind.ITE:
         return _value(term.args[1] if _value(term.args[0], values) else term.args[2], values)
     return evaluate(term, values)
 

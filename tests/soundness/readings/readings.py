@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tileverify.backend.gpu.packing import descriptors, packed
+from tileverify.backend.gpu.argument_bytes import descriptors, packed
 from tileverify.backend.guard import LaunchRefused, compile_guard
 from tileverify.backend.guard.arguments import ArrayValue, Value
 from tileverify.backend.guard.guard import Guard
 from tileverify.backend.guard.lists import spelled_out
-from tileverify.backend.numbers.conditions import Contract as Conditions
+from tileverify.backend.numbers.conditions import ContractInNumbers as Conditions
 from tileverify.contract.as_terms import build_contract
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from . import driver
-from .kernel import Plan
+from .loaded import Plan
 
 
 class CudaGraph:

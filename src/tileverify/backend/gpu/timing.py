@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from . import driver
-from .kernel import Plan
+from .loaded import Plan
 
 SWEPT: Final = 256 << 20
 """Bytes that are written before every launch, several times any L2 cache."""

@@ -28,7 +28,20 @@ Grid: TypeAlias = tuple[int, int, int]
 
 @dataclass
 class LaunchRefused(TileVerifyError):
-    """TV501 (arguments overlap) or TV502 (outside the contract): the launch was not made."""
+    """TV501 (arguments overlap) or TV502 (outside the contract): the launch was not made.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def clear(out):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((128,), ct.float32))
+    >>> try:
+    ...     tileverify.launch(None, (3,), clear, (np.ones(256, np.float32),))
+    ... except tileverify.LaunchRefused as refused:
+    ...     print(refused.code)
+    TV502
+    """
 
     __module__ = "tileverify"
     code: TV = TV.LAUNCH_CONTRACT

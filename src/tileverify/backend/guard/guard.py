@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...contract.data_facts import expressions_of, print_data_fact
-from ...contract.element_types import ELEMENT_TYPES, INDEX_MAX
+from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, power, print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
-    GRID_MAX,
     Apply,
     Argument,
     ArrayArgument,
@@ -29,7 +28,8 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.layout import apart, may_overlap_itself
+from ...contract.standing import Range, array_ranges, grid_ranges, scalar_range
+from ...contract.strides import apart, may_overlap_itself
 from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
 from ...results.codes import TV
@@ -279,25 +279,23 @@ class _Compiler:
                 yield Check(f"{least} <= {self._code(fact.amount)}", f"'{text}' is of {fact.kind} of less than {least}")
 
     def _fitting(self) -> Iterator[Check]:
-        for axis, name in enumerate(GRID_NAMES):
-            yield Check(f"1 <= g{axis} <= {GRID_MAX}", f"{name} is not between 1 and {GRID_MAX}")
+        for axis in grid_ranges(self.spec.grid):
+            yield self._within(axis, f"{axis.name} is not between {axis.low} and {axis.high}")
         for position, each in enumerate(self.order):
             if isinstance(each, ArrayArgument):
-                limit = INDEX_MAX[each.index_bits]
-                for dim in range(len(each.shape)):
-                    yield Check(
-                        f"0 <= a{position}_{dim} <= {limit}", f"a size of `{each.name}` does not fit i{each.index_bits}"
-                    )
-                    yield Check(
-                        f"0 <= s{position}_{dim} <= {limit}",
-                        f"a stride of `{each.name}` is negative or does not fit i{each.index_bits}",
+                for dim, stride in array_ranges(each):
+                    yield self._within(dim, f"a size of `{each.name}` does not fit i{each.index_bits}")
+                    yield self._within(
+                        stride, f"a stride of `{each.name}` is negative or does not fit i{each.index_bits}"
                     )
                 size = ELEMENT_TYPES[each.dtype].bits // 8
                 if size > 1:
                     yield Check(f"a{position} % {size} == 0", f"`{each.name}` is not aligned to its elements")
-            elif ELEMENT_TYPES[each.dtype].kind != "f":
-                low, high = ELEMENT_TYPES[each.dtype].limits
-                yield Check(f"{low} <= v{position} <= {high}", f"`{each.name}` does not fit {each.dtype}")
+            elif (known := scalar_range(each)) is not None:
+                yield self._within(known, f"`{each.name}` does not fit {each.dtype}")
+
+    def _within(self, known: Range, text: str) -> Check:
+        return Check(f"{known.low} <= {self.locals[known.name]} <= {known.high}", text)
 
     def _layouts(self) -> Iterator[Check]:
         """Contiguous arrays are; in others no two elements share memory, where the contract does not say so."""

@@ -21,8 +21,8 @@ from ...frontend.bytecode.model import (
 from ...results.codes import TV
 from .access_log import BoxFootprint, Footprint, PointFootprint
 from .addresses import index_space
+from .encodings import from_bits, to_bits
 from .faults import NotModelled
-from .formats import from_bits, to_bits
 from .tiles import tile_type
 from .values import (
     OVERFLOWED,
@@ -50,7 +50,7 @@ PADDING: Final[dict[str, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class LiveLanes:
     """The live lanes of one access in one origin.
 
     ``region`` indexes the tile's lanes (slices of a box, or a bool mask); ``offsets`` are their byte offsets in the
@@ -78,8 +78,8 @@ def addressable(op: Op, element: ScalarType) -> ScalarType:
     return element
 
 
-def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[Reach], Array | None]:
-    """Where the live lanes of a pointer access go, one `Reach` per origin.
+def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[LiveLanes], Array | None]:
+    """Where the live lanes of a pointer access go, one `LiveLanes` per origin.
 
     Lanes whose mask or address is open are left out; the second result is their taint (``None`` if there are none).
     """
@@ -116,7 +116,7 @@ def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[Reach], Array
     return [reach for reach in found if reach is not None], left_out
 
 
-def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> Reach | None:
+def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> LiveLanes | None:
     """Keep the lanes whose elements lie inside the allocation and are aligned; record the others."""
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
@@ -140,14 +140,14 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
     kept = inside & aligned
     if kept.all() and lanes.all():
         points = PointFootprint(offsets + allocation.base, width)
-        return Reach(number, origin.allocation, points, ..., offsets.reshape(lanes.shape))
+        return LiveLanes(number, origin.allocation, points, ..., offsets.reshape(lanes.shape))
     if not kept.all():
         lanes = lanes.copy()
         lanes[lanes] = kept
         offsets = offsets[kept]
         if not len(offsets):
             return None
-    return Reach(number, origin.allocation, PointFootprint(offsets + allocation.base, width), lanes, offsets)
+    return LiveLanes(number, origin.allocation, PointFootprint(offsets + allocation.base, width), lanes, offsets)
 
 
 # ----------------------------------------------------------------------------------------- view accesses
@@ -237,7 +237,7 @@ def _dim_map(view: TileView) -> tuple[int, ...]:
     return tuple(range(len(kind.tile))) if isinstance(kind, GatherScatterViewType) else tuple(kind.dim_map)
 
 
-def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
+def view_reach(run: BlockRun, op: Op) -> tuple[list[LiveLanes], Array | None]:
     """Where the lanes of a view access go: the part of the tile that lies inside the tensor.
 
     An access with an open index is left out; the second result is then its (0-d) taint.
@@ -268,7 +268,7 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[Reach], Array | None]:
     return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(offsets), width), tuple(region)), None
 
 
-def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]) -> list[Reach]:
+def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]) -> list[LiveLanes]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
     origin, allocation = run.memory.image.origins[number], run.memory.image.allocation_of(number)
@@ -276,7 +276,7 @@ def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: t
     end = allocation.base + allocation.size
     if box.low >= allocation.base and box.end <= end and box.base % box.width == 0:
         offsets = box.addresses().reshape(shape) - allocation.base
-        return [Reach(number, origin.allocation, box, region, offsets)]
+        return [LiveLanes(number, origin.allocation, box, region, offsets)]
     if not 0 <= box.low < box.end < 1 << 63:
         run.undefined(op, TV.POINTER_OUT_OF_ALLOCATION, f"{op.name} leaves {origin.name}", number, box.low)
         return []
@@ -288,7 +288,7 @@ def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: t
 
 
 # --------------------------------------------------------------------------------------- doing the access
-def read_lanes(run: BlockRun, reaches: Iterable[Reach], into: Tile, element: ScalarType) -> Tile:
+def read_lanes(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
     """``into`` with the lanes of ``reaches`` replaced by what memory holds."""
     data, taint = into.data, into.taint
     for reach in reaches:
@@ -301,7 +301,7 @@ def read_lanes(run: BlockRun, reaches: Iterable[Reach], into: Tile, element: Sca
     return Tile(data, taint if taint_bits(taint) else None)
 
 
-def write_lanes(run: BlockRun, op: Op, reaches: Iterable[Reach], tile: Tile, element: ScalarType) -> None:
+def write_lanes(run: BlockRun, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
     for reach in reaches:
         marks = tile.taint
         if marks is not None:
@@ -312,14 +312,14 @@ def write_lanes(run: BlockRun, op: Op, reaches: Iterable[Reach], tile: Tile, ele
         run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
 
 
-def element_namer(run: BlockRun, reach: Reach) -> Callable[[int], str]:
+def element_namer(run: BlockRun, reach: LiveLanes) -> Callable[[int], str]:
     """Names the element that a (flat) lane of ``reach`` goes to."""
     image = run.memory.image
     base = image.allocations[reach.allocation].base
     return lambda lane: image.origins[reach.origin].element(base + int(reach.offsets.reshape(-1)[lane]))
 
 
-def log_all(run: BlockRun, op: Op, kind: str, reaches: Iterable[Reach], *, reads: bool, writes: bool) -> Token:
+def log_all(run: BlockRun, op: Op, kind: str, reaches: Iterable[LiveLanes], *, reads: bool, writes: bool) -> Token:
     """Record the access; lanes of several origins are parts of one access, so later parts wait for earlier ones."""
     waits = run.waits(op)
     for reach in reaches:

@@ -18,7 +18,7 @@ from ...frontend.bytecode.model import (
 from ...results.codes import TV
 from .faults import NotModelled
 from .integers import bits_of
-from .memory import Origin
+from .memory import Provenance
 from .tiles import tile_type
 from .values import (
     OVERFLOWED,
@@ -91,7 +91,7 @@ def _alloca(run: BlockRun, op: Op) -> Tile:
     name = f"alloca@{op.offset:#x}"
     allocation = run.memory.allocate_local(name, size)
     base = run.memory.image.allocations[allocation].base
-    origin = run.memory.image.add_origin(Origin(name, allocation, base, size, pointee.bytes))
+    origin = run.memory.image.add_origin(Provenance(name, allocation, base, size, pointee.bytes))
     return Tile(np.asarray(base, np.uint64), None, np.asarray(origin))
 
 

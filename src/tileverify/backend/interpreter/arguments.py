@@ -15,10 +15,10 @@ import numpy as np
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.launch import GRID_MAX, EntryParameter, Role
 from ...frontend.bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
+from .encodings import round_to, to_bits
 from .faults import LaunchMismatch
-from .formats import round_to, to_bits
 from .machine import Program
-from .memory import Extent, MemoryImage, Origin
+from .memory import Extent, MemoryImage, Provenance
 from .tiles import constant_tile
 from .values import Array, RuntimeValue, Tile, wrapped
 
@@ -79,7 +79,7 @@ def _place_arrays(image: MemoryImage, launch: ConcreteLaunch, data: Mapping[str,
         for name, array in members:
             place, width = base + array.byte_offset, _element_bytes(array)
             origins[name] = image.add_origin(
-                Origin(name, number, place, extent_bytes(array), width, array.shape, array.strides)
+                Provenance(name, number, place, extent_bytes(array), width, array.shape, array.strides)
             )
     return origins
 
@@ -93,7 +93,7 @@ def _place_lists(image: MemoryImage, launch: ConcreteLaunch, origins: dict[str, 
         words = np.array(rows, np.uint64).view(np.uint8)
         allocation = image.add_allocation(name, words.size, data=words)
         base = image.allocations[allocation].base
-        origins[name] = image.add_origin(Origin(name, allocation, base, words.size, 8))
+        origins[name] = image.add_origin(Provenance(name, allocation, base, words.size, 8))
 
 
 def _place_globals(image: MemoryImage, module: Module) -> dict[str, int]:
@@ -103,7 +103,7 @@ def _place_globals(image: MemoryImage, module: Module) -> dict[str, int]:
         data = np.ascontiguousarray(to_bits(constant_tile(variable.value).data, scalar)).reshape(-1).view(np.uint8)
         allocation = image.add_allocation(variable.name, data.size, data=data)
         base = image.allocations[allocation].base
-        origin = Origin(variable.name, allocation, base, data.size, scalar.bytes)
+        origin = Provenance(variable.name, allocation, base, data.size, scalar.bytes)
         numbers[variable.name] = image.add_origin(origin)
     return numbers
 

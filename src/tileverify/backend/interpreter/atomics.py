@@ -13,9 +13,9 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
 from .access_log import PointFootprint
-from .accesses import Reach, addressable, element_namer, element_of, log_all, opened, pointer_reach, view_reach
+from .accesses import LiveLanes, addressable, element_namer, element_of, log_all, opened, pointer_reach, view_reach
+from .encodings import from_bits, round_to, to_bits
 from .faults import NotModelled
-from .formats import from_bits, round_to, to_bits
 from .tiles import tile_type
 from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, Tile, Token, as_signed, carrier
 
@@ -76,7 +76,7 @@ Update = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 
 
 def _update(
-    run: BlockRun, op: Op, reach: Reach, element: ScalarType, update: Update, collision: int
+    run: BlockRun, op: Op, reach: LiveLanes, element: ScalarType, update: Update, collision: int
 ) -> tuple[Array, Array, Array]:
     """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat).
 
@@ -112,12 +112,12 @@ def _update(
     return old, taint, wrote
 
 
-def _namer(run: BlockRun, reach: Reach, lanes: Array) -> Callable[[int], str]:
+def _namer(run: BlockRun, reach: LiveLanes, lanes: Array) -> Callable[[int], str]:
     named = element_namer(run, reach)
     return lambda lane: named(int(lanes[lane]))
 
 
-def _lanes(tile: Tile, reach: Reach, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+def _lanes(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
     """Data and taint of the tile's lanes in ``reach``, flat."""
     data = np.broadcast_to(tile.data, shape)[reach.region].reshape(-1)
     if tile.taint is None:
@@ -126,7 +126,7 @@ def _lanes(tile: Tile, reach: Reach, shape: tuple[int, ...]) -> tuple[Array, Arr
 
 
 def read_modify_write(
-    run: BlockRun, op: Op, reach: Reach, element: ScalarType, value: Tile, shape: tuple[int, ...], mode: str
+    run: BlockRun, op: Op, reach: LiveLanes, element: ScalarType, value: Tile, shape: tuple[int, ...], mode: str
 ) -> tuple[Array, Array]:
     """Combine the lanes of ``value`` with the reach's elements; the old raw elements and their taint, flat."""
     argument, marks = _lanes(value, reach, shape)
@@ -151,7 +151,7 @@ def _subnormal(bits: Array) -> Array:
     return np.asarray((magnitude > 0) & (magnitude < 0x00800000))
 
 
-def _into(result: Tile, reach: Reach, old: Array, taint: Array, element: ScalarType) -> None:
+def _into(result: Tile, reach: LiveLanes, old: Array, taint: Array, element: ScalarType) -> None:
     assert result.taint is not None
     shape = reach.offsets.shape
     result.data[reach.region] = from_bits(old, element).reshape(shape)

@@ -72,7 +72,7 @@ def _examine(first: DynamicAccess, second: DynamicAccess, budget: Budget | None)
     return conflicting_byte(first, second)
 
 
-class Table:
+class AccessColumns:
     """Columns over the accesses of a log, for filtering pairs before they are examined."""
 
     def __init__(self, accesses: Sequence[DynamicAccess]) -> None:
@@ -146,7 +146,7 @@ def races(
     budget: Budget | None = None,
 ) -> Iterator[Conflict]:  # fmt: skip
     """The conflicts of kind ``code`` between accesses of two blocks that ``ordered`` does not order."""
-    table = Table(second)
+    table = AccessColumns(second)
     for mine in first:
         pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != TV.RACE_ATOMIC_MIXED))
         if mine.scope in COVERS_BLOCKS:
@@ -180,7 +180,7 @@ def unordered(log: BlockLog, loops: Mapping[Op, tuple[Op, ...]], budget: Budget 
     Not settled by the specification, and therefore not reported: an access behind a loop that waits for a later
     instance of the same op of that loop, as nvcc emits it.
     """
-    table = Table(log.accesses)
+    table = AccessColumns(log.accesses)
     for second in log.accesses:
         pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
         pairs[second.number :] = False

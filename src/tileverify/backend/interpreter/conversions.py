@@ -8,8 +8,8 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
 from ...results.codes import TV
+from .encodings import MINIFLOATS, from_bits, largest_finite, round_to, to_bits
 from .floats import EXACT_ROUNDING
-from .formats import MINIFLOATS, from_bits, largest_finite, round_to, to_bits
 from .integers import bits_of
 from .rounding import DIRECTED, NEAREST, exact_integer, exact_value, rounded
 from .tiles import scalar_type

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
-from .formats import round_to, to_odd_f64
+from .encodings import round_to, to_odd_f64
 from .integers import COMPARISONS, bits_of
 from .rounding import DIRECTED, Exact, exact_fused, exact_product, exact_quotient, exact_root, exact_sum, rounded
 from .tiles import scalar_type

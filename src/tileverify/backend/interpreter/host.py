@@ -16,7 +16,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op
 from .access_log import FailedAssertion, Printed
-from .memory import Origin
+from .memory import Provenance
 from .printf import UNDEFINED_TEXT, parsed, tile_text
 from .tiles import tile_type
 from .values import OVERFLOWED, UNKNOWN_ORIGIN, UNSPECIFIED, Token
@@ -50,7 +50,7 @@ def _print(run: BlockRun, op: Op) -> tuple[Token, ...]:
 def _place(run: BlockRun, number: int, address: int) -> str:
     if number == UNKNOWN_ORIGIN:
         return "<unknown address>"
-    origin: Origin = run.memory.image.origins[number]
+    origin: Provenance = run.memory.image.origins[number]
     return f"&{origin.element(address)}"
 
 

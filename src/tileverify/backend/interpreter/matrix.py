@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...frontend.bytecode.model import Op
-from .formats import round_to
+from .encodings import round_to
 from .tiles import scalar_type
 from .values import APPROXIMATE, Array, Tile, as_signed, joint_taint
 

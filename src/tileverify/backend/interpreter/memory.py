@@ -122,7 +122,7 @@ def _raw(value: int, width: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Provenance:
     """What a pointer may be derived from: an argument, a list element, a global or a local.
 
     ``allocation`` numbers the memory it lives in, ``base`` is the address of its first byte.
@@ -158,7 +158,7 @@ class MemoryImage:
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
-        self.origins: list[Origin] = []
+        self.origins: list[Provenance] = []
         self._next = FIRST_ADDRESS
 
     def place(self, size: int) -> int:
@@ -173,7 +173,7 @@ class MemoryImage:
         self.allocations.append(Allocation(name, self.place(size), size, extents, data))
         return len(self.allocations) - 1
 
-    def add_origin(self, origin: Origin) -> int:
+    def add_origin(self, origin: Provenance) -> int:
         self.origins.append(origin)
         return len(self.origins) - 1
 

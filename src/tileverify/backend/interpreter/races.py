@@ -18,7 +18,7 @@ from ...frontend.bytecode.model import Op
 from ...results.codes import TV
 from .access_log import DynamicAccess, Footprint
 from .conflicts import (
-    Table,
+    AccessColumns,
     common_byte,
     conflicting_byte,
     covered_by_loop_exit,
@@ -90,7 +90,7 @@ class _Detector:
     def _inside(self) -> Iterator[Race]:
         told: set[tuple[Op, Op]] = set()
         for number, log in enumerate(self.trace.logs):
-            table = Table(log.accesses)
+            table = AccessColumns(log.accesses)
             for second in log.accesses:
                 pairs = table.meets(second) & ~members(second.waits, len(log.accesses))
                 pairs[second.number :] = False

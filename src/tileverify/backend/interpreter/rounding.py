@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ...frontend.bytecode.model import ScalarType
-from .formats import to_odd_f64, two_sum
+from .encodings import to_odd_f64, two_sum
 from .values import Array, carrier
 
 

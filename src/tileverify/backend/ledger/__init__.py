@@ -1,17 +1,17 @@
 """Work in flight: which bytes it reads and writes, and what comes before what on the streams of a machine."""
 
-from .accesses import Access, merged
-from .graphs import Node, unordered_conflicts
 from .ledger import InFlightConflict, Ledger, Ticket
-from .order import LEGACY, EventMark, Order, StreamId, Work
+from .streams import LEGACY, EventMark, Order, StreamId, Work
+from .touched_bytes import ByteAccess, merged
+from .unordered import GraphNode, unordered_conflicts
 
 __all__ = [
     "LEGACY",
-    "Access",
+    "ByteAccess",
     "EventMark",
+    "GraphNode",
     "InFlightConflict",
     "Ledger",
-    "Node",
     "Order",
     "StreamId",
     "Ticket",

@@ -13,13 +13,28 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import TileVerifyError
-from .accesses import Access, conflicts
-from .order import EventMark, Order, StreamId, Work
+from .streams import EventMark, Order, StreamId, Work
+from .touched_bytes import ByteAccess, conflicts
 
 
 @dataclass
 class InFlightConflict(TileVerifyError):
-    """TV504: the launch would touch bytes that unordered work in flight uses."""
+    """TV504: the launch would touch bytes that unordered work in flight uses.
+
+    >>> import cuda.tile as ct
+    >>> import numpy as np
+    >>> import tileverify
+    >>> @ct.kernel
+    ... def clear(out):
+    ...     ct.store(out, (ct.bid(0),), ct.zeros((128,), ct.float32))
+    >>> out = np.ones(256, np.float32)
+    >>> with tileverify.graph() as at_once:
+    ...     first = at_once.launch((2,), clear, (out,))
+    ...     other = at_once.launch((2,), clear, (out,), after=[])
+    Traceback (most recent call last):
+        ...
+    tileverify.InFlightConflict: ...
+    """
 
     __module__ = "tileverify"
     exit_code = 1
@@ -35,7 +50,7 @@ class Ticket:
     work: Work
     mark: EventMark
     name: str
-    accesses: tuple[Access, ...]
+    accesses: tuple[ByteAccess, ...]
     owners: tuple[object, ...]
     moved: Callable[[], str | None]
 
@@ -58,7 +73,7 @@ class Ledger:
         self,
         stream: StreamId,
         name: str,
-        accesses: Iterable[Access],
+        accesses: Iterable[ByteAccess],
         *,
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
@@ -81,7 +96,9 @@ class Ledger:
         self._in_flight[ticket.work] = ticket
         return ticket
 
-    def conflicts(self, stream: StreamId, accesses: Sequence[Access]) -> Iterator[tuple[Ticket, Access, Access]]:
+    def conflicts(
+        self, stream: StreamId, accesses: Sequence[ByteAccess]
+    ) -> Iterator[tuple[Ticket, ByteAccess, ByteAccess]]:
         """Work in flight that ``accesses``, on ``stream`` now, are unordered with; a pair of accesses for each."""
         for ticket in self._in_flight.values():
             if ticket.work.stream != stream and not self.order.before(ticket.work, stream):
@@ -89,7 +106,7 @@ class Ledger:
                 if pair is not None:
                     yield ticket, *pair
 
-    def touch(self, name: str, accesses: Iterable[Access]) -> EventMark | None:
+    def touch(self, name: str, accesses: Iterable[ByteAccess]) -> EventMark | None:
         """The host is about to touch bytes: the event that it has to wait for first; ``None`` if there is none.
 
         Raises `InFlightConflict` where `strict`.
@@ -130,7 +147,7 @@ class Ledger:
         return tuple(self._in_flight.values())
 
 
-def _refusal(name: str, other: str, mine: Access, theirs: Access) -> str:
+def _refusal(name: str, other: str, mine: ByteAccess, theirs: ByteAccess) -> str:
     doing, done = ("writes" if access.write else "reads" for access in (mine, theirs))
     return (
         f"'{name}' {doing} {mine.what or 'bytes'} that '{other}', which is in flight and not ordered before it, {done} "

@@ -8,9 +8,9 @@ from typing import Final
 
 from ...contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate, free_names
 from ...contract.launch import Apply, Expression, Name
-from ...contract.layout import contiguous_strides
+from ...contract.strides import contiguous_strides
 from ...errors import UsageError
-from .conditions import Condition, Contract
+from .conditions import Condition, ContractInNumbers
 
 SIZES: Final = (64, 128, 256, 100, 48, 32, 16, 8, 4, 3, 2, 1, 512, 1024, 2048, 4096, 0)
 PREFERRED: Final = (64, 16, 8, 4, 2)
@@ -23,7 +23,7 @@ LARGEST_GRID: Final = 1024
 TRIES: Final = 50_000
 
 
-def choose(contract: Contract, given: Mapping[str, int], extra: Sequence[Condition] = ()) -> dict[str, int]:
+def choose(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequence[Condition] = ()) -> dict[str, int]:
     """Values for all roots of ``contract`` that satisfy it and ``extra``; deterministic.
 
     :raises UsageError: ``given`` names something else, or breaks a condition, or no values for the rest were found.
@@ -51,7 +51,7 @@ def choose(contract: Contract, given: Mapping[str, int], extra: Sequence[Conditi
     return values
 
 
-def _small(contract: Contract) -> Iterator[Condition]:
+def _small(contract: ContractInNumbers) -> Iterator[Condition]:
     """What makes a launch quick to run; no part of the contract."""
     for array in contract.spec.arrays():
         sizes = tuple(map(contract.resolved, array.shape))
@@ -70,7 +70,7 @@ class _Search:
     """Backtracking over the names in ``order``; ``deepest`` tells what failed with most names given."""
 
     def __init__(
-        self, contract: Contract, conditions: Sequence[Condition], order: Sequence[str], sizes: Sequence[int]
+        self, contract: ContractInNumbers, conditions: Sequence[Condition], order: Sequence[str], sizes: Sequence[int]
     ) -> None:
         self.sizes = sizes
         self.contract = contract

@@ -21,7 +21,6 @@ from ...contract.expressions import (
     substitute,
 )
 from ...contract.launch import (
-    GRID_MAX,
     Apply,
     ArrayArgument,
     Expression,
@@ -33,7 +32,8 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.layout import apart, may_overlap_itself, meanings, strides_of
+from ...contract.standing import Range, array_ranges, grid_ranges, length_range, scalar_range
+from ...contract.strides import apart, may_overlap_itself, meanings, strides_of
 from ...errors import SpecError, UsageError
 
 MOST_COMPARED: Final = 1 << 20
@@ -74,7 +74,7 @@ def lists(spec: LaunchSpec) -> Iterator[ListArgument]:
     return (argument for argument in flat(spec.arguments) if isinstance(argument, ListArgument))
 
 
-class Contract:
+class ContractInNumbers:
     """The conditions of a launch spec and of the clauses that a proof added; names of the launch and their meaning.
 
     :raises UsageError: a clause of the proof speaks of something that has no value before the launch.
@@ -138,22 +138,20 @@ class Contract:
         for name in self.sizes:
             yield self._within(Name(name), 0, None)
         for array in self.spec.arrays():
-            limit = (1 << (array.index_bits - 1)) - 1
-            for expression in (*array.shape, *strides_of(array)):
-                yield self._within(expression, 0, limit)
+            sizes, strides = zip(*array_ranges(array), strict=True) if array.shape else ((), ())
+            yield from map(self._in_range, (*sizes, *strides))
             if not may_overlap_itself(array) and array.strides is not None:
                 yield self._apart(array)
         for scalar in scalars(self.spec):
-            element = ELEMENT_TYPES[scalar.dtype]
-            if element.kind == "f":
-                continue
-            bits = 1 if element.kind == "bool" else element.bits
-            low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element.kind == "i" else (0, (1 << bits) - 1)
-            yield self._within(scalar.value or Name(scalar.name), low, high, f"{scalar.name} fits {scalar.dtype}")
-        for listed in lists(self.spec):
-            yield self._within(listed.length, 0, (1 << 31) - 1)
-        for axis, name in zip(self.grid, GRID_NAMES, strict=True):
-            yield self._within(axis, 1, GRID_MAX, f"1 <= {name} <= {GRID_MAX}")
+            known = scalar_range(scalar)
+            if known is not None:
+                yield self._in_range(known, f"{scalar.name} fits {scalar.dtype}")
+        yield from map(self._in_range, map(length_range, lists(self.spec)))
+        for axis in grid_ranges(self.grid):
+            yield self._in_range(axis, f"{axis.low} <= {axis.name} <= {axis.high}")
+
+    def _in_range(self, known: Range, text: str = "") -> Condition:
+        return self._within(known.meaning, known.low, known.high, text)
 
     def _within(self, expression: Expression, low: int, high: int | None, text: str = "") -> Condition:
         resolved = self.resolved(expression)

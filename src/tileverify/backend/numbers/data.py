@@ -11,8 +11,8 @@ import numpy as np
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.facts.form import DISTINCT, Subject
-from ...contract.facts.host import Value, amount, bounds
 from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.on_host import Value, amount, bounds
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact
 from ...errors import UsageError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...errors import UsageError
 from ...frontend.bytecode.model import ScalarType
-from ..interpreter.formats import from_bits, round_to, to_bits
+from ..interpreter.encodings import from_bits, round_to, to_bits
 
 Array = NDArray[Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...contract.data_facts import print_data_fact
-from ...contract.facts.host import Value
 from ...contract.facts.kinds import meaning_of
+from ...contract.facts.on_host import Value
 from ...contract.launch import DataFact
 from ...errors import UsageError
 from .elements import Array

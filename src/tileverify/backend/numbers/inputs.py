@@ -13,11 +13,11 @@ from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
-from ...contract.layout import strides_of
+from ...contract.strides import strides_of
 from ...errors import UsageError
 from ..interpreter.arguments import extent_bytes
 from .choose import choose
-from .conditions import Condition, Contract, lists, scalars
+from .conditions import Condition, ContractInNumbers, lists, scalars
 from .data import generated
 from .elements import Array, storage_type, stored
 from .fact_checks import check_facts
@@ -47,7 +47,7 @@ class Inputs:
     generated: tuple[str, ...]
 
 
-def make_inputs(contract: Contract, given: Given) -> Inputs:
+def make_inputs(contract: ContractInNumbers, given: Given) -> Inputs:
     """The whole launch.
 
     :raises UsageError: what was given is outside the contract, or no small launch inside it was found.
@@ -56,7 +56,7 @@ def make_inputs(contract: Contract, given: Given) -> Inputs:
 
 
 class _Maker:
-    def __init__(self, contract: Contract, given: Given) -> None:
+    def __init__(self, contract: ContractInNumbers, given: Given) -> None:
         self.contract = contract
         self.spec: LaunchSpec = contract.spec
         self.given = given
@@ -178,7 +178,9 @@ class _Maker:
         for number in range(self.contract.value(listed.length, self.values)):
             element = listed.each[number] if listed.each else element
             item = ArrayArgument(f"{name}[{number}]", element.dtype, element.shape, element.strides, element.index_bits)
-            own = Contract(LaunchSpec(self.spec.kernel, self.spec.name, (item,), (Number(1), Number(1), Number(1))))
+            own = ContractInNumbers(
+                LaunchSpec(self.spec.kernel, self.spec.name, (item,), (Number(1), Number(1), Number(1)))
+            )
             sizes: dict[str, int] = {}
             contents = self.given.arrays.get(item.name)
             extra = [] if contents is None else list(_shape_conditions(own, item, contents.shape, sizes))
@@ -196,7 +198,7 @@ class _Maker:
 
 
 def _shape_conditions(
-    contract: Contract, array: ArrayArgument, shape: Sequence[int], numbers: dict[str, int]
+    contract: ContractInNumbers, array: ArrayArgument, shape: Sequence[int], numbers: dict[str, int]
 ) -> Iterator[Condition]:
     """The given array's sizes are the spec's; a size that is a bare name gives that name its value."""
     if len(shape) != len(array.shape):

@@ -11,7 +11,7 @@ from ..interpreter import BlockLog, MemoryImage
 from ..interpreter.conflicts import Conflict
 from .any_blocks import BETWEEN_BLOCKS
 from .shared_elements import Named, box
-from .side_values import Side
+from .side_values import SeenSide
 
 MOST_OTHERS: Final = 256
 """Conflicts between other ops than the claimed ones that are kept while those are looked for."""
@@ -35,7 +35,7 @@ def claimed_first(found: Iterable[Conflict], claim: Claim) -> Iterator[Conflict]
     yield from others
 
 
-def turned_round(sides: Sequence[Side], claim: Claim) -> bool:
+def turned_round(sides: Sequence[SeenSide], claim: Claim) -> bool:
     """Whether the first of two sides is the claim's second: the other block, or in one block the other op."""
     first, second = sides
     if claim.code in BETWEEN_BLOCKS:

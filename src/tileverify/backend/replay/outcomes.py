@@ -12,9 +12,9 @@ from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import ScalarType
 from ..interpreter.access_log import DynamicAccess
-from ..interpreter.formats import from_bits
+from ..interpreter.encodings import from_bits
 from ..interpreter.interleaving import ScheduledRun
-from ..interpreter.memory import Origin
+from ..interpreter.memory import Provenance
 from ..interpreter.ordering import spread
 from ..interpreter.values import UNSPECIFIED, Array
 
@@ -127,7 +127,7 @@ def _open(number: int, places: Array, run: ScheduledRun) -> Array:
 
 
 def _difference(
-    origin: Origin, places: Array, dtype: str, first: ScheduledRun, second: ScheduledRun, summed: bool
+    origin: Provenance, places: Array, dtype: str, first: ScheduledRun, second: ScheduledRun, summed: bool
 ) -> Difference:
     columns = [_values(origin, places, dtype, run) for run in (first, second)]
     shown = tuple(
@@ -142,7 +142,7 @@ def _difference(
     return Difference(origin.name, len(places), shown, close)
 
 
-def _values(origin: Origin, places: Array, dtype: str, run: ScheduledRun) -> tuple[Array, Array]:
+def _values(origin: Provenance, places: Array, dtype: str, run: ScheduledRun) -> tuple[Array, Array]:
     """Elements as numbers, and which of them are open."""
     allocation = run.memory.image.allocations[origin.allocation]
     offsets = places * origin.element_bytes + (origin.base - allocation.base)

@@ -12,7 +12,7 @@ from ...results.codes import TV
 from ..interpreter import DynamicAccess, UndefinedBehaviour
 from ..interpreter.accesses import element_of
 from ..interpreter.machine import BlockRun
-from ..interpreter.memory import Origin
+from ..interpreter.memory import Provenance
 from ..interpreter.values import UNKNOWN_ORIGIN, Array, TileView
 from .onlooker import Onlooker
 from .shared_elements import Named, box, name_elements
@@ -94,7 +94,7 @@ def _live_addresses(run: BlockRun, op: Op, origin: int) -> Array:
     return np.asarray(pointer.data[live], np.int64)
 
 
-def _unbounded(origin: Origin) -> Origin:
+def _unbounded(origin: Provenance) -> Provenance:
     """The layout without an end, so that ``x[10]`` names what follows ``x[9]``."""
     if not origin.strides or not max(origin.strides):
         return origin

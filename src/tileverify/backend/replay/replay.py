@@ -50,7 +50,7 @@ from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
 from .outside import OutsideWatch
 from .purse import ANYWHERE_SHARE, Purse
 from .shared_elements import name_elements, shared_runs
-from .side_values import AccessWatch, Fault, Side
+from .side_values import AccessWatch, Fault, SeenSide
 from .whole_launch import whole_faults, whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
@@ -67,7 +67,7 @@ NAME: Final = "reference interpreter"
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class BothOrders:
     """Two logs of one execution; ``ordered`` if the first block ran before the second on one memory."""
 
     first: BlockLog
@@ -172,7 +172,7 @@ class Replayer:
         for found in whole_faults(bind, launch.grid, claim, self._loops, budget.part(WHOLE_BUDGET)):
             if blocks is not None and {found.claim.block_a, found.claim.block_b} != blocks:
                 continue
-            schedule = Schedule(found.first, found.second, True, f"{NAME}, {found.text}")
+            schedule = BothOrders(found.first, found.second, True, f"{NAME}, {found.text}")
             try:
                 if found.conflicts is None:
                     seen = confirm_event(found.image, found.first, found.claim, {}, schedule.text)
@@ -218,7 +218,7 @@ class Replayer:
             return confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
         found = unordered(log, self._loops, budget) if claim.code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
-        schedule = Schedule(log, log, True, text)
+        schedule = BothOrders(log, log, True, text)
         return self._pick(bound.image, claimed_first(found, claim), schedule, launch, claim)
 
     def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
@@ -239,7 +239,7 @@ class Replayer:
         if self._synchronises:
             bind = partial(bind_launch, self.module, self.entry, self.parameters, launch)
             for run in whole_runs(bind, launch.grid, claim, budget.part(WHOLE_BUDGET)):
-                schedule = Schedule(run.first, run.second, True, f"{NAME}, {run.text}")
+                schedule = BothOrders(run.first, run.second, True, f"{NAME}, {run.text}")
                 try:
                     seen = self._pick(bound.image, claimed_first(run.conflicts, claim), schedule, launch, claim)
                 except NotConfirmed as failure:
@@ -255,21 +255,21 @@ class Replayer:
 
     def _schedules(
         self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget
-    ) -> Iterator[Schedule]:
+    ) -> Iterator[BothOrders]:
         share = budget.left // CLAIMED_SHARE
         first, second = (
             _run(bound, launch, Memory(bound.image), block, budget.part(share), apart=True) for block in (a, b)
         )
-        yield Schedule(first, second, False, f"{NAME}, each block from the initial memory")
+        yield BothOrders(first, second, False, f"{NAME}, each block from the initial memory")
         if not self._synchronises:
             return
         for one, other, text in ((a, b, "block_a before block_b"), (b, a, "block_b before block_a")):
             memory = Memory(bound.image)
             first, second = (_run(bound, launch, memory, block, budget) for block in (one, other))
-            yield Schedule(first, second, True, f"{NAME}, {text}")
+            yield BothOrders(first, second, True, f"{NAME}, {text}")
 
     def _find_race(
-        self, image: MemoryImage, schedule: Schedule, launch: ConcreteLaunch, claim: Claim, budget: Budget
+        self, image: MemoryImage, schedule: BothOrders, launch: ConcreteLaunch, claim: Claim, budget: Budget
     ) -> Confirmation:
         first, second = schedule.first, schedule.second
         pairs = synchronisations(first, second) if schedule.ordered else []
@@ -285,7 +285,7 @@ class Replayer:
         return self._pick(image, chain(named, everywhere), schedule, launch, claim)
 
     def _pick(
-        self, image: MemoryImage, found: Iterable[Conflict], schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+        self, image: MemoryImage, found: Iterable[Conflict], schedule: BothOrders, launch: ConcreteLaunch, claim: Claim
     ) -> Confirmation:
         """The first conflict that no undefined behaviour precedes, or else the first.
 
@@ -305,13 +305,13 @@ class Replayer:
         return self._confirmation(image, past, schedule, launch, claim)
 
     def _confirmation(
-        self, image: MemoryImage, conflict: Conflict, schedule: Schedule, launch: ConcreteLaunch, claim: Claim
+        self, image: MemoryImage, conflict: Conflict, schedule: BothOrders, launch: ConcreteLaunch, claim: Claim
     ) -> Confirmation:
         origin = image.origins[conflict.first.origin]
         named = name_elements(origin, shared_runs(conflict.first, conflict.second))
-        sides = [Side("a", schedule.first.block, conflict.first)]
+        sides = [SeenSide("a", schedule.first.block, conflict.first)]
         if conflict.second is not None:
-            sides.append(Side("b", schedule.second.block, conflict.second))
+            sides.append(SeenSide("b", schedule.second.block, conflict.second))
             if turned_round(sides, claim):
                 sides = [replace(sides[0], name="b"), replace(sides[1], name="a")]
         touches = [

@@ -12,7 +12,7 @@ import numpy as np
 from ...results import Elements
 from ..interpreter import DynamicAccess
 from ..interpreter.access_log import Footprint, Runs
-from ..interpreter.memory import Origin
+from ..interpreter.memory import Provenance
 from ..interpreter.values import Array
 
 MOST_ELEMENTS: Final = 1 << 22
@@ -64,7 +64,7 @@ def _counted(firsts: Array, counts: Array) -> Array:
 
 
 # ---------------------------------------------------------------------------------------- which elements
-def name_elements(origin: Origin, runs: Sequence[Runs]) -> Named:
+def name_elements(origin: Provenance, runs: Sequence[Runs]) -> Named:
     """The elements of ``origin`` that the bytes of ``runs`` (absolute addresses, at least one) belong to."""
     starts, ends = (np.concatenate(parts) - origin.base for parts in zip(*runs, strict=True))
     width = origin.element_bytes
@@ -82,7 +82,7 @@ def name_elements(origin: Origin, runs: Sequence[Runs]) -> Named:
     return box(origin.name, ranges)
 
 
-def _without_box(origin: Origin, first: str, count: int) -> Named:
+def _without_box(origin: Provenance, first: str, count: int) -> Named:
     return _and_more(first, count, Elements(origin.name, (), count))
 
 
@@ -97,8 +97,8 @@ def box(array: str, ranges: Sequence[tuple[int, int]]) -> Named:
     return Named(f"{array}[{', '.join(axes)}]", Elements(array, tuple(ranges), count))
 
 
-def coordinates_of(origin: Origin, storage: Array) -> list[Array] | None:
-    """The index of every element, by dimension, as `Origin.element` reads it; ``None`` where the layout has none."""
+def coordinates_of(origin: Provenance, storage: Array) -> list[Array] | None:
+    """The index of every element, by dimension, as `Provenance.element` reads it; ``None`` without a layout."""
     if origin.shape is None or origin.strides is None:
         return None
     if (storage < 0).any() or (storage * origin.element_bytes >= origin.size).any():

@@ -16,16 +16,16 @@ from ...contract.concrete import Block, ConcreteLaunch
 from ...frontend.bytecode.model import Op, ScalarType, TileType
 from ...results import ABOUT, SeenValues, SideAccess, SideName, SideValue
 from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, UndefinedBehaviour
-from ..interpreter.formats import from_bits
+from ..interpreter.encodings import from_bits
 from ..interpreter.machine import BlockRun
 from ..interpreter.values import APPROXIMATE, Array, as_signed, storage
-from .counting import counting_floats
+from .counting_up import counting_floats
 from .onlooker import Onlooker
-from .watched_memory import Lane, Touch, WatchedMemory
+from .watched_memory import WatchedElement, WatchedMemory, WatchedTouch
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SeenSide:
     """One side as the replay saw it: ``a`` or ``b``, the block that ran and its access."""
 
     name: SideName
@@ -40,7 +40,7 @@ class AccessWatch(Onlooker):
         self._memory = memory
         self._numbers = frozenset(numbers)
         self._seen = len(memory.touches)
-        self.touches: dict[int, Touch] = {}
+        self.touches: dict[int, WatchedTouch] = {}
 
     def look(
         self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
@@ -67,8 +67,8 @@ class Fault:
     launch: ConcreteLaunch
     bind: Callable[[Mapping[str, Array]], BoundLaunch]
     run: Run
-    first: Side
-    second: Side | None
+    first: SeenSide
+    second: SeenSide | None
     together: bool
     address: int
 
@@ -88,13 +88,13 @@ class Fault:
         return None
 
     # --------------------------------------------------------------------------------------- the run
-    def _again(self, bound: BoundLaunch) -> dict[str, Touch] | None:
+    def _again(self, bound: BoundLaunch) -> dict[str, WatchedTouch] | None:
         """What each side does to the byte, where that is known; ``None`` if they do not come there again."""
         origin = bound.image.origins[self.first.access.origin]
         byte = self.address - bound.image.allocations[origin.allocation].base
         memory = WatchedMemory(bound.image, origin.allocation, byte)
         sides = [side for side in (self.first, self.second) if side is not None]
-        touches: dict[str, Touch] = {}
+        touches: dict[str, WatchedTouch] = {}
         for block in dict.fromkeys(side.block for side in sides):
             if not self.together:
                 memory = WatchedMemory(bound.image, origin.allocation, byte)
@@ -108,7 +108,7 @@ class Fault:
         return touches
 
     # ------------------------------------------------------------------------------------- the values
-    def _sides(self, touches: Mapping[str, Touch], reading: _Reading) -> Iterator[SideValue]:
+    def _sides(self, touches: Mapping[str, WatchedTouch], reading: _Reading) -> Iterator[SideValue]:
         if self.second is None:
             touch = touches.get(self.first.name)
             names: tuple[SideName, ...] = ("a", "b")
@@ -153,7 +153,7 @@ class _Reading:
         described = dict(launch.named_arrays()).get(array)
         self._unsigned = described is not None and described.dtype.startswith("u")
 
-    def __call__(self, op: Op, lane: Lane) -> str | None:
+    def __call__(self, op: Op, lane: WatchedElement) -> str | None:
         """The number in words; ``None`` where the specification, or the order of blocks, leaves it open."""
         element = _element(op)
         if lane.taint & ~APPROXIMATE or lane.width != element.bytes:

@@ -11,7 +11,7 @@ from ..interpreter.values import Array, taint_bits
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class WatchedElement:
     """An element that holds the byte: its raw ``bits``, ``offset`` and ``width`` in bytes, and its taint."""
 
     bits: int
@@ -21,11 +21,11 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class WatchedTouch:
     """A load, or a store with what was there ``before``; of one store several ``lanes`` may touch the byte."""
 
-    lanes: tuple[Lane, ...]
-    before: Lane | None = None
+    lanes: tuple[WatchedElement, ...]
+    before: WatchedElement | None = None
 
 
 class WatchedMemory(Memory):
@@ -35,14 +35,14 @@ class WatchedMemory(Memory):
         super().__init__(image)
         self._allocation = allocation
         self._byte = byte
-        self.touches: list[Touch] = []
+        self.touches: list[WatchedTouch] = []
 
     def load(self, allocation: int, offsets: Array, width: int) -> Array:
         found = super().load(allocation, offsets, width)
         lanes = self._watched(allocation, offsets, width)
         if len(lanes):
             marks = self._marks(allocation, offsets.reshape(-1)[lanes], width)
-            self.touches.append(Touch(_lanes(found, offsets, lanes, marks)))
+            self.touches.append(WatchedTouch(_lanes(found, offsets, lanes, marks)))
         return found
 
     def store(self, allocation: int, offsets: Array, bits: Array) -> None:
@@ -52,7 +52,7 @@ class WatchedMemory(Memory):
             old = super().load(allocation, places, bits.dtype.itemsize)
             marks = self._marks(allocation, places, bits.dtype.itemsize)
             (before,) = _lanes(old, places, np.zeros(1, np.int64), marks)
-            self.touches.append(Touch(_lanes(bits, offsets, lanes, np.zeros(len(lanes), np.uint8)), before))
+            self.touches.append(WatchedTouch(_lanes(bits, offsets, lanes, np.zeros(len(lanes), np.uint8)), before))
         super().store(allocation, offsets, bits)
 
     def set_taint(self, allocation: int, offsets: Array, width: int, taint: Array | None) -> None:
@@ -77,9 +77,10 @@ class WatchedMemory(Memory):
         return np.zeros(len(places), np.uint8) if taint is None else taint
 
 
-def _lanes(bits: Array, offsets: Array, lanes: Array, marks: Array) -> tuple[Lane, ...]:
+def _lanes(bits: Array, offsets: Array, lanes: Array, marks: Array) -> tuple[WatchedElement, ...]:
     flat, places = bits.reshape(-1), offsets.reshape(-1)
     width = bits.dtype.itemsize
     return tuple(
-        Lane(int(flat[lane]), int(places[lane]), width, int(mark)) for lane, mark in zip(lanes, marks, strict=True)
+        WatchedElement(int(flat[lane]), int(places[lane]), width, int(mark))
+        for lane, mark in zip(lanes, marks, strict=True)
     )

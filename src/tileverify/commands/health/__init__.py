@@ -1,6 +1,6 @@
 """What works on this machine, and what is missing for the rest."""
 
+from .diagnosis import Diagnosis, HealthState
 from .looks import examine
-from .model import Diagnosis, State
 
-__all__ = ["Diagnosis", "State", "examine"]
+__all__ = ["Diagnosis", "HealthState", "examine"]

@@ -10,14 +10,14 @@ from importlib import metadata, util
 from pathlib import Path
 from typing import Final
 
-from ...cache.verdicts import default_folder
 from ...errors import TileVerifyError
+from ...pipeline.cache.verdicts import default_folder
 from ...results.codes import TV
 from ...system.failures import failure_sentence
 from ...system.private_folder import problem_of
 from ...system.version import __version__
-from .driver import driver_and_devices
-from .model import Diagnosis, State
+from .cuda_driver import driver_and_devices
+from .diagnosis import Diagnosis, HealthState
 
 _EXTRAS: Final = (
     ("recheck", "cvc5", "confirm proofs with a second solver"),
@@ -35,34 +35,34 @@ def examine() -> Iterator[Diagnosis]:
         try:
             yield from look()
         except Exception as error:  # the doctor must not die of the disease
-            yield Diagnosis(name, State.BROKEN, failure_sentence(error))
+            yield Diagnosis(name, HealthState.BROKEN, failure_sentence(error))
 
 
 def _versions() -> Iterator[Diagnosis]:
     python = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
-    yield Diagnosis("tileverify", State.OK, f"{__version__} at {Path(__file__).parents[2]}")
-    yield Diagnosis("python", State.OK, python)
+    yield Diagnosis("tileverify", HealthState.OK, f"{__version__} at {Path(__file__).parents[2]}")
+    yield Diagnosis("python", HealthState.OK, python)
 
 
 def _solver() -> Iterator[Diagnosis]:
     from ...verifier.smt import solver_version
 
-    yield Diagnosis("solver", State.OK, solver_version())
+    yield Diagnosis("solver", HealthState.OK, solver_version())
 
 
 def _compiler() -> Iterator[Diagnosis]:
     try:
         found = metadata.version("cuda-tile")
     except metadata.PackageNotFoundError:
-        yield Diagnosis("cuda.tile", State.BROKEN, "not installed", "pip install cuda-tile")
+        yield Diagnosis("cuda.tile", HealthState.BROKEN, "not installed", "pip install cuda-tile")
         return
-    yield Diagnosis("cuda.tile", State.OK, found)
+    yield Diagnosis("cuda.tile", HealthState.OK, found)
 
 
 def _pipeline() -> Iterator[Diagnosis]:
     """Compiles, proves and refutes: the first example of `explain`."""
-    from ...check import check_paths
     from ...corpus.examples import examples_of
+    from ...pipeline import check_paths
 
     shown = examples_of(TV.RACE_WRITE_WRITE)
     assert shown is not None
@@ -70,11 +70,11 @@ def _pipeline() -> Iterator[Diagnosis]:
         (result,) = check_paths([example.target]).results
         told = f"{result.kernel} is {result.verdict.value}"
         if result.verdict is example.verdict:
-            yield Diagnosis(name, State.OK, told)
+            yield Diagnosis(name, HealthState.OK, told)
         else:
             message = f": {result.findings[0].message}" if result.findings else ""
             advice = "run `tileverify --traceback check` on it, and please report it"
-            yield Diagnosis(name, State.BROKEN, f"{told}, not {example.verdict.value}{message}", advice)
+            yield Diagnosis(name, HealthState.BROKEN, f"{told}, not {example.verdict.value}{message}", advice)
 
 
 def _assembler() -> Iterator[Diagnosis]:
@@ -84,9 +84,9 @@ def _assembler() -> Iterator[Diagnosis]:
         assembler = find_assembler()
     except AssemblyError:
         advice = "`build` and launches on a GPU need it: pip install 'tileverify[assemble]'"
-        yield Diagnosis("tileiras", State.ABSENT, "not installed", advice)
+        yield Diagnosis("tileiras", HealthState.ABSENT, "not installed", advice)
         return
-    yield Diagnosis("tileiras", State.OK, f"{assembler.version} at {assembler.path}")
+    yield Diagnosis("tileiras", HealthState.OK, f"{assembler.version} at {assembler.path}")
 
 
 def _tile_cpp() -> Iterator[Diagnosis]:
@@ -94,24 +94,26 @@ def _tile_cpp() -> Iterator[Diagnosis]:
 
     found = find_nvcc()
     if found is None:
-        yield Diagnosis("nvcc", State.ABSENT, "not installed", "CUDA Tile C++ (.cu) needs nvcc 13.3 or later")
+        yield Diagnosis("nvcc", HealthState.ABSENT, "not installed", "CUDA Tile C++ (.cu) needs nvcc 13.3 or later")
     else:
-        yield Diagnosis("nvcc", State.OK, str(found))
+        yield Diagnosis("nvcc", HealthState.OK, str(found))
 
 
 def _sandbox() -> Iterator[Diagnosis]:
     from ...gating.sandbox.isolation import usable_kinds
 
     try:
-        yield Diagnosis("sandbox", State.OK, f"seccomp with {' or '.join(usable_kinds('auto'))}")
+        yield Diagnosis("sandbox", HealthState.OK, f"seccomp with {' or '.join(usable_kinds('auto'))}")
     except TileVerifyError as error:
-        yield Diagnosis("sandbox", State.ABSENT, "`gate` refuses to run here", str(error))
+        yield Diagnosis("sandbox", HealthState.ABSENT, "`gate` refuses to run here", str(error))
 
 
 def _cache() -> Iterator[Diagnosis]:
     folder = default_folder()
     if (problem := problem_of(folder)) is not None:
-        yield Diagnosis("cache", State.BROKEN, f"{folder} is not used: {problem}", "name another: TILEVERIFY_CACHE_DIR")
+        yield Diagnosis(
+            "cache", HealthState.BROKEN, f"{folder} is not used: {problem}", "name another: TILEVERIFY_CACHE_DIR"
+        )
         return
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,31 +121,33 @@ def _cache() -> Iterator[Diagnosis]:
             pass
     except OSError as error:
         advice = "every run proves everything anew; name another folder with TILEVERIFY_CACHE_DIR"
-        yield Diagnosis("cache", State.ABSENT, f"{folder} cannot be written ({error.strerror or error})", advice)
+        yield Diagnosis("cache", HealthState.ABSENT, f"{folder} cannot be written ({error.strerror or error})", advice)
         return
     files = [path for path in folder.rglob("*") if path.is_file()]
     size = sum(path.stat().st_size for path in files) / (1 << 20)
-    yield Diagnosis("cache", State.OK, f"{folder}, {len(files)} files, {size:.1f} MB")
+    yield Diagnosis("cache", HealthState.OK, f"{folder}, {len(files)} files, {size:.1f} MB")
 
 
 def _configuration() -> Iterator[Diagnosis]:
-    from ...configuration import configuration
+    from ...pipeline.configuration import configuration
 
     try:
         found = configuration().file
     except TileVerifyError as error:
-        yield Diagnosis("configuration", State.BROKEN, str(error), "mend the file, or give --isolated")
+        yield Diagnosis("configuration", HealthState.BROKEN, str(error), "mend the file, or give --isolated")
         return
-    yield Diagnosis("configuration", State.OK, f"{found}" if found else "none: no [tool.tileverify] here or above")
+    yield Diagnosis(
+        "configuration", HealthState.OK, f"{found}" if found else "none: no [tool.tileverify] here or above"
+    )
 
 
 def _extras() -> Iterator[Diagnosis]:
     for extra, module, purpose in _EXTRAS:
         if _is_installed(module):
-            yield Diagnosis(extra, State.OK, f"{module} is installed: {purpose}")
+            yield Diagnosis(extra, HealthState.OK, f"{module} is installed: {purpose}")
         else:
             yield Diagnosis(
-                extra, State.ABSENT, f"{module} is not installed", f"{purpose}: pip install 'tileverify[{extra}]'"
+                extra, HealthState.ABSENT, f"{module} is not installed", f"{purpose}: pip install 'tileverify[{extra}]'"
             )
 
 

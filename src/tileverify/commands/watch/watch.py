@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ...check import solver_version
 from ...errors import UsageError
+from ...pipeline import solver_version
 from ...results import Finding, KernelResult, Report
 from ...results.json_report import report_from_json
 from ...system.version import __version__

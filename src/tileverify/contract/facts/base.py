@@ -11,9 +11,9 @@ from ..fact_kind import FactKind
 from ..launch import DataFact
 from .counting import Count
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value
+from .found import HeldValues, Seen
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value
 from .sampling import Layouts, Pairs, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered
@@ -100,7 +100,7 @@ class Fact(ABC):
         """The strongest facts of this kind that held in all launches, as launch specs write them."""
         return iter(())
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         """The strongest facts of this kind that the contents, one element or more, keep."""
         return iter(())
 
@@ -126,7 +126,7 @@ class FactOfTwo(Fact):
         """As `observed`, of two arrays."""
 
     @abstractmethod
-    def held_both(self, first: Held, second: Held) -> Iterator[NumberedFact]:
+    def held_both(self, first: HeldValues, second: HeldValues) -> Iterator[NumberedFact]:
         """As `held`, of two arrays."""
 
     @abstractmethod

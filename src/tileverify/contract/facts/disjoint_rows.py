@@ -11,10 +11,10 @@ from ..launch import DataFact
 from .base import Fact
 from .distinct import among, held_but_for_one, meant, repeated_element
 from .form import Form, Subject
-from .found import Held, Seen, repeated
-from .host import Contents, Value
+from .found import HeldValues, Seen, repeated
 from .injective import Injective
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value
 from .sampling import Layouts, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered, of_distinct_values
@@ -86,7 +86,7 @@ class DisjointRows(Fact):
         elif len(shared) == 1:
             yield f"{self.kind}({seen.name}, unless={min(shared)})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         return iter(()) if found.amounts or len(found.shape) < 2 else held_but_for_one(self, found)
 
     def candidates(self, use: Steered) -> Offers:

@@ -10,10 +10,10 @@ from ... import terms as t
 from ...terms import Term
 from ..launch import DataFact
 from .base import Fact
-from .found import Held
-from .host import Array, Value, bounds, element, outside
-from .host import excused as excused_elements
+from .found import HeldValues
 from .loaded import Loaded
+from .on_host import Array, Value, bounds, element, outside
+from .on_host import excused as excused_elements
 from .statements import DataTerm, NumberedFact
 
 
@@ -58,7 +58,7 @@ def repeated_element(fact: DataFact, array: Array, value: Value, *, rows: bool =
     return f"{element(fact.array, array, first)} is also {element(fact.array, array, second, value=False)}"
 
 
-def held_but_for_one(fact: Fact, found: Held) -> Iterator[NumberedFact]:
+def held_but_for_one(fact: Fact, found: HeldValues) -> Iterator[NumberedFact]:
     """The fact on contents that keep it, or keep it but for the value that occurs most often."""
     said = NumberedFact(fact.kind, found.name)
     if not fact.keeps(said, found.values, found.width):

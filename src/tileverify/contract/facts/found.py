@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .host import Array
+from .on_host import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldValues:
     """``values`` of array ``name`` in row-major order.
 
     ``amounts``: they say how much, not where, so that only what people say of amounts is meant, with room to spare.

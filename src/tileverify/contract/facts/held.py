@@ -7,7 +7,7 @@ from itertools import permutations
 
 from ..concrete import ConcreteArray
 from .contents import places_of
-from .found import Held
+from .found import HeldValues
 from .kinds import by_subject, of_two
 from .statements import NumberedFact
 
@@ -17,7 +17,7 @@ def held_facts(arrays: Mapping[str, ConcreteArray], measures: Container[str]) ->
 
     ``measures`` hold how much, not where: of those only what people say of amounts, with room to spare.
     """
-    found = [Held(name, _elements(array), array.shape, name in measures) for name, array in arrays.items()]
+    found = [HeldValues(name, _elements(array), array.shape, name in measures) for name, array in arrays.items()]
     facts = [fact for held in found if held.values for kind in by_subject() for fact in kind.held(held)]
     pairs = list(permutations(found, 2))
     return facts + [fact for kind in of_two() for first, second in pairs for fact in kind.held_both(first, second)]

@@ -11,9 +11,9 @@ from .base import Fact
 from .counting import Count, Counted
 from .distinct import among, held_but_for_one, no_value_twice, repeated_element
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value, bounds
+from .found import HeldValues, Seen
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value, bounds
 from .ranges import Range
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered, of_distinct_values
@@ -73,7 +73,7 @@ class Injective(Fact):
         if below > 0 and any(np.count_nonzero((each >= 0) & (each < below)) > 1 for each in seen.contents):
             yield f"{self.kind}({seen.name}, 0, {below})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         return iter(()) if found.amounts else held_but_for_one(self, found)
 
     def candidates(self, use: Steered) -> Offers:

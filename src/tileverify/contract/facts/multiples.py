@@ -11,9 +11,9 @@ from ..fact_kind import FactKind
 from ..launch import DataFact, Number
 from .base import Fact
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value, amount, element
+from .found import HeldValues, Seen
 from .loaded import Loaded
+from .on_host import Contents, Value, amount, element
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 
@@ -62,7 +62,7 @@ class Multiples(Fact):
         if step > 1:
             yield f"{self.kind}({seen.name}, {step})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         """Of amounts only powers of two: whole tiles."""
         step = gcd(*found.values)
         yield NumberedFact(self.kind, found.name, amount=max(step & -step if found.amounts else step, 1))

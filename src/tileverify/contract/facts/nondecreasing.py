@@ -12,9 +12,9 @@ from ..launch import DataFact
 from .base import Fact
 from .counting import Count, Counted
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value, element
+from .found import HeldValues, Seen
 from .loaded import Loaded
+from .on_host import Contents, Value, element
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 
@@ -61,7 +61,7 @@ class Nondecreasing(Fact):
         if all(each.size > 1 and not (each[..., 1:] < each[..., :-1]).any() for each in seen.contents):
             yield f"{self.kind}({seen.name})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         said = NumberedFact(self.kind, found.name)
         if self.keeps(said, found.values, found.width):
             yield said

@@ -12,8 +12,8 @@ from typing import Final
 
 from .form import Subject
 from .found import Seen
-from .host import Array
 from .kinds import by_subject, of_two
+from .on_host import Array
 
 _WRITTEN: Final = (
     Subject.LIMITS,

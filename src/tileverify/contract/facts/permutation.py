@@ -11,9 +11,9 @@ from ..launch import DataFact
 from .base import Fact
 from .distinct import no_value_twice, repeated_element
 from .form import Form, Subject
-from .found import Held
-from .host import Contents, Value, outside_range
+from .found import HeldValues
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value, outside_range
 from .statements import DataTerm, NumberedFact
 
 
@@ -56,7 +56,7 @@ class Permutation(Fact):
         array = contents[fact.array]
         return outside_range(fact, array, value) or repeated_element(fact, array, value)
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         said = NumberedFact(self.kind, found.name)
         if not found.amounts and self.keeps(said, found.values, found.width):
             yield said

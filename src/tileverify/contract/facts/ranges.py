@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ... import terms as t
-from ...terms import Kind, Term
-from ..fact_kind import FactKind
+from ...contract.fact_kind import FactKind
+from ...terms import Term, TermKind
 from ..launch import DataFact, Expression, Number
 from .base import Fact
 from .counting import Count, Counted
 from .distinct import excused
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value, bounds, outside_range
+from .found import HeldValues, Seen
 from .loaded import Loaded
+from .on_host import Contents, Value, bounds, outside_range
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
 
@@ -55,7 +55,7 @@ class Range(Fact):
         if inner.unless:
             return False
         ends = (inner.low, inner.high, outer.low, outer.high)
-        low, high, least, most = (None if end is None or end.kind is not Kind.CONST else end.value for end in ends)
+        low, high, least, most = (None if end is None or end.kind is not TermKind.CONST else end.value for end in ends)
         if low is None or high is None or least is None or most is None:
             return False
         return least <= low and high <= most
@@ -82,7 +82,7 @@ class Range(Fact):
         else:
             yield f"{self.kind}({seen.name}, {int(min(seen.values))}, {int(max(seen.values)) + 1})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         low, high = min(found.values), max(found.values) + 1
         if found.amounts:  # none, or twice as much
             low, high = min(1, low), max(2 * max(found.values), 0) + 1

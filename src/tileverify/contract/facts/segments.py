@@ -13,9 +13,9 @@ from ..fact_kind import FactKind
 from ..launch import Apply, DataFact, Number
 from .base import FactOfTwo
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Array, Contents, Value, bounds, element
+from .found import HeldValues, Seen
 from .loaded import Loaded, Promised
+from .on_host import Array, Contents, Value, bounds, element
 from .sampling import DRAWN, Pairs, Sampled, cuts
 from .shares import Shares
 from .statements import DataTerm, NumberedFact
@@ -155,7 +155,7 @@ class Segments(FactOfTwo):
             low, high = min(least for least, _ in ends), max(most for _, most in ends)
             yield f"{self.kind}({first.name}, {second.name}, {low}, {high})"
 
-    def held_both(self, first: Held, second: Held) -> Iterator[NumberedFact]:
+    def held_both(self, first: HeldValues, second: HeldValues) -> Iterator[NumberedFact]:
         if len(first.shape) == len(second.shape) == 1:
             said = NumberedFact(self.kind, first.name, second.name)
             if min(second.values, default=0) >= 0 and self.keeps_both(said, first.values, second.values):

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from ... import terms as t
-from ...terms import Kind, Term
-from ..fact_kind import FactKind
+from ...contract.fact_kind import FactKind
+from ...terms import Term, TermKind
 from ..launch import DataFact
 from .base import Fact
 from .form import Form, Subject
-from .found import Held, Seen
-from .host import Contents, Value, amount, element
+from .found import HeldValues, Seen
 from .loaded import Loaded, Promised
+from .on_host import Contents, Value, amount, element
 from .sampling import DRAWN, Layouts, Sampled, cuts
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
@@ -45,7 +45,7 @@ class Shares(Fact):
         for v, w, inside in array.pairs():
             differ = t.or_(*(t.ne(i, j) for i, j in zip(v.args, w.args, strict=True)))
             yield t.implies(t.and_(inside, differ), t.le(t.add(array.read(v), array.read(w)), data.amount))
-        fixed = [v for v in array.values if all(i.kind is Kind.CONST for i in v.args)]
+        fixed = [v for v in array.values if all(i.kind is TermKind.CONST for i in v.args)]
         if len(fixed) < 2:
             return
         together, known = t.add(*map(array.read, fixed)), t.and_(*map(array.inside, fixed))
@@ -118,7 +118,7 @@ class Shares(Fact):
         if not seen.negative and all(each.ndim == 1 and each.size > 1 for each in seen.contents):
             yield f"{self.kind}({seen.name}, {max(int(each.astype(object).sum()) for each in seen.contents)})"
 
-    def held(self, found: Held) -> Iterator[NumberedFact]:
+    def held(self, found: HeldValues) -> Iterator[NumberedFact]:
         if min(found.values) >= 0:
             total = sum(found.values)
             yield NumberedFact(self.kind, found.name, amount=2 * total if found.amounts else total)

@@ -20,7 +20,7 @@ from .attributes import (
     TYPE,
 )
 from .enums import ENUMS
-from .interning import Tables
+from .interning import InterningTables
 from .model import Bounded, DivBy, FloatAttribute, IntegerAttribute, SameElements, ScalarType, TileType
 from .writer import Writer
 
@@ -28,7 +28,7 @@ from .writer import Writer
 class AttributeWriter:
     """Writes attribute payloads; strings, types and constants go to ``tables``."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: InterningTables) -> None:
         self._tables = tables
         self._kinds: dict[str, Callable[[Writer, Any], None]] = {
             "constant": lambda writer, value: writer.varint(tables.constant(value)),

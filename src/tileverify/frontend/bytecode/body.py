@@ -17,9 +17,9 @@ from .enums import ENUMS
 from .model import Block, Constant, Location, Op, Operand, Region, ScalarType, TileType, Type, Value
 from .optable import BY_OPCODE, OPERATIONS, Version
 from .reader import Reader, malformed
-from .rules import check_op
-from .structure import Scope, check_terminator, enclose
+from .structure import RegionScope, check_terminator, enclose
 from .tables import ConstantTable, StringTable, TypeTable
+from .typing_rules import check_op
 from .wellformed import IllFormed
 
 MAX_REGION_DEPTH: Final = 128
@@ -116,7 +116,7 @@ class BodyReader:
         self._plans = plans(version)
         self._locate = locate
         self._values: list[Value] = []
-        self._scopes: list[Scope] = []
+        self._scopes: list[RegionScope] = []
         self._constants: dict[tuple[int, int], Constant] = {}
         self.ops = 0
 

@@ -36,10 +36,10 @@ from .model import (
     Value,
 )
 from .optable import BY_NAME, Version
-from .rules import check_op
 from .rules_memory import view_of
-from .structure import Scope, check_terminator, enclose
+from .structure import RegionScope, check_terminator, enclose
 from .tables import SCALARS
+from .typing_rules import check_op
 from .wellformed import IllFormed
 
 _SCALARS: Final = {scalar.name: scalar for scalar, _ in SCALARS.values()}
@@ -135,7 +135,7 @@ class BodyBuilder:
         self.location: Location | None = None
         self._next = 0
         self._blocks: list[list[Op]] = [[]]
-        self._scopes: list[Scope] = []
+        self._scopes: list[RegionScope] = []
         self.parameters = self._define(parameters)
 
     def close(self) -> Block:
@@ -246,7 +246,7 @@ class BodyBuilder:
         made.results = self._add(declaration, results, flags, parts, (region.made,))
 
     @contextmanager
-    def region(self, scope: Scope, arguments: Sequence[Type]) -> Iterator[RegionBuilder]:
+    def region(self, scope: RegionScope, arguments: Sequence[Type]) -> Iterator[RegionBuilder]:
         """A block inside ``scope``; value numbers are given back at its end."""
         mark = self._next
         made = RegionBuilder()

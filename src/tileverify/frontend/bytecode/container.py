@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from .layout import SectionLayout
+from .file_layout import SectionLayout
 from .optable import VERSIONS, Version
 from .reader import Reader, malformed
 

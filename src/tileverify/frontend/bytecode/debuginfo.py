@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from .layout import DebugLayout
+from .file_layout import DebugLayout
 from .model import Location
 from .optable import Version
 from .reader import Reader, malformed

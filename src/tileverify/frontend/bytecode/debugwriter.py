@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from .debuginfo import CALL_SITE, COMPILE_UNIT, FILE, LOCATION, SUBPROGRAM, SUBPROGRAM_FLAGS_SINCE
-from .interning import Tables
-from .layout import DebugLayout
+from .file_layout import DebugLayout
+from .interning import InterningTables
 from .model import Entry, Location, Module
 from .traverse import walk
 from .writer import Writer
 
 
-def debug_from_locations(module: Module, tables: Tables) -> DebugLayout | None:
+def debug_from_locations(module: Module, tables: InterningTables) -> DebugLayout | None:
     """One slice per entry, or ``None`` when nothing in the module has a location."""
     slices = [[entry.location, *(op.location for op in walk(entry.body))] for entry in module.entries]
     if not any(location for positions in slices for location in positions):
@@ -26,7 +26,7 @@ def debug_from_locations(module: Module, tables: Tables) -> DebugLayout | None:
 class _Records:
     """Interned debug attributes; ids count from 1."""
 
-    def __init__(self, module: Module, tables: Tables) -> None:
+    def __init__(self, module: Module, tables: InterningTables) -> None:
         self._version = module.version
         self._tables = tables
         self.records: list[bytes] = []

@@ -9,8 +9,8 @@ from .attributes import AttributeReader
 from .body import Tables, make_constant
 from .container import Container, Section, read_container
 from .debuginfo import DebugInfo
+from .file_layout import ModuleLayout
 from .functions import read_entries
-from .layout import ModuleLayout
 from .model import Constant, Global, Module, ScalarType, TileType
 from .optable import Version
 from .reader import Reader, malformed

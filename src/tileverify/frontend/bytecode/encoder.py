@@ -15,10 +15,10 @@ from .container import MAGIC, PRODUCER_SINCE, Section
 from .debugwriter import debug_from_locations
 from .declaration import COUNT, AttributeDeclaration
 from .decoder import GLOBAL_ATTRIBUTES_SINCE
+from .file_layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
 from .functions import ENTRY, KERNEL_HEADER_SINCE
 from .functions import HINTS as HAS_HINTS
-from .interning import Tables
-from .layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
+from .interning import InterningTables
 from .model import Entry, FunctionType, Module, Op, Region, Value
 from .optable import VERSIONS, Version
 from .writer import Writer, write_table
@@ -46,7 +46,7 @@ class _Encoder:
         self._module = module
         self._version: Version = module.version
         self._layout: ModuleLayout | None = module.layout
-        self._tables = Tables(module.version, module.layout)
+        self._tables = InterningTables(module.version, module.layout)
         self._attributes = AttributeWriter(self._tables)
 
     def encode(self) -> bytes:

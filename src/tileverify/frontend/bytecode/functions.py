@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .body import BodyReader, Tables
 from .debuginfo import DebugInfo
-from .layout import EntryLayout
+from .file_layout import EntryLayout
 from .model import Entry, FunctionType, Location, TileType
 from .optable import Version
 from .reader import Reader, malformed

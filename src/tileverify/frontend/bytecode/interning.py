@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ...errors import EncodeError
 from .enums import PADDING, POINTER_ATTRIBUTE
-from .layout import ModuleLayout
+from .file_layout import ModuleLayout
 from .model import (
     Constant,
     FunctionType,
@@ -43,7 +43,7 @@ Key = TypeVar("Key", bound=Hashable)
 _SCALAR_TAGS = {scalar: (tag, since) for tag, (scalar, since) in SCALARS.items()}
 
 
-class Tables:
+class InterningTables:
     """Indices for strings, types and constants, in order of first use; ``layout`` fixes the first ones."""
 
     def __init__(self, version: Version, layout: ModuleLayout | None) -> None:

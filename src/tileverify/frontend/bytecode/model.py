@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from .layout import ModuleLayout
+    from .file_layout import ModuleLayout
     from .optable import OpDeclaration
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .formats import FORMATS
+from .assembly_formats import FORMATS
 from .model import Block, Entry, Global, Location, Module, Op, PointerType, TensorViewType, TileType, Type, Value
 from .naming import Names
 from .typetext import attribute_text, constant_text, hints_text, string_text, symbol_text, type_text
@@ -43,14 +43,14 @@ def print_op(op: Op, entry: Entry) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AssemblyLine:
     """A line of an entry's assembly and the ``op`` that begins in it: none in what only ends a region."""
 
     text: str
     op: Op | None
 
 
-def entry_lines(entry: Entry) -> Iterator[Line]:
+def entry_lines(entry: Entry) -> Iterator[AssemblyLine]:
     """The assembly of one entry, line by line, without locations in the text."""
     printer = _EntryPrinter(entry, False)
     printer.run()
@@ -77,7 +77,7 @@ def _global_text(item: Global) -> str:
 
 class _EntryPrinter:
     def __init__(self, entry: Entry, locations: bool) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[AssemblyLine] = []
         self._entry = entry
         self._names = Names(entry)
         self._locations = locations
@@ -92,7 +92,7 @@ class _EntryPrinter:
         self._write("}" + self._location(entry.location))
 
     def _write(self, text: str, op: Op | None = None) -> None:
-        self.lines.append(Line(text, op))
+        self.lines.append(AssemblyLine(text, op))
 
     def line(self, op: Op) -> str:
         self._op = op

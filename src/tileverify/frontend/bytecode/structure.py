@@ -10,7 +10,7 @@ from .wellformed import IllFormed, fail, types_of
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RegionScope:
     """A region-carrying op around a block: ``results`` are its own, ``carried`` what its next round takes."""
 
     name: str
@@ -18,17 +18,17 @@ class Scope:
     carried: tuple[Type, ...]
 
 
-def enclose(name: str, operands: Mapping[str, Operand], results: tuple[Type, ...]) -> Scope:
+def enclose(name: str, operands: Mapping[str, Operand], results: tuple[Type, ...]) -> RegionScope:
     """The scope that an op named ``name`` opens for its regions."""
     if name in ("for", "loop"):
         inits = operands["inits"]
         assert isinstance(inits, tuple)
-        return Scope(name, results, types_of(inits))
+        return RegionScope(name, results, types_of(inits))
     if name in ("reduce", "scan"):
         inputs = operands["inputs"]
         assert isinstance(inputs, tuple)
-        return Scope(name, tuple(_scalar_of(value) for value in inputs), ())
-    return Scope(name, results, ())
+        return RegionScope(name, tuple(_scalar_of(value) for value in inputs), ())
+    return RegionScope(name, results, ())
 
 
 def _scalar_of(value: Value) -> Type:
@@ -37,7 +37,7 @@ def _scalar_of(value: Value) -> Type:
     return TileType(value.type.element)
 
 
-def check_terminator(op: Op, scopes: Sequence[Scope]) -> None:
+def check_terminator(op: Op, scopes: Sequence[RegionScope]) -> None:
     """Raise `IllFormed` unless ``op`` may end a block inside ``scopes`` (outermost first)."""
     handed = types_of(op.group("args"))
     if op.results:
@@ -54,7 +54,7 @@ def check_terminator(op: Op, scopes: Sequence[Scope]) -> None:
         _expect(handed, target.results, f"{target.name} gives")
 
 
-def _target(name: str, scopes: Sequence[Scope]) -> Scope:
+def _target(name: str, scopes: Sequence[RegionScope]) -> RegionScope:
     """The op that a break, continue or yield belongs to."""
     if not scopes:
         fail("it stands outside any region")

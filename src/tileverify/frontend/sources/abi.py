@@ -23,8 +23,8 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.layout import strides_of
 from ...contract.scope import flatten
+from ...contract.strides import strides_of
 from ..bytecode.model import Entry, PointerType, ScalarType
 from .compiled_facts import ArrayFacts
 

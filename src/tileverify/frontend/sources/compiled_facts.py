@@ -14,8 +14,8 @@ from ...contract.divisibility import ADDRESS, divisor_of, known_divisors
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value, substitute
 from ...contract.launch import ArrayArgument, LaunchSpec, SameArray
-from ...contract.layout import may_overlap_itself, members, strides_of
 from ...contract.parameters import KernelParameter
+from ...contract.strides import may_overlap_itself, members, strides_of
 from ...errors import SpecError
 
 _DIVISOR = 16

@@ -86,6 +86,13 @@ def kernels_of_module(module: types.ModuleType, path: Path, scan: PythonScan) ->
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.line or 0, kernel.name)))
 
 
+def kernel_of(kernel: Any) -> CutileKernel:
+    """A ``@ct.kernel`` of a running program, as if its file had been read."""
+    code = function_of(kernel).__code__
+    file, name = Path(code.co_filename), function_of(kernel).__qualname__.replace("<locals>.", "")
+    return CutileKernel(file, name, code.co_firstlineno, _parameters(file, kernel), kernel)
+
+
 def compile_kernel(kernel: CutileKernel, spec: LaunchSpec) -> KernelUnit:
     """Compile ``kernel`` for ``spec`` to Tile IR bytecode.
 

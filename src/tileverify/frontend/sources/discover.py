@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
@@ -22,6 +22,9 @@ from ...contract.spec_files import RawLaunch
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
 from .python_scan import PythonScan, scan_python
+
+if TYPE_CHECKING:
+    from .cutile import CutileKernel
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
@@ -37,7 +40,7 @@ class SourceFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class KnownFile:
     """A file that needs no look, because what its kernels come to is known: ``answers``, whatever they are."""
 
     file: Path
@@ -57,7 +60,7 @@ def nothing(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FoundLaunch:
     """A kernel under one launch, found but not compiled; ``launch`` is ``None`` where the spec must be inferred."""
 
     file: Path
@@ -95,43 +98,57 @@ class _Target:
 
 
 def discover(
-    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
+    targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing, specs: SourceSpecs | None = None
 ) -> Iterator[KernelUnit | SourceFailure]:
     """Every kernel under ``targets`` with every launch, compiled when it is asked for, in a fixed order.
+
+    ``spec_file``, or ``specs`` themselves, stand for all that is written beside the kernels.
 
     Raises :class:`UsageError` at once for a path that does not exist, and :class:`NoKernelFound` at the end when
     there was nothing.
     """
-    found = candidates(targets, spec_file=spec_file, skip=skip)
-    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+    given = specs if spec_file is None else SourceSpecs.from_file(spec_file)
+    found = _all_candidates(targets, given, None, skip)
+    return (_compiled(each) for each in found if not isinstance(each, KnownFile))
+
+
+def discover_kernel(kernel: CutileKernel, specs: SourceSpecs | None = None) -> Iterator[KernelUnit | SourceFailure]:
+    """A kernel at hand, with the launches that are written for it (those of ``specs`` alone, if given) or guessed."""
+    if specs is None:
+        specs = SourceSpecs.beside(kernel.file) if kernel.file.is_file() else SourceSpecs(())
+    found = _launches(kernel.file, _python_kernel(kernel), specs, _Target(kernel.file))
+    return map(_compiled, found)
 
 
 def discover_unless(
     known: Known, targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
-) -> Iterator[KernelUnit | SourceFailure | Answered]:
+) -> Iterator[KernelUnit | SourceFailure | KnownFile]:
     """As :func:`discover`, but files that are ``known`` are neither run nor compiled."""
-    found = _all_candidates(targets, spec_file, known, skip)
-    return (_compiled(each) if isinstance(each, Candidate) else each for each in found)
+    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
+    found = _all_candidates(targets, specs, known, skip)
+    return (each if isinstance(each, KnownFile) else _compiled(each) for each in found)
 
 
 def candidates(
     targets: Sequence[str], *, spec_file: Path | None = None, skip: Skip = nothing
-) -> Iterator[Candidate | SourceFailure]:
+) -> Iterator[FoundLaunch | SourceFailure]:
     """As :func:`discover`, before compilation; cheap enough to list."""
-    return (each for each in _all_candidates(targets, spec_file, None, skip) if not isinstance(each, Answered))
+    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
+    return (each for each in _all_candidates(targets, specs, None, skip) if not isinstance(each, KnownFile))
 
 
 def _all_candidates(
-    targets: Sequence[str], spec_file: Path | None, known: Known | None, skip: Skip
-) -> Iterator[Candidate | SourceFailure | Answered]:
+    targets: Sequence[str], specs: SourceSpecs | None, known: Known | None, skip: Skip
+) -> Iterator[FoundLaunch | SourceFailure | KnownFile]:
     if not targets:
         raise UsageError("no path given: name a .py, .cu or bytecode file, a folder, or FILE::KERNEL")
     parsed = [_parse_target(target) for target in targets]
-    specs = None if spec_file is None else SourceSpecs.from_file(spec_file)
     return _candidates(parsed, specs, known or (lambda path: None), skip)
 
 
-def _compiled(candidate: Candidate) -> KernelUnit | SourceFailure:
+def _compiled(candidate: FoundLaunch | SourceFailure) -> KernelUnit | SourceFailure:
+    if isinstance(candidate, SourceFailure):
+        return candidate
     try:
         return candidate.compile()
     except TileVerifyError as error:
@@ -155,7 +172,7 @@ def _parse_target(target: str) -> _Target:
 
 def _candidates(
     targets: Sequence[_Target], specs: SourceSpecs | None, known: Known, skip: Skip
-) -> Iterator[Candidate | SourceFailure | Answered]:
+) -> Iterator[FoundLaunch | SourceFailure | KnownFile]:
     seen: set[tuple[Path, str | None, str | None, str | None]] = set()
     kernels: set[str] = set()
     empty: list[NoKernelFound] = []
@@ -168,7 +185,7 @@ def _candidates(
             if answers:
                 count += 1
                 seen.add((path.resolve(), None, None, None))
-                yield Answered(path, tuple(answers))
+                yield KnownFile(path, tuple(answers))
                 continue
             for found in _file_candidates(path, target, specs, names):
                 count += 1
@@ -188,7 +205,7 @@ def _candidates(
         yield SourceFailure(Path(each.file or ""), None, None, each)
 
 
-def _identity(found: Candidate | SourceFailure) -> tuple[str | None, str | None, str | None]:
+def _identity(found: FoundLaunch | SourceFailure) -> tuple[str | None, str | None, str | None]:
     """What makes two results of one file the same: kernel, launch, and what is wrong."""
     if isinstance(found, SourceFailure):
         return found.kernel, found.launch, str(found.error)
@@ -230,7 +247,7 @@ def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
 
 def _file_candidates(
     path: Path, target: _Target, specs: SourceSpecs | None, names: list[str]
-) -> Iterator[Candidate | SourceFailure]:
+) -> Iterator[FoundLaunch | SourceFailure]:
     """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
     try:
         if path.is_dir():
@@ -258,14 +275,16 @@ def _file_candidates(
             yield from _launches(path, kernel, known, target)
 
 
-def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) -> Iterator[Candidate | SourceFailure]:
+def _launches(
+    path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target
+) -> Iterator[FoundLaunch | SourceFailure]:
     try:
         launches = specs.of_kernel((kernel.name, kernel.alias), kernel.decorated())
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
     if not launches and target.launch in (None, INFERRED):
-        yield Candidate(path, kernel.name, None, kernel.line, kernel.infer)
+        yield FoundLaunch(path, kernel.name, None, kernel.line, kernel.infer)
     for name, raw, twice in named_launches(launches):
         if target.launch not in (None, name):
             continue
@@ -276,7 +295,7 @@ def _launches(path: Path, kernel: _Kernel, specs: SourceSpecs, target: _Target) 
         except TileVerifyError as error:
             yield SourceFailure(path, kernel.name, name, error)
         else:
-            yield Candidate(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
+            yield FoundLaunch(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
 
 
 def _nested(path: Path, scan: PythonScan, target: _Target, names: list[str]) -> Iterator[SourceFailure]:
@@ -300,21 +319,24 @@ def _shares_spec(path: Path) -> bool:
 def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
     if not scan.may_hold_kernels:
         return []
-    from .cutile import compile_kernel, kernels_of_file
+    from .cutile import kernels_of_file
+
+    return [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
+
+
+def _python_kernel(kernel: CutileKernel) -> _Kernel:
+    from .cutile import compile_kernel
     from .infer import infer_unit
 
-    return [
-        _Kernel(
-            name=kernel.name,
-            alias=kernel.name,
-            line=kernel.line,
-            parameters=kernel.parameters,
-            decorated=kernel.decorated,
-            compile=partial(compile_kernel, kernel),
-            infer=partial(infer_unit, kernel),
-        )
-        for kernel in kernels_of_file(path, scan)
-    ]
+    return _Kernel(
+        name=kernel.name,
+        alias=kernel.name,
+        line=kernel.line,
+        parameters=kernel.parameters,
+        decorated=kernel.decorated,
+        compile=partial(compile_kernel, kernel),
+        infer=partial(infer_unit, kernel),
+    )
 
 
 def _tile_cpp_kernels(path: Path) -> list[_Kernel]:

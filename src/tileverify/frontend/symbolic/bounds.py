@@ -8,7 +8,7 @@ where the path holds.
 
 from __future__ import annotations
 
-from ...terms import Kind, Scope, Term, add, const, linear_parts, postorder, rebuild, scale, var
+from ...terms import Scope, Term, TermKind, add, const, linear_parts, postorder, rebuild, scale, var
 
 
 class Bounds:
@@ -22,7 +22,7 @@ class Bounds:
 
     def under(self, condition: Term) -> Bounds:
         """The facts that hold where ``condition`` does too."""
-        parts = condition.args if condition.kind is Kind.AND else (condition,)
+        parts = condition.args if condition.kind is TermKind.AND else (condition,)
         result = self
         for _ in parts[:2]:  # twice for a conjunction: a later part may sharpen an earlier one
             for part in parts:
@@ -31,12 +31,12 @@ class Bounds:
 
     def _with(self, part: Term) -> Bounds:
         result = self
-        if part.kind is Kind.EQ:
+        if part.kind is TermKind.EQ:
             for this, other in (part.args, part.args[::-1]):
                 result = result.within(this, *result.interval(other))
-        if part.kind in (Kind.LT, Kind.LE):
+        if part.kind in (TermKind.LT, TermKind.LE):
             small, large = part.args
-            gap = 1 if part.kind is Kind.LT else 0
+            gap = 1 if part.kind is TermKind.LT else 0
             lowest, highest = result.interval(small)[0], result.interval(large)[1]
             if highest is not None:
                 result = result.within(small, None, highest - gap)
@@ -53,7 +53,7 @@ class Bounds:
         known_low, known_high = self.interval(pattern)
         low = known_low if low is None or (known_low is not None and known_low >= low) else low
         high = known_high if high is None or (known_high is not None and known_high <= high) else high
-        if (low, high) == (known_low, known_high) or pattern.kind is Kind.CONST:
+        if (low, high) == (known_low, known_high) or pattern.kind is TermKind.CONST:
             return self
         stand_in = var(f"bounded({pattern.digest.hex()})", Scope.ITERATION, low, high)
         return Bounds(((pattern, stand_in), *(fact for fact in self._facts if fact[0] is not pattern)))
@@ -88,7 +88,7 @@ class Bounds:
         for pattern, stand_in in self._facts:
             if term is pattern:
                 return stand_in
-            if term.kind is Kind.SUM and pattern.kind is Kind.SUM:
+            if term.kind is TermKind.SUM and pattern.kind is TermKind.SUM:
                 (divisor, pivot), *_ = linear_parts(pattern)[1]
                 factor = {t: c for c, t in linear_parts(term)[1]}.get(pivot, 0)
                 if factor and factor % divisor == 0:

@@ -15,8 +15,8 @@ from ...terms import (
     FALSE,
     TRUE,
     ZERO,
-    Kind,
     Term,
+    TermKind,
     add,
     and_,
     assuming,
@@ -169,7 +169,7 @@ class CarriedTokens:
         if inside:
             instance = earlier(self.loop.iteration)
             same = eq(instance, self.loop.iteration)
-            if condition is same or (condition.kind is Kind.AND and same in condition.args):
+            if condition is same or (condition.kind is TermKind.AND and same in condition.args):
                 return and_(substitute(condition, {self.loop.iteration: instance}), lt(instance, time))
         return self._after(FALSE, condition, time)
 
@@ -228,11 +228,11 @@ def taken_for_granted(condition: Term, known: Term, outer: Sequence[Term]) -> Te
     It is dropped only where the condition itself asks for that same iteration.
     """
     same = {eq(earlier(k), k) for k in outer}
-    if condition.kind is Kind.ITE:
+    if condition.kind is TermKind.ITE:
         test, *sides = condition.args
         then, otherwise = (taken_for_granted(side, known, outer) for side in sides)
         return ite(test, then, otherwise)
-    if condition.kind is Kind.OR:
+    if condition.kind is TermKind.OR:
         return reduce(weaken, (taken_for_granted(part, known, outer) for part in condition.args))
-    asked = set(condition.args if condition.kind is Kind.AND else (condition,))
+    asked = set(condition.args if condition.kind is TermKind.AND else (condition,))
     return transform(condition, {known: TRUE}.get) if same <= asked else condition

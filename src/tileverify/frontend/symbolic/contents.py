@@ -16,8 +16,8 @@ from ...terms import (
     ONE,
     TRUE,
     ZERO,
-    Kind,
     Term,
+    TermKind,
     add,
     and_,
     apply,
@@ -128,14 +128,14 @@ def coordinates_of(offset: Term, strides: Sequence[Term], element_bytes: int) ->
     and goes to the one dimension with a constant stride.
     """
     constant, summands = linear_parts(offset)
-    symbolic = {stride: d for d, stride in enumerate(strides) if stride.kind is not Kind.CONST}
-    fixed = [d for d, stride in enumerate(strides) if stride.kind is Kind.CONST]
+    symbolic = {stride: d for d, stride in enumerate(strides) if stride.kind is not TermKind.CONST}
+    fixed = [d for d, stride in enumerate(strides) if stride.kind is TermKind.CONST]
     if len(symbolic) + len(fixed) < len(strides) or len(fixed) > 1:
         return None
     coordinates = [ZERO] * len(strides)
     rest = [(constant, const(1))] if constant else []
     for coefficient, term in summands:
-        factors = list(term.args) if term.kind is Kind.PRODUCT else [term]
+        factors = list(term.args) if term.kind is TermKind.PRODUCT else [term]
         owners = [stride for stride in symbolic if stride in factors]
         if not owners:
             rest.append((coefficient, term))
@@ -167,7 +167,7 @@ def _descriptor(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Ter
     view (TV301), so the words need no choice for that; a word behind the last one is padding.
     """
     name, words = place.origin.name, place.shape[-1]
-    if len(place.shape) != 2 or words.kind is not Kind.CONST or words.value % 2 == 0 or place.base is not ZERO:
+    if len(place.shape) != 2 or words.kind is not TermKind.CONST or words.value % 2 == 0 or place.base is not ZERO:
         raise m.unsupported(op, "a list descriptor that is not a table of rows")
     if place.element_bytes != 8 or place.strides != (words, ONE):
         raise m.unsupported(op, "rows of a list descriptor that are not 64-bit words one behind the other")

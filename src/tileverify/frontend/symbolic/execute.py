@@ -10,10 +10,10 @@ from ...errors import UnsupportedOperation
 from ...terms import FALSE
 from ..bytecode.model import Entry, Module
 from .block_numbers import read_axes
+from .entry_state import Binding, bind
 from .machine import Machine
 from .numbering import Numbering, number
 from .open_values import OpenValues, leaves_open
-from .parameters import Binding, bind
 from .rules import RULES
 from .summary import AccessSummary, OriginKind, Wait
 from .values import Pointer

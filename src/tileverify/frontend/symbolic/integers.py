@@ -16,8 +16,8 @@ from ...terms import (
     ONE,
     TRUE,
     ZERO,
-    Kind,
     Term,
+    TermKind,
     add,
     and_,
     bit_and,
@@ -126,9 +126,9 @@ def shift_left(m: Machine, op: Op) -> Term:
         factor = _power_of_two(amount, bits)
         exact = mul(number(a, bits), factor)
         _overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
-    if amount.kind is Kind.CONST or bits == 1:
+    if amount.kind is TermKind.CONST or bits == 1:
         return from_number(m, mul(number(a, bits), _power_of_two(amount, bits)), bits)
-    if a.kind is Kind.CONST:
+    if a.kind is TermKind.CONST:
         return _shifted_constant(a.value, amount, bits)
     return m.wrap(bits, bit_shift_left(a, amount))
 
@@ -143,7 +143,7 @@ def _shifted_constant(value: int, amount: Term, bits: int) -> Term:
 
 def _power_of_two(exponent: Term, bits: int) -> Term:
     """``2**exponent`` for an exponent up to ``bits``; larger ones are excluded by the promise on the amount."""
-    if exponent.kind is Kind.CONST:
+    if exponent.kind is TermKind.CONST:
         return const(1 << min(exponent.value, bits))
     power: Term = const(1 << bits)
     for k in reversed(range(bits)):
@@ -157,7 +157,7 @@ def shift_right(m: Machine, op: Op) -> Term:
     amount = _shift_amount(m, op, amount, bits)
     is_signed = op.attributes["sgn"] == "signed"
     value = number(a, bits) if is_signed else zero_extended(m, a, bits)
-    if amount.kind is Kind.CONST:
+    if amount.kind is TermKind.CONST:
         return from_number(m, floordiv(value, const(1 << min(amount.value, bits))), bits)
     if bits == 1:
         return a  # the only defined amount is 0
@@ -223,7 +223,7 @@ def bitwise_and(m: Machine, op: Op) -> Term:
     if bits == 1:
         return and_(a, b)
     for value, mask in ((a, b), (b, a)):
-        if mask.kind is Kind.CONST and mask.value < 0 and -mask.value & (-mask.value - 1) == 0:
+        if mask.kind is TermKind.CONST and mask.value < 0 and -mask.value & (-mask.value - 1) == 0:
             return sub(value, floormod(value, const(-mask.value)))
     return bit_and(a, b)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
-from ...terms import Function, Kind, Scope, Sort, Term, postorder, transform, var
+from ...terms import Function, Scope, Sort, Term, TermKind, postorder, transform, var
 from ...terms.sums import linear_parts, sub
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _grown(
 
     def leaf(part: Term) -> Term | None:
         """A value of the range; each lane has its own."""
-        if part.kind is not Kind.APPLY or part.function not in within:
+        if part.kind is not TermKind.APPLY or part.function not in within:
             return None
         return var(f"in {part.digest.hex()}", Scope.ITERATION, *within[part.function])
 
@@ -116,11 +116,11 @@ def _upper(a: int | None, b: int | None, limit: int | None) -> int | None:
 def _residue(stand_in: Term, init: Term, step: Term) -> tuple[int, int]:
     """(m, r) with ``v = r (mod m)`` in every iteration."""
     modulus = _stride(stand_in, init, step)
-    if init.kind is not Kind.CONST:
+    if init.kind is not TermKind.CONST:
         modulus = gcd(modulus, content(init))
     if modulus <= 1:
         return 1, 0
-    return modulus, init.value % modulus if init.kind is Kind.CONST else 0
+    return modulus, init.value % modulus if init.kind is TermKind.CONST else 0
 
 
 def _stride(stand_in: Term, init: Term, step: Term) -> int:
@@ -131,16 +131,18 @@ def _stride(stand_in: Term, init: Term, step: Term) -> int:
         part = stack.pop()
         if part not in choices:
             choices.add(part)
-            stack.extend(part.args[1:] if part.kind is Kind.ITE else part.args if part.kind is Kind.WRAP else ())
+            stack.extend(
+                part.args[1:] if part.kind is TermKind.ITE else part.args if part.kind is TermKind.WRAP else ()
+            )
     found: dict[Term, int] = {}
     for part in postorder(step):
         if part not in choices:
             continue
         if part is stand_in:
             found[part] = 0
-        elif part.kind is Kind.ITE:
+        elif part.kind is TermKind.ITE:
             found[part] = gcd(*(found[side] for side in part.args[1:]))
-        elif part.kind is Kind.WRAP:
+        elif part.kind is TermKind.WRAP:
             found[part] = gcd(found[part.args[0]], 1 << part.payload)
         else:
             relative, absolute = content(sub(part, stand_in)), content(sub(part, init))
@@ -158,16 +160,16 @@ def content(term: Term) -> int:
 
 def _content(term: Term, found: Mapping[Term, int]) -> int:
     match term.kind:
-        case Kind.CONST:
+        case TermKind.CONST:
             return abs(term.value)
-        case Kind.SUM:
+        case TermKind.SUM:
             constant, summands = linear_parts(term)
             return gcd(constant, *(c * found[part] for c, part in summands))
-        case Kind.PRODUCT:
+        case TermKind.PRODUCT:
             return prod(found[factor] for factor in term.args)
-        case Kind.ITE:
+        case TermKind.ITE:
             return gcd(*(found[side] for side in term.args[1:]))
-        case Kind.WRAP:
+        case TermKind.WRAP:
             return gcd(found[term.args[0]], 1 << term.payload)
         case _:
             return 1

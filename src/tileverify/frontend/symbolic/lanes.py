@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from ...terms import ZERO, Kind, Scope, Term, add, const, floordiv, floormod, scale, var
+from ...terms import ZERO, Scope, Term, TermKind, add, const, floordiv, floormod, scale, var
 from .summary import Lane
 
 CoordinateMap: TypeAlias = Mapping[Term, Term]
@@ -92,4 +92,4 @@ def _runs(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int],
 
 def mentions_lanes(term: Term) -> bool:
     """Whether the value differs between the elements of a tile."""
-    return any(part.kind is Kind.VAR and part.symbol.scope is Scope.LANE for part in term.free)
+    return any(part.kind is TermKind.VAR and part.symbol.scope is Scope.LANE for part in term.free)

@@ -1,6 +1,6 @@
 """Rules for ``for`` and ``loop``: one generic iteration, numbered from 0.
 
-A body runs twice.  The *rehearsal* runs it on placeholders for the carried values and records nothing; what it hands
+A body runs twice.  The *first pass* runs it on placeholders for the carried values and records nothing; what it hands
 to the next iteration gives closed forms (`recurrences`, `tokens`).  Then the body runs on those forms.  Behind the loop
 the carried values are the forms at the trip count, or at the iteration that broke off.
 """
@@ -18,10 +18,10 @@ from ...terms import (
     TRUE,
     ZERO,
     Function,
-    Kind,
     Scope,
     Sort,
     Term,
+    TermKind,
     add,
     and_,
     apply,
@@ -41,9 +41,9 @@ from ...terms import (
 from ...terms.launch_wide import OWN, Opaque, scope_of
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .counters import counters
 from .integers import from_number, number, zero_extended
 from .lanes import lane_terms
+from .loop_counters import counters
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
@@ -52,7 +52,7 @@ from .tokens import Carried, Token, weaken
 from .values import Pointer, SymbolicValue, choose, unknown_origin
 
 _NARROWINGS: Final = 2
-"""How often a `loop` is rehearsed again with better known ranges of its carried values."""
+"""How often a `loop` gets another first pass with better known ranges of its carried values."""
 
 
 # ------------------------------------------------------------------------------------------ carried values
@@ -75,7 +75,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Closed forms of all carried values of a loop, and the rehearsal they came from."""
+    """Closed forms of all carried values of a loop, and the first pass they came from."""
 
     slots: tuple[Slot, ...]
     numbers: Recurrences
@@ -100,7 +100,7 @@ class Solution:
         return tuple(values)
 
     def resolve(self, value: SymbolicValue) -> SymbolicValue:
-        """A value of the rehearsal, of iteration k, in closed form."""
+        """A value of the first pass, of iteration k, in closed form."""
         match value:
             case Token():
                 return self.tokens.settle(value.map(self.numbers.resolve))
@@ -130,7 +130,7 @@ def _slots(m: Machine, arguments: Sequence[Value], inits: Sequence[Value]) -> li
 
 
 def _stand_in(loop: str, slot: Slot, number: int) -> SymbolicValue:
-    """What a carried value is during the rehearsal."""
+    """What a carried value is during the first pass."""
     match slot.init:
         case Token():
             return Token({Carried(number, slot.index): TRUE})
@@ -175,7 +175,7 @@ class Body:
         """Rehearse until origins and ranges are settled, then find closed forms."""
         slots = _slots(self.m, self.carried, inits)
         while True:
-            with self.m.rehearsal():
+            with self.m.first_pass():
                 stand_ins = [_stand_in(self.loop.name, slot, self.number) for slot in slots]
                 exits = self.run(stand_ins, guard)
             lost = self._lost(slots, stand_ins, exits)
@@ -230,7 +230,7 @@ class Body:
     def _narrowed(self, slots: list[Slot], exits: Exits) -> list[Slot]:
         """Better ranges: every value is an initial one or was handed on by a ``continue``.
 
-        The ranges of this rehearsal hold, so what it shows about the values it hands on holds as well (induction over
+        The ranges of this first pass hold, so what it shows about the values it hands on holds as well (induction over
         the iterations).
         """
         result = []
@@ -361,7 +361,7 @@ def _counter(m: Machine, op: Op, trips: int | None) -> Term:
 
 def _trips(m: Machine, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Term, Term]:
     """The number of iterations, and the condition that defines it where it has no term of its own."""
-    if step.kind is Kind.CONST and step.value > 0:
+    if step.kind is TermKind.CONST and step.value > 0:
         return maximum(ZERO, ceildiv(sub(upper, lower), step)), TRUE
     most = _most_trips(m, lower, upper, step)
     function = m.symbol(op, Function(f"trips{m.numbering.loop[op]}", scope_of(lower, upper, step), 0, most))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
 from ...results.codes import TV
-from ...terms import FALSE, TRUE, Function, Kind, Scope, Sort, Term, and_, apply, literals, unsigned, wrap
+from ...terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
 from ...terms.launch_wide import OWN, opaque, scope_of
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.inert import inert_assumptions
@@ -115,7 +115,7 @@ class Machine:
         return Pointer(content.origin, self._chosen(content.offset)) if isinstance(content, Pointer) else content
 
     def _chosen(self, term: Term) -> Term:
-        while term.kind is Kind.ITE and term.args[0] in self.known:
+        while term.kind is TermKind.ITE and term.args[0] in self.known:
             term = term.args[1] if self.known[term.args[0]] is TRUE else term.args[2]
         return term
 
@@ -245,7 +245,7 @@ class Machine:
                 self.loops, self.exits, self.ranges = saved
 
     @contextmanager
-    def rehearsal(self) -> Iterator[None]:
+    def first_pass(self) -> Iterator[None]:
         """Execute without recording anything."""
         saved, self.recording = self.recording, False
         try:

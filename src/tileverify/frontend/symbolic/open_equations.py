@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...terms import FALSE, TRUE, Function, Kind, Scope, Term, and_, apply, or_, substitute, transform, var
+from ...terms import FALSE, TRUE, Function, Scope, Term, TermKind, and_, apply, or_, substitute, transform, var
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class OpenEquations:
         """``term`` with what the unknowns are; ``before`` says which iterations came earlier."""
 
         def leaf(part: Term) -> Term | None:
-            if part.kind is not Kind.APPLY or part.function not in self._solved:
+            if part.kind is not TermKind.APPLY or part.function not in self._solved:
                 return None
             begun, stepped = self._solved[part.function]
             lanes = dict(zip(self._unknowns[part.function].lanes, part.args, strict=True))
@@ -72,7 +72,7 @@ class OpenEquations:
 
     # ---------------------------------------------------------------------------------------------- pieces
     def _mentioned(self, term: Term) -> list[Term]:
-        return [part for part in term.free if part.kind is Kind.APPLY and part.function in self._unknowns]
+        return [part for part in term.free if part.kind is TermKind.APPLY and part.function in self._unknowns]
 
     def _alone(self, step: Term) -> Term:
         """What a step adds by itself."""

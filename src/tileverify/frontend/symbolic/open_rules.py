@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ...terms import FALSE, ZERO, Kind, Term, add, and_, const, floordiv, le, lt, not_, or_, scale, sub, substitute
+from ...terms import FALSE, ZERO, Term, TermKind, add, and_, const, floordiv, le, lt, not_, or_, scale, sub, substitute
 from ..bytecode.model import Op, TileType, Value
 from .integers import zero_extended
 from .lanes import lane, moved, permuted, reshaped
@@ -66,7 +66,7 @@ def inside(place: ViewFootprint) -> Term:
 def outside(place: ViewFootprint) -> Term:
     """All other lanes."""
     within = inside(place)
-    return or_(*map(not_, within.args)) if within.kind is Kind.AND else not_(within)
+    return or_(*map(not_, within.args)) if within.kind is TermKind.AND else not_(within)
 
 
 def live_lanes(site: Site) -> Term:

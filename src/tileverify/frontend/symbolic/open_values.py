@@ -25,10 +25,10 @@ from ...terms import (
     FALSE,
     TRUE,
     Function,
-    Kind,
     Scope,
     Sort,
     Term,
+    TermKind,
     and_,
     assuming,
     const,
@@ -75,7 +75,7 @@ def _may_be_source(op: Op) -> bool:
 
 
 @dataclass(slots=True)
-class Found:
+class OpenPlace:
     """An openness that is kept: of a place where it may not come, or of what is stored to local memory ``into``."""
 
     op: Op
@@ -111,7 +111,7 @@ class OpenValues:
 
     def __init__(self, m: Machine) -> None:
         self.m = m
-        self.found: list[Found] = []
+        self.found: list[OpenPlace] = []
         self._open: dict[Value, Term] = {}  # of values that may be open alone
         self._frames: list[Frame] = []
         self._left: dict[Op, tuple[Term, ...]] = {}  # by a loop, in its results
@@ -145,7 +145,7 @@ class OpenValues:
         return self._invent(var(f"some{number}.{which}", Scope.LANE, 0, size - 1))
 
     def _invent(self, variable: Term) -> Term:
-        if variable.kind is Kind.VAR:
+        if variable.kind is TermKind.VAR:
             self._invented.add(variable)
         return variable
 
@@ -254,7 +254,7 @@ class OpenValues:
             return
         open_ = _simpler(open_, path)
         if open_ is not FALSE:
-            self.found.append(Found(op, open_, path, shape, self.m.iterations, text, into))
+            self.found.append(OpenPlace(op, open_, path, shape, self.m.iterations, text, into))
 
     def promises(self) -> tuple[Promise, ...]:
         """What has to be shown, when the execution is over."""
@@ -351,10 +351,10 @@ def _simpler(open_: Term, path: Term) -> Term:
     """``open_`` where the path holds, with its own conjuncts put into each other."""
     known = literals(path)
     open_ = assuming(open_, known)
-    if open_.kind is not Kind.AND:
+    if open_.kind is not TermKind.AND:
         return open_
-    simple = [part for part in open_.args if part.kind is not Kind.OR]
-    rest = [part for part in open_.args if part.kind is Kind.OR]
+    simple = [part for part in open_.args if part.kind is not TermKind.OR]
+    rest = [part for part in open_.args if part.kind is TermKind.OR]
     if not simple or not rest:
         return open_
     facts = literals(and_(*simple))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...terms import Kind, Sort, Term, add, const, eq, floormod, ite, linear_parts, postorder, scale, sub
+from ...terms import Sort, Term, TermKind, add, const, eq, floormod, ite, linear_parts, postorder, scale, sub
 
 _MOST_STATES: Final = 34
 """Enough for the powers of two of an i32."""
@@ -44,7 +44,7 @@ def find_cycle(start: State, step: Callable[[State], State]) -> Cycle | None:
     states: dict[State, int] = {}
     state = start
     while state not in states:
-        constant = all(value.kind is Kind.CONST for value in state)
+        constant = all(value.kind is TermKind.CONST for value in state)
         if len(states) >= (_MOST_STATES if constant else _MOST_SYMBOLIC_STATES) or _size(state) > _MOST_NODES:
             return None
         states[state] = len(states)

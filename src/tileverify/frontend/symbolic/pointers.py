@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...contract.variables import ADDRESS_MAX, argument_address
-from ...terms import ZERO, Function, Kind, Scope, Term, add, apply, const, linear_parts, scale, sub, var
+from ...terms import ZERO, Function, Scope, Term, TermKind, add, apply, const, linear_parts, scale, sub, var
 from ...terms.launch_wide import launch_function
 from ..bytecode.model import Op
 from .integers import number
@@ -79,7 +79,7 @@ def near(offset: Term) -> bool:
 
 
 def _is_carried(term: Term) -> bool:
-    return term.kind is Kind.APPLY and term.function.scope is Scope.ITERATION
+    return term.kind is TermKind.APPLY and term.function.scope is Scope.ITERATION
 
 
 def pointer_to_pointer(m: Machine, op: Op) -> Pointer:
@@ -96,7 +96,7 @@ def pointer_to_integer(m: Machine, op: Op) -> Term:
 def integer_to_pointer(m: Machine, op: Op) -> Pointer:
     """An integer that is one known address plus something keeps that origin; any other points anywhere."""
     address = m.term(op.value("s"))
-    if address.kind is Kind.WRAP and address.payload == 64:
+    if address.kind is TermKind.WRAP and address.payload == 64:
         address = address.args[0]  # pointer arithmetic is modulo 2**64 anyway
     origins = [origin for c, t in linear_parts(address)[1] if (origin := _origin_at(m, op, c, t)) is not None]
     if len(origins) == 1:
@@ -114,7 +114,7 @@ def _origin_at(m: Machine, op: Op, coefficient: int, term: Term) -> Origin | Non
 
 def _list_of(m: Machine, term: Term) -> str:
     """The list whose row holds this address, or an empty string."""
-    if term.kind is Kind.APPLY:
+    if term.kind is TermKind.APPLY:
         for name in m.list_ranks:
             if term.function == list_word(name, "address"):
                 return name

@@ -20,10 +20,10 @@ from ...terms import (
     TRUE,
     ZERO,
     Function,
-    Kind,
     Scope,
     Sort,
     Term,
+    TermKind,
     add,
     apply,
     assuming,
@@ -102,7 +102,7 @@ class Recurrence:
 
 def at_start(time: Term, init: Term, later: Term) -> Term:
     """``init`` at time 0, ``later`` afterwards; one term where ``later`` gives ``init`` at 0 anyway."""
-    if time.kind is Kind.VAR and substitute(later, {time: ZERO}) is init:
+    if time.kind is TermKind.VAR and substitute(later, {time: ZERO}) is init:
         return later
     return ite(eq(time, ZERO), init, later)
 
@@ -125,7 +125,7 @@ class Recurrences:
     def at(self, time: Term) -> list[Term]:
         """All values at ``time``, in order."""
         forms = [self.forms[item.placeholder.function](time) for item in self.items]
-        if time.kind is Kind.CONST and any(self._is_fresh(form) for form in forms):
+        if time.kind is TermKind.CONST and any(self._is_fresh(form) for form in forms):
             exact = self._run(time.value)
             if exact is not None:
                 return [value if self._is_fresh(form) else form for form, value in zip(forms, exact, strict=True)]
@@ -150,7 +150,7 @@ class Recurrences:
             return term
 
         def leaf(part: Term) -> Term | None:
-            if part.kind is Kind.APPLY and part.function in self.forms:
+            if part.kind is TermKind.APPLY and part.function in self.forms:
                 item = self._by_function[part.function]
                 if part.function not in self._now:
                     self._now[part.function] = self.forms[part.function](self.k)
@@ -163,7 +163,7 @@ class Recurrences:
     def _pending(self, term: Term, *, solved: bool = False) -> bool:
         """Whether placeholders of this loop occur: unsolved ones, or any with ``solved``."""
         return any(
-            part.kind is Kind.APPLY
+            part.kind is TermKind.APPLY
             and part.function in self._by_function
             and (solved or part.function not in self.forms)
             for part in term.free
@@ -196,7 +196,7 @@ class Recurrences:
 
     def _is_fresh(self, value: Term) -> bool:
         """Whether a value falls back on a function that stands for it."""
-        return any(part.kind is Kind.APPLY and part.function in self._unknown for part in value.free)
+        return any(part.kind is TermKind.APPLY and part.function in self._unknown for part in value.free)
 
     def _run(self, times: int) -> list[Term] | None:
         """The values after a known, small number of iterations, by running them; None where that grows too large."""
@@ -234,7 +234,9 @@ class Recurrences:
         functions = {item.placeholder.function: item.placeholder for item in waiting}
         needs = {
             now: frozenset(
-                functions[part.function] for part in step.free if part.kind is Kind.APPLY and part.function in functions
+                functions[part.function]
+                for part in step.free
+                if part.kind is TermKind.APPLY and part.function in functions
             )
             for now, step in steps.items()
             if self.k not in step.free
@@ -309,8 +311,8 @@ class Recurrences:
         ``wrap_N(wrap_N(x) + d) = wrap_N(x + d)``, so one wrap of the sum is exact for any number of iterations; without
         a wrap in ``next`` every v(k) is the sum itself.  ``init`` is the value at time ``start``.
         """
-        bits = step.payload if step.kind is Kind.WRAP else None
-        inner = step.args[0] if step.kind is Kind.WRAP else step
+        bits = step.payload if step.kind is TermKind.WRAP else None
+        inner = step.args[0] if step.kind is TermKind.WRAP else step
         if {term: c for c, term in linear_parts(inner)[1]}.get(item.placeholder) != 1:
             return None
         distance = add(inner, mul(_MINUS_ONE, item.placeholder))
@@ -344,7 +346,7 @@ def _next_state(items: Sequence[Recurrence], steps: Sequence[Term], before: Sequ
     now = {item.placeholder.function: (item, value) for item, value in zip(items, before, strict=True)}
 
     def leaf(part: Term) -> Term | None:
-        if part.kind is Kind.APPLY and part.function in now:
+        if part.kind is TermKind.APPLY and part.function in now:
             item, value = now[part.function]
             return substitute(value, dict(zip(item.lanes, part.args, strict=True)))
         return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...terms import FALSE, TRUE, Kind, Term, and_, eq, ite, linear_parts, or_, sub
+from ...terms import FALSE, TRUE, Term, TermKind, and_, eq, ite, linear_parts, or_, sub
 from .summary import earlier
 
 
@@ -82,7 +82,7 @@ def weaken(a: Term, b: Term) -> Term:
         merged = _merged(part, b)
         if merged is not None:
             return merged if part is a else weaken(or_(*(p for p in a.args if p is not part)), merged)
-    return weaken(b, a) if b.kind is Kind.OR and a.kind is not Kind.OR else or_(a, b)
+    return weaken(b, a) if b.kind is TermKind.OR and a.kind is not TermKind.OR else or_(a, b)
 
 
 def _merged(a: Term, b: Term) -> Term | None:
@@ -97,41 +97,41 @@ def _merged(a: Term, b: Term) -> Term | None:
         rest = weaken(and_(*(p for p in mine if p not in common)), and_(*(p for p in other if p not in common)))
         return and_(*common, rest)
     united = or_(a, b)
-    return None if united.kind is Kind.OR else united
+    return None if united.kind is TermKind.OR else united
 
 
 def _disjuncts(condition: Term) -> tuple[Term, ...]:
-    return condition.args if condition.kind is Kind.OR else (condition,)
+    return condition.args if condition.kind is TermKind.OR else (condition,)
 
 
 def _conjuncts(condition: Term) -> tuple[Term, ...]:
-    return condition.args if condition.kind is Kind.AND else (condition,)
+    return condition.args if condition.kind is TermKind.AND else (condition,)
 
 
 def entails(a: Term, b: Term) -> bool:
     """Whether ``a`` visibly implies ``b``; False means "not seen"."""
     if a is b or b is TRUE or a is FALSE:
         return True
-    if a.kind is Kind.OR:
+    if a.kind is TermKind.OR:
         return all(entails(part, b) for part in a.args)
-    if b.kind is Kind.AND:
+    if b.kind is TermKind.AND:
         return all(entails(a, part) for part in b.args)
-    if b.kind is Kind.OR and any(entails(a, part) for part in b.args):
+    if b.kind is TermKind.OR and any(entails(a, part) for part in b.args):
         return True
-    if a.kind is Kind.AND:
+    if a.kind is TermKind.AND:
         return any(entails(part, b) for part in a.args)
     return _entails_order(a, b)
 
 
 def _entails_order(a: Term, b: Term) -> bool:
     """The same for two comparisons of integers, through the constant difference of their sides."""
-    if b.kind not in (Kind.LT, Kind.LE) or a.kind not in (Kind.LT, Kind.LE, Kind.EQ):
+    if b.kind not in (TermKind.LT, TermKind.LE) or a.kind not in (TermKind.LT, TermKind.LE, TermKind.EQ):
         return False
     # a: slack_a >= least_a (EQ: either sign, = 0); b: slack_b >= least_b.
     slack = sub(b.args[1], b.args[0])
-    least = 1 if b.kind is Kind.LT else 0
-    for x, y in (a.args, a.args[::-1]) if a.kind is Kind.EQ else (a.args,):
+    least = 1 if b.kind is TermKind.LT else 0
+    for x, y in (a.args, a.args[::-1]) if a.kind is TermKind.EQ else (a.args,):
         gap, parts = linear_parts(sub(slack, sub(y, x)))
-        if not parts and gap + (1 if a.kind is Kind.LT else 0) >= least:
+        if not parts and gap + (1 if a.kind is TermKind.LT else 0) >= least:
             return True
     return False

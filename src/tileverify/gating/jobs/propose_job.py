@@ -11,8 +11,8 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from ...repair.proposals import proposals
-from ...repair.source import KernelSource
+from ...pipeline.repair.kernel_source import KernelSource
+from ...pipeline.repair.proposals import proposals
 from ...results.json_report import result_from_json
 
 

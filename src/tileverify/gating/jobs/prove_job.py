@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...check import CheckOptions, check_unit, solver_version
 from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
@@ -23,6 +22,7 @@ from ...errors import SourceError, SpecError, TileVerifyError
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
+from ...pipeline import CheckOptions, check_unit, solver_version
 from ...results import Finding, KernelResult, SourceSite, Verdict
 from ...results.codes import TV
 from ...results.json_report import result_to_json

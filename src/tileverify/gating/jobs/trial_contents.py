@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.numbers.conditions import Contract, scalars
+from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import Array, rounded, storage_type
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...contract.element_types import ELEMENT_TYPES
@@ -29,7 +29,9 @@ def fillings_of(number: int, large: bool) -> tuple[str, ...]:
     return FILLINGS[:1] if large else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
 
 
-def inputs_of(contract: Contract, values: Mapping[str, int], filling: str, constants: Constants, seed: int) -> Inputs:
+def inputs_of(
+    contract: ContractInNumbers, values: Mapping[str, int], filling: str, constants: Constants, seed: int
+) -> Inputs:
     """The launch with its memory; raises `UsageError` for contents that the contract rules out."""
     source = np.random.default_rng([seed, FILLINGS.index(filling)])
     floats = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...backend.interpreter.conduct import RUN
 from ...backend.numbers.blocks import Executed, execute_launch
-from ...backend.numbers.conditions import Contract
+from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.inputs import Inputs, view
 from ...contract.concrete import ConcreteArray
@@ -43,7 +43,7 @@ def try_kernel(request: dict[str, Any], compiled: bytes, send: Send) -> None:
     unit = unit_of(claimed(json.loads(compiled)["items"][request["index"]]), specs_of(request), request["file"])
     module = decode(unit.bytecode, file=request["file"])
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
-    contract = Contract(unit.launch, request["requires"])
+    contract = ContractInNumbers(unit.launch, request["requires"])
     constants, seed = constants_of(entry), int(request["seed"])
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed))
     not_tried = list(chosen.not_tried)
@@ -62,7 +62,9 @@ def try_kernel(request: dict[str, Any], compiled: bytes, send: Send) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- results
-def _tried(unit: KernelUnit, module: Module, entry: Entry, contract: Contract, inputs: Inputs) -> dict[str, Any]:
+def _tried(
+    unit: KernelUnit, module: Module, entry: Entry, contract: ContractInNumbers, inputs: Inputs
+) -> dict[str, Any]:
     with np.errstate(all="ignore"):
         run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, RUN)
     names = (*contract.sizes, *contract.scalars)

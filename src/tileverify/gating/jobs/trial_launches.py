@@ -20,9 +20,9 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.interpreter.formats import from_bits
+from ...backend.interpreter.encodings import from_bits
 from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import Contract
+from ...backend.numbers.conditions import ContractInNumbers
 from ...contract.expressions import GRID_NAMES, Undefined
 from ...contract.launch import GRID_MAX
 from ...errors import UsageError
@@ -99,7 +99,7 @@ def _ops(block: Block) -> Iterator[Op]:
                 yield from _ops(inner)
 
 
-def chosen_launches(contract: Contract, constants: Constants, source: np.random.Generator) -> Chosen:
+def chosen_launches(contract: ContractInNumbers, constants: Constants, source: np.random.Generator) -> Chosen:
     """Small launches of the contract: a usual one, then those at borders and other sizes, the cheapest first."""
     roots = [name for name in contract.roots if name not in GRID_NAMES][:MOST_ROOTS]
     borders = sorted(number for number in constants.integers if number > 0)[:MOST_BORDERS]
@@ -131,14 +131,16 @@ def _sizes(source: np.random.Generator) -> list[int]:
     return [*SIZES[:5], *(int(size) for size in source.integers(4, 700, SECRET_SIZES)), *SIZES[5:]]
 
 
-def _at_borders(contract: Contract, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
+def _at_borders(contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
     for border, root in product(borders, roots):
         # Of an empty array there is nothing to compare, and many a reference has no answer.
         least = 0 if root in contract.scalars else 1
         yield from ({root: near} for near in (border, border + 1, border - 1) if near >= least)
 
 
-def _beyond_borders(contract: Contract, borders: Sequence[int], roots: Sequence[str], base: Values) -> Iterator[Values]:
+def _beyond_borders(
+    contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str], base: Values
+) -> Iterator[Values]:
     """Of all axes."""
     for border, root, axis in product(borders, roots, range(3)):
         size = _size_for(contract, axis, border + 1, root, base)
@@ -148,7 +150,7 @@ def _beyond_borders(contract: Contract, borders: Sequence[int], roots: Sequence[
         yield from ({name: border + 1} for border, name in product(borders, GRID_NAMES))
 
 
-def _size_for(contract: Contract, axis: int, blocks: int, root: str, base: Values) -> int | None:
+def _size_for(contract: ContractInNumbers, axis: int, blocks: int, root: str, base: Values) -> int | None:
     """The least value of ``root`` for which the axis has so many blocks, where the axis grows with it."""
 
     def length(size: int) -> int:
@@ -166,7 +168,7 @@ def _size_for(contract: Contract, axis: int, blocks: int, root: str, base: Value
     return high
 
 
-def _found(contract: Contract, wanted: Sequence[Values] | Iterator[Values]) -> Iterator[Values]:
+def _found(contract: ContractInNumbers, wanted: Sequence[Values] | Iterator[Values]) -> Iterator[Values]:
     """Whole launches that are small enough, each once."""
     seen: list[Values] = []
     for given in wanted:
@@ -180,19 +182,19 @@ def _found(contract: Contract, wanted: Sequence[Values] | Iterator[Values]) -> I
             yield values
 
 
-def extent(contract: Contract, values: Values) -> tuple[int, int]:
+def extent(contract: ContractInNumbers, values: Values) -> tuple[int, int]:
     """Elements of all arrays, and blocks."""
     shapes = [[contract.value(size, values) for size in array.shape] for array in contract.spec.arrays()]
     return sum(map(prod, shapes)), prod(contract.value(axis, values) for axis in contract.grid)
 
 
-def _cost(contract: Contract, values: Values) -> int:
+def _cost(contract: ContractInNumbers, values: Values) -> int:
     elements, blocks = extent(contract, values)
     return elements + 64 * blocks
 
 
 def _not_tried(
-    contract: Contract, borders: Sequence[int], roots: Sequence[str], kept: Sequence[Values]
+    contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str], kept: Sequence[Values]
 ) -> Iterator[str]:
     """For each size and each axis the least border that no launch reaches, though some launch of the contract may."""
     for root in roots:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...errors import TileVerifyError
-from ...repair.catalogue import KINDS
+from ...pipeline.repair.catalogue import KINDS
 from ...results import Finding
 from ...results.codes import CODES
 from ...results.json_report import result_to_json

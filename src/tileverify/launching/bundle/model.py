@@ -12,7 +12,16 @@ SUFFIX = ".tvk"
 
 
 class BundleRefused(TileVerifyError):
-    """TV503: a file that is no whole bundle of this tool, or whose parts do not belong together."""
+    """TV503: a file that is no whole bundle of this tool, or whose parts do not belong together.
+
+    >>> import tileverify
+    >>> with open("cut.tvk", "wb") as file:
+    ...     size = file.write(b"PK")
+    >>> tileverify.load("cut.tvk")
+    Traceback (most recent call last):
+        ...
+    tileverify.BundleRefused: ...
+    """
 
     __module__ = "tileverify"
     exit_code = 1

@@ -4,7 +4,7 @@ Everything is checked against the contract that the verdict speaks of, because a
 outside of it.
 """
 
-from ...backend.numbers.messages import KernelFault
+from ...backend.numbers.told import KernelFault
 from .run import NotProved, RunOptions, RunResult, WrittenArray, run_target
 
 __all__ = ["KernelFault", "NotProved", "RunOptions", "RunResult", "WrittenArray", "run_target"]

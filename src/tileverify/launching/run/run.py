@@ -17,11 +17,10 @@ import numpy as np
 from ...backend.interpreter import InterpreterStop
 from ...backend.interpreter.conduct import KEEP_GOING, RUN
 from ...backend.numbers.blocks import Executed, execute_launch
-from ...backend.numbers.conditions import Contract, scalars
+from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import RAW, Array, numbers, presented
 from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
-from ...backend.numbers.messages import Messages
-from ...check import CheckOptions, check_unit, entry_of
+from ...backend.numbers.told import RunMessages
 from ...contract.concrete import Block, ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import KernelUnit
@@ -29,6 +28,7 @@ from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.sources.discover import SourceFailure, discover
+from ...pipeline import CheckOptions, check_unit, entry_of
 from ...results import KernelResult, Report, Verdict
 from ...system.paths import display_path
 
@@ -137,7 +137,7 @@ def prepare(target: str, options: RunOptions) -> Prepared:
         raise NotProved(f"{_name(unit)} cannot be run: {verdict.findings[0].message}")
     if verdict.verdict is not Verdict.PROVED and not options.unproved:
         raise NotProved(_refusal(target, verdict), exit_code=Report((verdict,), "", "").exit_code)
-    contract = Contract(unit.launch, verdict.requires)
+    contract = ContractInNumbers(unit.launch, verdict.requires)
     inputs = make_inputs(contract, _given(unit, options))
     module = decode(unit.bytecode, file=display_path(unit.file))
     values = {name: inputs.values[name] for name in (*contract.sizes, *contract.scalars)}
@@ -162,7 +162,7 @@ def run_target(target: str, options: RunOptions) -> RunResult:
             )
     except InterpreterStop as stop:
         raise cannot_run(unit, stop) from None
-    messages = Messages(prepared.entry, run.told)
+    messages = RunMessages(prepared.entry, run.told)
     if run.stopped is not None:
         fault = messages.fault(run, proved=verdict.verdict is Verdict.PROVED)
         if fault is None:

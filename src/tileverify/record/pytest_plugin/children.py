@@ -62,8 +62,8 @@ class Children:
     def _recorded(self) -> list[Judged]:
         if not any(path.stat().st_size for path in self._journals.glob("*.jsonl")):
             return []
-        from ...cache.verdicts import default_folder
-        from ...check import CheckOptions, check_paths
+        from ...pipeline import CheckOptions, check_paths
+        from ...pipeline.cache.verdicts import default_folder
         from ..recording import Recording
         from .verdicts import judged
 

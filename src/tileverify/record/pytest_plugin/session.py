@@ -52,8 +52,8 @@ class LaunchSession:
 
     def _watcher(self) -> Any:
         """Loaded with the first launch: a test suite without any pays nothing."""
-        from ...cache.verdicts import default_folder
-        from ...check import CheckOptions
+        from ...pipeline import CheckOptions
+        from ...pipeline.cache.verdicts import default_folder
         from .watcher import Watcher
 
         return Watcher(

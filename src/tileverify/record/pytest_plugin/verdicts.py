@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ...check import solver_version
+from ...pipeline import solver_version
 from ...reports.text import text_report
 from ...results import KernelResult, Report, Verdict
 

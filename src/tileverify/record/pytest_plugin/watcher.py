@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...backend.guard import LaunchRefused
-from ...check import CheckOptions, check_unit
 from ...contract.launch import KernelUnit
 from ...errors import TileVerifyError, UsageError
 from ...hook import contents as index_arrays
@@ -21,6 +20,7 @@ from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import Proof, Request, proof_of
+from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.failures import failure_sentence

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...backend.interpreter.access_log import Footprint
-from ...backend.interpreter.memory import Origin
+from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Array
 from ...backend.replay.shared_elements import coordinates_of
 from ...results.details import Box
@@ -18,7 +18,7 @@ MOST_BOXES: Final = 192
 """Boxes that are kept of one footprint; what is drawn of more is marked as cut."""
 
 
-def elements_in(origin: Origin, footprints: Sequence[Footprint]) -> Array:
+def elements_in(origin: Provenance, footprints: Sequence[Footprint]) -> Array:
     """The storage indices of the elements of ``origin`` whose bytes are touched, ascending."""
     width = origin.element_bytes
     found = [np.zeros(0, np.int64)]
@@ -30,7 +30,7 @@ def elements_in(origin: Origin, footprints: Sequence[Footprint]) -> Array:
     return np.asarray(touched[(touched >= 0) & (touched * width < origin.size)])
 
 
-def boxes_of(origin: Origin, storage: Array) -> tuple[tuple[Box, ...], bool]:
+def boxes_of(origin: Provenance, storage: Array) -> tuple[tuple[Box, ...], bool]:
     """Boxes that cover exactly the elements at ``storage``, and whether some were left out."""
     axes = coordinates_of(origin, storage) if len(storage) else None
     if not axes:

@@ -14,12 +14,12 @@ import numpy as np
 from ...backend.interpreter import BoundLaunch, InterpreterStop, bind_launch
 from ...backend.interpreter.conflicts import loops_around
 from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import Condition, Contract, lists
+from ...backend.numbers.conditions import Condition, ContractInNumbers, lists
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...contract.concrete import ConcreteArray
 from ...contract.expressions import evaluate, free_names
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...contract.layout import strides_of
+from ...contract.strides import strides_of
 from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...results.details import Drawing, SideDrawing
@@ -42,7 +42,7 @@ def example_drawings(
 ) -> tuple[Drawing, ...]:
     """What a launch under ``launch`` and ``requires`` writes to its first arrays; nothing if none runs."""
     try:
-        inputs = _inputs(Contract(launch, requires))
+        inputs = _inputs(ContractInNumbers(launch, requires))
         data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
         bound = bind_launch(module, entry, parameters, inputs.launch, data)
         return tuple(_Example(bound, entry, inputs).drawings())
@@ -50,7 +50,7 @@ def example_drawings(
         return ()
 
 
-def _inputs(contract: Contract) -> Inputs:
+def _inputs(contract: ContractInNumbers) -> Inputs:
     """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found, or none is small."""
     if any(lists(contract.spec)):
         raise UsageError("the sizes of arrays in lists are not known in advance")
@@ -60,7 +60,7 @@ def _inputs(contract: Contract) -> Inputs:
     return _small(contract, choose(contract, {}))
 
 
-def _small(contract: Contract, numbers: dict[str, int]) -> Inputs:
+def _small(contract: ContractInNumbers, numbers: dict[str, int]) -> Inputs:
     """The launch with these numbers.  Raises `UsageError` if its arrays are too large for an example."""
     for array in contract.spec.arrays():
         shape, strides = (
@@ -71,7 +71,7 @@ def _small(contract: Contract, numbers: dict[str, int]) -> Inputs:
     return make_inputs(contract, Given(numbers, {}, {}))
 
 
-def _blocks(contract: Contract, least: int) -> Condition:
+def _blocks(contract: ContractInNumbers, least: int) -> Condition:
     """The grid has ``least`` blocks or more, but not many."""
     names = frozenset[str]().union(*map(free_names, contract.grid))
 

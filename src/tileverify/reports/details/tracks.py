@@ -10,7 +10,7 @@ from typing import Final
 
 from ...backend.interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, Memory, UndefinedBehaviour, run_block
 from ...backend.interpreter.machine import BlockRun
-from ...backend.interpreter.memory import Origin
+from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Tile, as_signed
 from ...backend.replay.any_blocks import numbered
 from ...backend.replay.outside import OutsideWatch
@@ -112,7 +112,7 @@ def _chosen(grid: Block, first: Iterable[Block]) -> list[Block]:
 class Tracer:
     """Turns runs into tracks on one array, while ``MOST_ELEMENTS`` last."""
 
-    origin: Origin
+    origin: Provenance
     left: int = MOST_ELEMENTS
 
     def tracks(self, runs: Sequence[Run], offset: int) -> tuple[Track, ...]:

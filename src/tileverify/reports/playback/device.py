@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...backend.assembler import AssemblyError, find_assembler, refuse_split_loads
 from ...backend.interpreter import BoundLaunch, bind_launch
 from ...backend.interpreter.arguments import extent_bytes
-from ...backend.interpreter.formats import to_bits
+from ...backend.interpreter.encodings import to_bits
 from ...backend.interpreter.memory import Allocation
 from ...backend.interpreter.values import Tile
 from ...backend.numbers.elements import rounded

@@ -15,7 +15,7 @@ from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ...frontend.sources.bytecode_file import plain_name
 from ...frontend.symbolic.execute import summarize
 from ...frontend.symbolic.summary import AccessSummary
-from ...terms import Kind
+from ...terms import TermKind
 from .model import Certificate, CertificateError
 
 
@@ -31,7 +31,7 @@ def check_entry(certificate: Certificate, file: str) -> None:
         for bare in (False, True)
     ]
     values = build_contract(launch).values
-    known = {variable.symbol.name: value for variable, value in values.items() if variable.kind is Kind.VAR}
+    known = {variable.symbol.name: value for variable, value in values.items() if variable.kind is TermKind.VAR}
     static = all(
         known.get(f"{each.argument}.{_WORDS[each.role]}[{each.dim}]") is t.const(each.static)
         for each in parameters

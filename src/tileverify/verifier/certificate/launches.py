@@ -19,7 +19,7 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.layout import check_meanings
+from ...contract.strides import check_meanings
 from ...errors import SpecError
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from ...system.paths import display_path
 from ...terms import Term
 from .. import messages
 from ..rules.answers import Proof
-from ..rules.derivation import Derivation, Step, question_id
+from ..rules.derivation import Derivation, ProofStep, question_id
 from ..rules.obligations import Obligation
 from ..rules.smtlib import Vocabulary
 from .model import Equality, Place, Proved, Question
@@ -56,7 +56,7 @@ def _question(proof: Proof, vocabulary: Vocabulary) -> Question:
     return Question(question_id(proof.conditions), conditions, equal, (), proof.tier)
 
 
-def _proved(step: Step, questions: Sequence[Question], places: dict[Place, int]) -> Proved:
+def _proved(step: ProofStep, questions: Sequence[Question], places: dict[Place, int]) -> Proved:
     obligation = step.obligation
     return Proved(
         code=obligation.code,

@@ -15,7 +15,7 @@ from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...results.tiers import Tier
 from ...system.version import __version__
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from ..rules.answers import Limits, Proof
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
@@ -153,5 +153,5 @@ class _Argument:
         spoken = (*self.derivation.facts, *self.proof.conditions, *merged, *args)
         seen: dict[Term, None] = {}
         for term in spoken:
-            seen.update(dict.fromkeys(s for s in t.postorder(term) if s.kind in (Kind.PRODUCT, Kind.DIV)))
+            seen.update(dict.fromkeys(s for s in t.postorder(term) if s.kind in (TermKind.PRODUCT, TermKind.DIV)))
         yield from seen

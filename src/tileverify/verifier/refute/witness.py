@@ -18,21 +18,22 @@ from ...frontend.symbolic.summary import Origin
 from ...results import Witness
 from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
 from ...results.codes import TV
-from ...terms import Kind, Scope, Term
+from ...terms import Scope, Term, TermKind
 from ...terms.evaluate import Value, evaluate
+from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.answers import Answer, Model
-from ..rules.copies import OTHER, Copy, CopyLevel
 from ..rules.fact_instances import loaded_values
+from ..rules.footprint_overlap import PreparedSite, overlap_distance
 from ..rules.layout import IndexFootprint
-from ..rules.meeting import Prepared, overlap_distance
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
+from ..rules.two_blocks import OTHER, Second
 from ..smt import Decider
-from .concrete import NoLaunch, Numbers, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
+from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
-from .reach import Reach, marks
-from .variety import SPACIOUS, Variety, possible, room
+from .sampled_contents import SPACIOUS, SampledContents, possible, room
+from .turning_points import TurningPoints, marks
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -48,7 +49,7 @@ MOST_SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundWitness:
     """A confirmed witness.  ``elsewhere``: other contents and blocks are at fault than those of the model."""
 
     launch: ConcreteLaunch
@@ -98,7 +99,7 @@ class Search:
     decider: Decider
     varied: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
-    reach: Mapping[str, Reach] = field(default_factory=dict)
+    reach: Mapping[str, TurningPoints] = field(default_factory=dict)
     candidate: bool = False
     _words: tuple[Term, ...] = field(init=False)
     _nested: tuple[Term, ...] = field(init=False)
@@ -110,13 +111,13 @@ class Search:
         promised = [(each.shape, each.strides) for each in listed if each.name in self.contract.injective]
         self._nested = nested_layouts(self.contract, promised)
 
-    def run(self, confirm: Confirm) -> Found | None:
+    def run(self, confirm: Confirm) -> FoundWitness | None:
         found = self._first(confirm)
         if found is None:
             return None if self.candidate else self._in_the_launch(confirm)
         return self._minimised(found, confirm)
 
-    def _in_the_launch(self, confirm: Confirm) -> Found | None:
+    def _in_the_launch(self, confirm: Confirm) -> FoundWitness | None:
         """The one launch of a contract of numbers, at fault in any block, where the solver has no model of it.
 
         Not where contents have a part in it.
@@ -129,7 +130,7 @@ class Search:
         claim = concrete_claim(self.obligation, model)
         return None if launch is None else self._elsewhere(launch, claim, model, confirm)
 
-    def _first(self, confirm: Confirm) -> Found | None:
+    def _first(self, confirm: Confirm) -> FoundWitness | None:
         """In layouts that are nested, if there are launches with such; else, and where none is found, in any."""
         rooms = self._rooms()
         if self._nested:
@@ -140,7 +141,7 @@ class Search:
             self._nested = ()
         return self._first_of(rooms, confirm)
 
-    def _first_of(self, rooms: Sequence[tuple[Term, ...]], confirm: Confirm) -> Found | None:
+    def _first_of(self, rooms: Sequence[tuple[Term, ...]], confirm: Confirm) -> FoundWitness | None:
         return next(filter(None, (self._first_in(room, confirm) for room in rooms)), None)
 
     def _rooms(self) -> list[tuple[Term, ...]]:
@@ -163,7 +164,7 @@ class Search:
     def _has_launch(self, conditions: Sequence[Term]) -> bool:
         return self.decider.decide(conditions).answer is not Answer.UNSATISFIABLE
 
-    def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> Found | None:
+    def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> FoundWitness | None:
         attempts = 0
         asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
@@ -187,7 +188,7 @@ class Search:
 
     def _larger(self, model: Model) -> Iterator[Term]:
         """Another launch: in those sizes the contents had a choice that left the fault out."""
-        number = Numbers(model)
+        number = DescribedNumbers(model)
         sizes = [size for size in self.contract.variables if size.sort is t.Sort.INT]
         if sizes:
             yield t.or_(*(t.lt(t.const(number(size)), size) for size in sizes))
@@ -201,7 +202,7 @@ class Search:
         if grid_bound is not None:
             for grid in GRID:
                 term = values.get(grid, grid)
-                if term.kind is not Kind.CONST:
+                if term.kind is not TermKind.CONST:
                     yield t.le(term, t.const(grid_bound))
 
     def _possible(self) -> Iterator[Term]:
@@ -226,18 +227,18 @@ class Search:
             wanted = t.scale(max(self._reach(name).places, SPACIOUS), t.product(self._facts_of(name)[0]))
             yield t.substitute(t.le(wanted, t.product(site.origin.shape)), values)
 
-    def _reach(self, name: str) -> Reach:
-        return self.reach.get(name, Reach())
+    def _reach(self, name: str) -> TurningPoints:
+        return self.reach.get(name, TurningPoints())
 
     def _facts_of(self, name: str) -> tuple[tuple[Term, ...], list[DataTerm]]:
         """The sizes of an array, and what the contract says of its contents."""
         shape, _ = array_layout(self.contract.arrays[name])
         return shape, [data for data in self.contract.data if data.fact.array == name]
 
-    def _confirmed(self, model: Model, confirm: Confirm) -> Found | None:
+    def _confirmed(self, model: Model, confirm: Confirm) -> FoundWitness | None:
         """The witness of a model, if it has a launch and the replay sees the fault there."""
         for variable, equal in reversed(list(self.eliminated.items())):
-            model.variables[variable] = Numbers(model)[equal]
+            model.variables[variable] = DescribedNumbers(model)[equal]
         claim = concrete_claim(self.obligation, model)
         launch = self._launch(model)
         confirmation = None if launch is None else confirm(launch, claim)
@@ -245,7 +246,7 @@ class Search:
             if launch is None:
                 return None
             if confirmation is not None:
-                return Found(launch, claim, confirmation, model)
+                return FoundWitness(launch, claim, confirmation, model)
             return self._elsewhere(launch, claim, model, confirm)
         sizes = launch or self._launch(model, contents=False)
         if sizes is None:
@@ -254,27 +255,29 @@ class Search:
         if shown is None:
             return None
         if launch is None or confirmation is None:
-            return Found(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
+            return FoundWitness(shown.launch, shown.claim, shown.confirmation, model, elsewhere=True)
         steps = confirmation.steps + shown.confirmation.steps
-        return Found(launch, claim, replace(confirmation, steps=steps), model)
+        return FoundWitness(launch, claim, replace(confirmation, steps=steps), model)
 
-    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> Variety:
-        facts, race = numbered_facts(Numbers(model), self.contract), self.obligation.code in RACES
+    def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> SampledContents:
+        facts, race = numbered_facts(DescribedNumbers(model), self.contract), self.obligation.code in RACES
         far = max((self._reach(name).values for name in arrays), default=0)
-        return Variety(launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions))
+        return SampledContents(
+            launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions)
+        )
 
-    def _escapes(self, found: Found, confirm: Confirm) -> bool:
+    def _escapes(self, found: FoundWitness, confirm: Confirm) -> bool:
         """Whether other contents of ``doubted`` arrays get the same launch past the fault."""
         if not self.doubted:
             return False
         return self._variety(found.launch, self.doubted, found.model).escapes(found.claim, confirm)
 
-    def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> Found | None:
+    def _elsewhere(self, launch: ConcreteLaunch, claim: Claim, model: Model, confirm: Confirm) -> FoundWitness | None:
         """The claimed ops at fault in other blocks of the launch: which ones go on is not for the solver to know."""
         shown = confirm.anywhere(launch, claim)
         if shown.confirmation is None:
             return None
-        found = Found(launch, shown.claim, shown.confirmation, model, elsewhere=True)
+        found = FoundWitness(launch, shown.claim, shown.confirmation, model, elsewhere=True)
         return found if found.as_claimed else None
 
     def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
@@ -285,15 +288,18 @@ class Search:
             return None
 
     # ------------------------------------------------------------------------------------- minimising
-    def _minimised(self, found: Found, confirm: Confirm) -> Found:
+    def _minimised(self, found: FoundWitness, confirm: Confirm) -> FoundWitness:
         facts = (*self.decider.facts, *self.conditions, *self._nested)
         decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
         minimiser = Minimiser(
-            found, decider, lambda model, term: Numbers(model)(term), lambda model: self._confirmed(model, confirm)
+            found,
+            decider,
+            lambda model, term: DescribedNumbers(model)(term),
+            lambda model: self._confirmed(model, confirm),
         )
         sizes = [size for size in (*self.contract.variables, *self._words) if size.sort is t.Sort.INT]
         found = minimiser.lower([self._blocks()])
-        empty = [size for size in sizes if size.low == 0 and not Numbers(found.model)(size)]
+        empty = [size for size in sizes if size.low == 0 and not DescribedNumbers(found.model)(size)]
         if empty:
             found = minimiser.prefer([t.le(t.ONE, size) for size in empty])
         return minimiser.lower(self._goals(sizes, found))
@@ -304,7 +310,7 @@ class Search:
             t.product(values.get(grid, grid) for grid in GRID), 2 if self.obligation.level == CopyLevel.BLOCK else 1
         )
 
-    def _goals(self, sizes: Sequence[Term], found: Found) -> Iterator[Goal]:
+    def _goals(self, sizes: Sequence[Term], found: FoundWitness) -> Iterator[Goal]:
         """Sizes and scalars, distances between arrays that may overlap, block ids, iterations.
 
         A size does not go down to 0 where it need not: an array without elements explains nothing.
@@ -312,14 +318,14 @@ class Search:
         present = {leaf for condition in (*self.decider.facts, *self.conditions) for leaf in condition.free}
         for term in (*sizes, *self._distances()):
             if term.free & present:
-                filled = term.low == 0 and Numbers(found.model)(term) > 0
+                filled = term.low == 0 and DescribedNumbers(found.model)(term) > 0
                 yield Goal(distance_from_zero(term), 1 if filled else 0)
         sides = [""] if self.obligation.level in (CopyLevel.NONE, CopyLevel.LANE) else ["", OTHER]
         for mark in sides if self.obligation.level == CopyLevel.BLOCK else [""]:
             for bid in block_ids(mark):
                 yield from self._goal(bid, present)
         for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
-            copy = Copy(self.obligation.level, mark) if mark else None
+            copy = Second(self.obligation.level, mark) if mark else None
             for loop in site.loops if site is not None else ():
                 yield from self._goal(copy(loop.iteration) if copy else loop.iteration, present)
 
@@ -340,15 +346,17 @@ class Search:
 
 def _list_words(conditions: Sequence[Term], contract: Contract) -> Iterator[Term]:
     """The sizes and strides of arrays in lists that the question is about."""
-    leaves = sorted({leaf for condition in conditions for leaf in condition.free if leaf.kind is Kind.APPLY})
+    leaves = sorted({leaf for condition in conditions for leaf in condition.free if leaf.kind is TermKind.APPLY})
     prefixes = tuple(f"{name}[].{part}[" for name in contract.lists for part in ("shape", "strides"))
     return (leaf for leaf in leaves if leaf.function.scope is Scope.LAUNCH and leaf.function.name.startswith(prefixes))
 
 
 # ---------------------------------------------------------------------------------------- for people
-def describe(found: Found, obligation: Obligation, contract: Contract, prepared: Mapping[int, Prepared]) -> Witness:
+def describe(
+    found: FoundWitness, obligation: Obligation, contract: Contract, prepared: Mapping[int, PreparedSite]
+) -> Witness:
     """The witness as reports show it."""
-    number = Numbers(found.model)
+    number = DescribedNumbers(found.model)
     names = {variable.symbol.name: variable for variable in contract.variables}
     scalars = dict(found.launch.scalars)
     strides = {
@@ -377,7 +385,7 @@ def describe(found: Found, obligation: Obligation, contract: Contract, prepared:
     )
 
 
-def _shown(name: str, array: ConcreteArray, found: Found) -> tuple[int, ...]:
+def _shown(name: str, array: ConcreteArray, found: FoundWitness) -> tuple[int, ...]:
     """The contents of a small array; of a large one those elements that the question is about."""
     contents = array.contents
     if len(contents) > MOST_SHOWN:
@@ -385,7 +393,7 @@ def _shown(name: str, array: ConcreteArray, found: Found) -> tuple[int, ...]:
     return tuple(value for _, value in sorted(contents.items()))
 
 
-def _listed_sizes(found: Found) -> Iterator[tuple[str, int]]:
+def _listed_sizes(found: FoundWitness) -> Iterator[tuple[str, int]]:
     """The sizes of those arrays in lists that the question is about."""
     mentioned = {(f.name, arguments) for f, arguments in found.model.applications}
     for name, arrays in found.launch.lists.items():
@@ -404,10 +412,10 @@ def _distances(launch: ConcreteLaunch, contract: Contract) -> Iterator[tuple[str
 
 
 def _variables(
-    obligation: Obligation, model: Model, prepared: Mapping[int, Prepared]
+    obligation: Obligation, model: Model, prepared: Mapping[int, PreparedSite]
 ) -> Iterator[tuple[str, int | None, int | None]]:
     """Block ids, loop iterations and tile numbers on both sides."""
-    copy = Copy(obligation.level or CopyLevel.LANE, OTHER)
+    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
     first = prepared.get(obligation.first.number) if obligation.first else None
     second = prepared.get(obligation.second.number) if obligation.second else first
     if first is None or second is None:
@@ -422,7 +430,7 @@ def _variables(
         yield f"tile index {d}", _try(index, model), _try(copy(other), model) if obligation.level else None
 
 
-def _tiles(prepared: Prepared) -> list[Term]:
+def _tiles(prepared: PreparedSite) -> list[Term]:
     place = prepared.place
     tiles = place.tile_index if isinstance(place, IndexFootprint) else None
     return [index for index, _ in tiles or ()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ... import terms as t
-from ...terms import Kind, Scope, Term
+from ...terms import Scope, Term, TermKind
 from ...terms.bits import OPERATIONS
 
 
@@ -19,12 +19,12 @@ def expand(term: Term, memo: dict[Term, Term] | None = None) -> Term:
 
 def _expand(term: Term) -> Term | None:
     match term.kind:
-        case Kind.TDIV:
+        case TermKind.TDIV:
             return _truncated(*term.args)
-        case Kind.TMOD:
+        case TermKind.TMOD:
             a, b = term.args
             return t.sub(a, t.mul(b, _truncated(a, b)))
-        case Kind.MOD if term.args[1].kind is not Kind.CONST or term.args[1].value <= 0:
+        case TermKind.MOD if term.args[1].kind is not TermKind.CONST or term.args[1].value <= 0:
             a, b = term.args
             return t.sub(a, t.mul(b, t.floordiv(a, b)))
     return None
@@ -34,7 +34,7 @@ def _truncated(a: Term, b: Term) -> Term:
     def positive_divisor(x: Term, y: Term) -> Term:
         return t.ite(t.le(t.ZERO, x), t.floordiv(x, y), t.neg(t.floordiv(t.neg(x), y)))
 
-    if b.kind is Kind.CONST and b.value < 0:
+    if b.kind is TermKind.CONST and b.value < 0:
         return t.neg(positive_divisor(a, t.neg(b)))
     if b.low is not None and b.low > 0:
         return positive_divisor(a, b)
@@ -44,7 +44,7 @@ def _truncated(a: Term, b: Term) -> Term:
 def is_opaque_quotient(term: Term) -> bool:
     """A quotient whose divisor is no positive constant: the solver knows it by `lemmas.quotient_lemma` alone."""
     divisor = term.args[1]
-    return divisor.kind is not Kind.CONST or divisor.value <= 0
+    return divisor.kind is not TermKind.CONST or divisor.value <= 0
 
 
 def mentions_bits(terms: Iterable[Term]) -> bool:

@@ -20,7 +20,7 @@ from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
-from ...terms import Kind
+from ...terms import TermKind
 from ...terms.bits import WIDTH
 from .smtlib import PRODUCT, QUOTIENT, Declaration, needed_names, tokens
 
@@ -197,9 +197,9 @@ def _within(inner: Range, outer: Range) -> bool:
 
 
 def _on_bits(head: str, x: Range, y: Range) -> Range:
-    if head == Kind.SHR.value:  # towards 0 or -1, whatever the amount
+    if head == TermKind.SHR.value:  # towards 0 or -1, whatever the amount
         return min(x[0], 0), max(x[1], 0)
-    if head == Kind.SHL.value:
+    if head == TermKind.SHL.value:
         shifted = [side << y[1] for side in x] if y[0] >= 0 and y[1] < WIDTH else list(_WORD)
         found = min(0, *shifted), max(0, *shifted)
         return found if _within(found, _WORD) else _WORD
@@ -218,11 +218,11 @@ _CONDITIONS: Final[Mapping[str, str]] = {
     "=>": "=>",
 }
 _ON_BITS: Final[Mapping[str, str]] = {
-    Kind.BITAND.value: "bvand",
-    Kind.BITOR.value: "bvor",
-    Kind.BITXOR.value: "bvxor",
-    Kind.SHL.value: "bvshl",
-    Kind.SHR.value: "bvashr",
+    TermKind.BITAND.value: "bvand",
+    TermKind.BITOR.value: "bvor",
+    TermKind.BITXOR.value: "bvxor",
+    TermKind.SHL.value: "bvshl",
+    TermKind.SHR.value: "bvashr",
 }
 _FOLDED: Final[Mapping[str, str]] = {"+": "bvadd", "*": "bvmul", PRODUCT: "bvmul"}
 
@@ -322,6 +322,6 @@ class _Writer:
         return f"(bvsdiv (bvsub {x} (bvsmod {x} {y})) {y})"
 
     def _lowest_bits(self, text: str, head: str) -> str:
-        if head != Kind.SHL.value or self.width <= WIDTH:
+        if head != TermKind.SHL.value or self.width <= WIDTH:
             return text
         return f"((_ sign_extend {self.width - WIDTH}) ((_ extract {WIDTH - 1} 0) {text}))"

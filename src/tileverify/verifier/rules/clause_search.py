@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ def _joined(chosen: Sequence[Term]) -> list[Term]:
     """``a <= b`` and ``b <= a`` are one clause."""
     found: dict[Term, None] = {}
     for term in chosen:
-        both = term.kind is Kind.LE and t.le(term.args[1], term.args[0]) in chosen
+        both = term.kind is TermKind.LE and t.le(term.args[1], term.args[0]) in chosen
         found[t.eq(*term.args) if both else term] = None
     return list(found)
 

@@ -13,7 +13,7 @@ from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, Same
 from ...contract.variables import GRID
 from ...errors import SpecError
 from ...frontend.symbolic.summary import AccessSummary
-from ...terms import Kind, Scope, Sort, Term
+from ...terms import Scope, Sort, Term, TermKind
 from .answers import Answer, Result
 from .obligations import every_obligation
 from .prepare import Preparer
@@ -26,7 +26,7 @@ def clause_terms(texts: Sequence[str], summary: AccessSummary, launch: LaunchSpe
     contract = build_contract(launch)
     names: dict[str, Term | None] = {}
     own = {leaf.symbol.name: leaf for leaf in contract.variables}  # of the spec, whose language this is
-    flags = {leaf.symbol.name for leaf in contract.values if leaf.kind is Kind.VAR and leaf.sort is Sort.BOOL}
+    flags = {leaf.symbol.name for leaf in contract.values if leaf.kind is TermKind.VAR and leaf.sort is Sort.BOOL}
     for leaf in _launch_variables(summary, contract):
         if leaf.symbol.name in flags and leaf.sort is not Sort.BOOL:
             continue  # the byte that CUDA Tile C++ passes a bool as
@@ -64,7 +64,7 @@ def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Te
     spoken = [condition for each in every_obligation(sites, promises, contract) for condition in each.conditions]
     for term in (*GRID, *contract.variables, *contract.values, *contract.facts, *spoken):
         for leaf in term.free:
-            if leaf.kind is Kind.VAR and leaf.symbol.scope is Scope.LAUNCH:
+            if leaf.kind is TermKind.VAR and leaf.symbol.scope is Scope.LAUNCH:
                 yield leaf
 
 

@@ -15,7 +15,7 @@ from ...contract.as_terms import Contract, build_contract
 from ...contract.launch import LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.tiers import Tier
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
 from .fact_instances import data_facts
@@ -26,7 +26,7 @@ from .simplify import Simplified, simplify
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProofStep:
     """An obligation and where its proof stands: ``question`` and ``wraps`` are positions in the derivation's questions.
 
     ``wraps`` let the conditions be read without the wraps of machine integers, and with what synchronisation adds.  A
@@ -46,7 +46,7 @@ class Derivation:
 
     contract: Contract
     facts: tuple[Term, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ProofStep, ...]
     questions: tuple[Proof, ...]
 
 
@@ -88,7 +88,7 @@ class _Walk:
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
         self.origins = Preparer(summary, contract, ledger).origins
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[ProofStep]:
         protocols = Protocols(self.sites, self.contract, self.ledger)
         for obligation in map(protocols.explained, every_obligation(self.sites, self.promises, self.contract)):
             if obligation.blocked is not None:
@@ -102,7 +102,7 @@ class _Walk:
                     raise Underivable(obligation)
                 self.ledger.keep(self._asked(obligation.conditions))
             (question,) = self.ledger.taken()
-            yield Step(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
+            yield ProofStep(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
 
     def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
         """The questions whose answers let the obligation's conditions say more than its accesses do."""
@@ -175,7 +175,7 @@ def beyond_linear(conditions: Iterable[Term]) -> Tier:
 
 
 def conjuncts(facts: Iterable[Term]) -> frozenset[Term]:
-    return frozenset(part for fact in facts for part in (fact.args if fact.kind is Kind.AND else (fact,)))
+    return frozenset(part for fact in facts for part in (fact.args if fact.kind is TermKind.AND else (fact,)))
 
 
 def question_id(conditions: Iterable[Term]) -> str:

@@ -19,17 +19,18 @@ from ... import terms as t
 from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Access
 from ...terms import Term
+from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
-from .copies import OTHER, Copy, CopyLevel
-from .meeting import Prepared, awaited, identity, may_share, meet
+from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
+from .two_blocks import OTHER, Second
 
 COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 """Integer updates that commute with those of the same kind."""
 
 
-def deterministic(sites: Sequence[Prepared], contract: Contract, decider: Decides) -> bool | None:
+def deterministic(sites: Sequence[PreparedSite], contract: Contract, decider: Decides) -> bool | None:
     """One result (`True`), more than one (`False`), or not known, of a kernel that keeps all its obligations."""
     scoped = [each for each in sites if each.site.atomic]
     verdicts = {_judged(each, scoped, contract, decider) for each in scoped}
@@ -38,7 +39,7 @@ def deterministic(sites: Sequence[Prepared], contract: Contract, decider: Decide
     return None if None in verdicts else True
 
 
-def _judged(each: Prepared, scoped: Sequence[Prepared], contract: Contract, decider: Decides) -> bool | None:
+def _judged(each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contract, decider: Decides) -> bool | None:
     site = each.site
     if site.access is not Access.ATOMIC or site.op.startswith("multimem"):
         return None
@@ -52,9 +53,9 @@ def _judged(each: Prepared, scoped: Sequence[Prepared], contract: Contract, deci
     return True if site.mode in COMMUTING and alike and not site.used else None
 
 
-def _meetings(each: Prepared, others: Sequence[Prepared], contract: Contract) -> Iterator[tuple[Term, ...]]:
+def _meetings(each: PreparedSite, others: Sequence[PreparedSite], contract: Contract) -> Iterator[tuple[Term, ...]]:
     """Two executions on one element in no fixed order: of two blocks, or of one without a token between them."""
-    one, copy, own = own_instance(each, identity), Copy(CopyLevel.BLOCK, OTHER), Copy(CopyLevel.INSTANCE, OTHER)
+    one, copy, own = own_instance(each, identity), Second(CopyLevel.BLOCK, OTHER), Second(CopyLevel.INSTANCE, OTHER)
     for second in others:
         other = own_instance(second, copy)
         blocks = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))

@@ -17,7 +17,7 @@ from math import gcd
 from typing import Final, NamedTuple
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 
 MOST_EDGES: Final = 120
 """Comparisons up to which a question is looked at here."""
@@ -73,8 +73,8 @@ class Differences:
         plain: list[_Edge] = []
         choices: list[list[list[_Edge]]] = []
         for condition in conditions:
-            for part in condition.args if condition.kind is Kind.AND else (condition,):
-                if part.kind is Kind.OR:
+            for part in condition.args if condition.kind is TermKind.AND else (condition,):
+                if part.kind is TermKind.OR:
                     choices.append([self._edges_of(alternative) for alternative in part.args])
                 else:
                     plain += self._edges_of(part)
@@ -115,13 +115,13 @@ class Differences:
 
 def _edges(condition: Term) -> Iterator[_Edge]:
     match condition.kind:
-        case Kind.AND:
+        case TermKind.AND:
             for part in condition.args:
                 yield from _edges(part)
-        case Kind.LE | Kind.LT:
+        case TermKind.LE | TermKind.LT:
             a, b = condition.args
-            yield from _difference(a, b, -1 if condition.kind is Kind.LT else 0)
-        case Kind.EQ:
+            yield from _difference(a, b, -1 if condition.kind is TermKind.LT else 0)
+        case TermKind.EQ:
             a, b = condition.args
             yield from _difference(a, b, 0)
             yield from _difference(b, a, 0)
@@ -138,7 +138,7 @@ def _difference(a: Term, b: Term, most: int) -> Iterator[_Edge]:
 
 
 def _summands(node: Term) -> tuple[Term, ...]:
-    return node.args if node.kind is Kind.SUM else ()
+    return node.args if node.kind is TermKind.SUM else ()
 
 
 class _Bounds:
@@ -150,7 +150,7 @@ class _Bounds:
         self._low: dict[Term, int | None] = {node: node.low for node in nodes}
         self._high: dict[Term, int | None] = {node: node.high for node in nodes}
         self._low[t.ZERO] = self._high[t.ZERO] = 0
-        self._sums = [node for node in nodes if node.kind is Kind.SUM]
+        self._sums = [node for node in nodes if node.kind is TermKind.SUM]
         self._impossible = False
         for _ in range(ROUNDS):
             if self._impossible or not self._spread():

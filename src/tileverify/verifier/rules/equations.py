@@ -13,7 +13,7 @@ from math import gcd
 from typing import TypeAlias
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 
 Range: TypeAlias = tuple[int | None, int | None]
 """The least and the largest value, where they are known."""
@@ -29,16 +29,16 @@ def known_ranges(conditions: frozenset[Term]) -> Mapping[Term, Range]:
 
 
 def _note(found: dict[Term, Range], condition: Term) -> None:
-    if condition.kind is Kind.EQ:
+    if condition.kind is TermKind.EQ:
         for term, value in (condition.args, condition.args[::-1]):
-            if value.kind is Kind.CONST:
+            if value.kind is TermKind.CONST:
                 _narrow(found, term, value.value, value.value)
-    elif condition.kind in (Kind.LT, Kind.LE):
-        gap = 1 if condition.kind is Kind.LT else 0
+    elif condition.kind in (TermKind.LT, TermKind.LE):
+        gap = 1 if condition.kind is TermKind.LT else 0
         small, large = condition.args
-        if large.kind is Kind.CONST:
+        if large.kind is TermKind.CONST:
             _narrow(found, small, None, large.value - gap)
-        elif small.kind is Kind.CONST:
+        elif small.kind is TermKind.CONST:
             _narrow(found, large, small.value + gap, None)
 
 
@@ -52,7 +52,7 @@ def _narrow(found: dict[Term, Range], term: Term, low: int | None, high: int | N
 
 def split(equation: Term, *known: Mapping[Term, Range]) -> tuple[Term, ...] | None:
     """Equations that say the same together, under what is ``known`` of ranges; ``None`` if it stays as it is."""
-    if equation.kind is not Kind.EQ:
+    if equation.kind is not TermKind.EQ:
         return None
     constant, parts = t.linear_parts(t.sub(*equation.args))
     ordered = sorted(parts, key=lambda part: -abs(part[0]))

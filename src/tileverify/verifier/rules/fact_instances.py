@@ -17,7 +17,7 @@ from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
 from ...frontend.symbolic.summary import LoopValue, Origin
-from ...terms import Kind, Scope, Term
+from ...terms import Scope, Term, TermKind
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -25,7 +25,7 @@ def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
     found: dict[str, list[Term]] = {}
     for condition in conditions:
         for leaf in sorted(condition.free):
-            if leaf.kind is Kind.APPLY and leaf.function.array is not None:
+            if leaf.kind is TermKind.APPLY and leaf.function.array is not None:
                 values = found.setdefault(leaf.function.array, [])
                 if leaf not in values:
                     values.append(leaf)
@@ -115,7 +115,7 @@ def ordinary_data(
             yield t.eq(v, t.scale(spacing, linear))
 
 
-WIDE_SPACING = 4096
+SPACING_TRIED = 4096
 """Apart by more than any tile is wide in one dimension."""
 
 
@@ -131,7 +131,7 @@ def computed_addresses(
     left, seen = list(terms), set()
     while left:
         for leaf in left.pop().free:
-            if leaf.kind is Kind.APPLY and leaf.function not in seen:
+            if leaf.kind is TermKind.APPLY and leaf.function not in seen:
                 seen.add(leaf.function)
                 value = by_function.get(leaf.function)
                 if value is not None:

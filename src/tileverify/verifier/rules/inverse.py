@@ -21,7 +21,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from ... import terms as t
-from ...terms import ZERO, Kind, Term
+from ...terms import ZERO, Term, TermKind
 
 Equation: TypeAlias = tuple[Term, Term]
 """What a footprint says, in unknown variables, and what it has to be, in known ones."""
@@ -38,8 +38,8 @@ def candidate(
     solver = _Solver(unknowns, list(equations))
     if not solver.solve():
         return None
-    for part in guard.args if guard.kind is Kind.AND else (guard,):
-        if part.kind is Kind.EQ:
+    for part in guard.args if guard.kind is TermKind.AND else (guard,):
+        if part.kind is TermKind.EQ:
             solver.take_up(part.args)
     return {variable: solver.values.get(variable, ZERO) for variable in unknowns}
 
@@ -58,7 +58,7 @@ class _Digit:
 
     @property
     def order(self) -> tuple[int, int]:
-        parts = self.weight.args if self.weight.kind is Kind.PRODUCT else (self.weight,)
+        parts = self.weight.args if self.weight.kind is TermKind.PRODUCT else (self.weight,)
         return (0 if self.weight is t.ONE else len(parts), abs(self.factor))
 
 
@@ -110,15 +110,15 @@ class _Solver:
             if not self._unknown(summand):
                 rest = t.add(rest, t.scale(factor, summand))
                 continue
-            factors = summand.args if summand.kind is Kind.PRODUCT else (summand,)
+            factors = summand.args if summand.kind is TermKind.PRODUCT else (summand,)
             atoms = [each for each in factors if self._unknown(each)]
-            if len(atoms) != 1 or not (atoms[0] in self.unknowns or atoms[0].kind in (Kind.DIV, Kind.MOD)):
+            if len(atoms) != 1 or not (atoms[0] in self.unknowns or atoms[0].kind in (TermKind.DIV, TermKind.MOD)):
                 return None
             digits.append(_Digit(factor, t.product(each for each in factors if each is not atoms[0]), atoms[0]))
         return digits, rest
 
     def _count(self, atom: Term) -> Term | None:
-        return atom.args[1] if atom.kind is Kind.MOD else self.unknowns.get(atom)
+        return atom.args[1] if atom.kind is TermKind.MOD else self.unknowns.get(atom)
 
     def _solved(self, digits: list[_Digit], target: Term) -> Iterable[tuple[Term, Term]]:
         """Each atom with its value, those of the greatest weight first."""
@@ -171,8 +171,8 @@ class _Solver:
     # ---------------------------------------------------------------------------- quotients and remainders
     def _join(self) -> bool:
         """One equation from what is known of quotients and remainders: both of one number first."""
-        quotients = [part for part in self.parts if part.kind is Kind.DIV]
-        remainders = [part for part in self.parts if part.kind is Kind.MOD]
+        quotients = [part for part in self.parts if part.kind is TermKind.DIV]
+        remainders = [part for part in self.parts if part.kind is TermKind.MOD]
         for quotient in quotients:
             for remainder in remainders:
                 if quotient.args == remainder.args:
@@ -191,5 +191,5 @@ class _Solver:
             return False
         part = (remainders or quotients)[0]
         value = self.parts.pop(part)
-        self.open.append((part.args[0], value if part.kind is Kind.MOD else t.mul(value, part.args[1])))
+        self.open.append((part.args[0], value if part.kind is TermKind.MOD else t.mul(value, part.args[1])))
         return True

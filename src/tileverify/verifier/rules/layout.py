@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ... import terms as t
 from ...frontend.symbolic.summary import Footprint, Origin, PointerFootprint, Site, ViewFootprint
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +123,9 @@ def _strip_wraps(offset: Term) -> Term:
     """Drop the 64-bit wraps of the address sum (see the module's docstring for why that is no assumption)."""
 
     def strip(term: Term) -> Term:
-        if term.kind is Kind.WRAP and term.payload == 64:
+        if term.kind is TermKind.WRAP and term.payload == 64:
             return strip(term.args[0])
-        if term.kind is Kind.SUM:
+        if term.kind is TermKind.SUM:
             constant, parts = t.linear_parts(term)
             return t.add(t.const(constant), *(t.scale(c, strip(s)) for c, s in parts))
         return term
@@ -143,7 +143,7 @@ class _Slots:
         for d, (size, stride) in enumerate(zip(origin.shape, origin.strides, strict=True)):
             if size is t.ONE:
                 continue
-            if stride.kind is Kind.CONST:
+            if stride.kind is TermKind.CONST:
                 self.constant.append((stride.value, d))
             else:
                 self.symbolic.setdefault(stride, d)
@@ -162,7 +162,7 @@ class _Slots:
         return tuple(coordinates)
 
     def _summand(self, factor: int, summand: Term, unit: int) -> tuple[Term, ...] | None:
-        if summand.kind is Kind.ITE:
+        if summand.kind is TermKind.ITE:
             # A choice of addresses is an address of chosen coordinates.
             condition, *branches = summand.args
             read = [self.read(t.scale(factor, branch), unit) for branch in branches]
@@ -172,7 +172,7 @@ class _Slots:
         if factor % unit:
             return None
         count = factor // unit
-        factors = summand.args if summand.kind is Kind.PRODUCT else (summand,)
+        factors = summand.args if summand.kind is TermKind.PRODUCT else (summand,)
         strides = [f for f in factors if f in self.symbolic]
         if len(strides) == 1:
             rest = list(factors)

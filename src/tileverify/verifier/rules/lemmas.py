@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from ... import terms as t
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from ...terms.bits import fits
 from .arithmetic import is_opaque_quotient, split_product
 
@@ -56,8 +56,8 @@ def coefficients_of_products(occurrences: Iterable[tuple[Term, int]]) -> dict[Te
 def products_in_sums(term: Term) -> Iterator[tuple[Term, int]]:
     """The products in linear sums of ``term``, with what they are multiplied by there, up to its sign."""
     for sub in t.postorder(term):
-        if sub.kind is Kind.SUM:
-            yield from ((s, abs(c)) for c, s in t.linear_parts(sub)[1] if s.kind is Kind.PRODUCT)
+        if sub.kind is TermKind.SUM:
+            yield from ((s, abs(c)) for c, s in t.linear_parts(sub)[1] if s.kind is TermKind.PRODUCT)
 
 
 def violated_lemmas(
@@ -141,7 +141,7 @@ def distribution_lemmas(products: Iterable[Term]) -> Iterator[Lemma]:
     for f, _, x, p in _entries(present, {}):
         for alternative in _alternatives(f):
             constant, parts = t.linear_parts(alternative)
-            if not parts or (alternative is f and f.kind is not Kind.SUM):
+            if not parts or (alternative is f and f.kind is not TermKind.SUM):
                 continue
             for y in cofactors.get(parts[0][1], {}):
                 if y is x or any(t.mul(a, y) not in known for _, a in parts):
@@ -158,9 +158,9 @@ def distribution_lemmas(products: Iterable[Term]) -> Iterator[Lemma]:
 def _alternatives(term: Term) -> tuple[Term, ...]:
     """The terms that a choice may be equal to."""
     match term.kind:
-        case Kind.MIN | Kind.MAX:
+        case TermKind.MIN | TermKind.MAX:
             return term.args
-        case Kind.ITE:
+        case TermKind.ITE:
             return term.args[1:]
     return (term,)
 
@@ -252,21 +252,21 @@ def bit_lemmas(operation: Term, others: Iterable[Term]) -> Iterator[Lemma]:
     if not all(map(fits, operation.args)):
         return
     match operation.kind:
-        case Kind.BITAND:
+        case TermKind.BITAND:
             yield _and_lemma(x, y, operation)
-        case Kind.BITOR:
+        case TermKind.BITOR:
             common = t.bit_and(x, y)
-            if common.kind is Kind.BITAND:
+            if common.kind is TermKind.BITAND:
                 yield Lemma(t.eq(operation, t.sub(t.add(x, y), common)), "bits or", (x, y, operation, common))
-        case Kind.BITXOR:
+        case TermKind.BITXOR:
             common = t.bit_and(x, y)
-            if common.kind is Kind.BITAND:
+            if common.kind is TermKind.BITAND:
                 apart = t.sub(t.add(x, y), t.scale(2, common))
                 yield Lemma(t.eq(operation, apart), "bits xor", (x, y, operation, common))
             for other in others:
-                if other.kind is Kind.BITXOR and other is not operation and all(map(fits, other.args)):
+                if other.kind is TermKind.BITXOR and other is not operation and all(map(fits, other.args)):
                     yield from _injective_lemmas(operation, other)
-        case Kind.SHR:
+        case TermKind.SHR:
             above = t.implies(t.le(t.ZERO, x), t.and_(t.le(t.ZERO, operation), t.le(operation, x)))
             below = t.implies(t.lt(x, t.ZERO), t.and_(t.le(x, operation), t.lt(operation, t.ZERO)))
             same = t.implies(t.eq(y, t.ZERO), t.eq(operation, x))
@@ -300,9 +300,9 @@ def bound_lemmas(terms: Iterable[Term]) -> Iterator[Lemma]:
     The encoding for Z3 asserts such intervals as they are; a certificate has to argue for them.
     """
     for term in terms:
-        if term.kind is Kind.PRODUCT:
+        if term.kind is TermKind.PRODUCT:
             yield from _product_bounds(term)
-        elif term.kind is Kind.DIV and is_opaque_quotient(term):
+        elif term.kind is TermKind.DIV and is_opaque_quotient(term):
             yield from _quotient_bounds(term)
 
 
@@ -317,7 +317,7 @@ def _product_bounds(p: Term) -> Iterator[Lemma]:
     for sign_x in (1, -1):
         for sign_y in (1, -1):
             yield magnitude_lemma(p, sign_x, x, sign_y, y)
-    if y.kind is Kind.PRODUCT:
+    if y.kind is TermKind.PRODUCT:
         yield from _product_bounds(y)
 
 

@@ -12,21 +12,22 @@ from itertools import product
 
 from ... import terms as t
 from ...frontend.symbolic.summary import earlier
-from ...terms import Kind, Term
-from .copies import OTHER, Copy, CopyLevel, Renaming
-from .meeting import Prepared, awaited, identity
+from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
+from .footprint_overlap import PreparedSite, awaited, identity
+from .two_blocks import OTHER, Renaming, Second
 
 
-def left_behind(first: Prepared, second: Prepared) -> Term:
+def left_behind(first: PreparedSite, second: PreparedSite) -> Term:
     """For two accesses of one block (`obligations.inside_block`): one stands behind a loop around the other, and waits
     for a later iteration of it."""
-    copy = Copy(CopyLevel.INSTANCE, OTHER)
+    copy = Second(CopyLevel.INSTANCE, OTHER)
     return t.or_(
         _covered(first, by=second, own=identity, other=copy), _covered(second, by=first, own=copy, other=identity)
     )
 
 
-def _covered(inside: Prepared, *, by: Prepared, own: Renaming, other: Renaming) -> Term:
+def _covered(inside: PreparedSite, *, by: PreparedSite, own: Renaming, other: Renaming) -> Term:
     """``by`` waits for an instance of ``inside`` that is later, in loops which are not around ``by``, than its own."""
     around = {loop.name for loop in by.site.loops}
     left = [loop.iteration for loop in inside.site.loops if loop.name not in around]
@@ -55,7 +56,7 @@ def _covered(inside: Prepared, *, by: Prepared, own: Renaming, other: Renaming) 
 def _last(condition: Term, iteration: Term) -> Iterator[Term]:
     """The numbers that ``condition`` asks the awaited ``iteration`` to be."""
     for part in t.postorder(condition):
-        if part.kind is Kind.EQ:
+        if part.kind is TermKind.EQ:
             constant, summands = t.linear_parts(t.sub(*part.args))
             rest = [(coefficient, term) for coefficient, term in summands if term is not iteration]
             (own,) = [coefficient for coefficient, term in summands if term is iteration] or (0,)

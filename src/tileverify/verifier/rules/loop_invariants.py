@@ -24,7 +24,7 @@ from typing import Final
 
 from ... import terms as t
 from ...frontend.symbolic.summary import LoopValue
-from ...terms import Function, Kind, Scope, Sort, Term
+from ...terms import Function, Scope, Sort, Term, TermKind
 from .answers import Answer, Decides
 
 _MOST_BOUNDS: Final = 12
@@ -46,7 +46,7 @@ class LoopInvariants:
         left, seen = list(conditions), set()
         while left:
             for part in sorted(left.pop().free):
-                if part.kind is Kind.APPLY and part.function in self.shown and part not in seen:
+                if part.kind is TermKind.APPLY and part.function in self.shown and part not in seen:
                     seen.add(part)
                     for instance in self._instances(part):
                         left.append(instance)
@@ -99,7 +99,7 @@ def _needed(values: Mapping[Function, LoopValue], mentioned: Iterable[Term]) -> 
     left = list(mentioned)
     while left:
         for part in sorted(left.pop().free):
-            if part.kind is Kind.APPLY and part.function in values and part.function not in found:
+            if part.kind is TermKind.APPLY and part.function in values and part.function not in found:
                 value = found[part.function] = values[part.function]
                 left += [value.init, value.next, value.handed_on]
     return found
@@ -136,7 +136,7 @@ def _compared_with(value: LoopValue) -> Iterator[Term]:
     """Terms w, the same in every iteration, with a comparison of ``v + w'`` and ``w''`` where ``w = w'' - w'``."""
     for condition in (value.handed_on, value.next):
         for part in t.postorder(condition):
-            if part.kind in (Kind.LE, Kind.LT, Kind.EQ) and part.args[0].sort is Sort.INT:
+            if part.kind in (TermKind.LE, TermKind.LT, TermKind.EQ) and part.args[0].sort is Sort.INT:
                 difference = t.sub(*(_without_wrap(side) for side in part.args))
                 summands = t.linear_parts(difference)[1]
                 own = [(c, s) for c, s in summands if _is(value, s)]
@@ -150,13 +150,13 @@ def _compared_with(value: LoopValue) -> Iterator[Term]:
 
 def _without_wrap(term: Term) -> Term:
     """Only to find candidates, so nothing is claimed by it."""
-    return t.transform(term, lambda part: part.args[0] if part.kind is Kind.WRAP else None)
+    return t.transform(term, lambda part: part.args[0] if part.kind is TermKind.WRAP else None)
 
 
 def _is(value: LoopValue, summand: Term) -> bool:
     """Whether a summand is v itself, with its choice of the initial value in the first iteration."""
-    sides = summand.args[1:] if summand.kind is Kind.ITE else (summand,)
-    return any(side.kind is Kind.APPLY and side.function == value.function for side in sides)
+    sides = summand.args[1:] if summand.kind is TermKind.ITE else (summand,)
+    return any(side.kind is TermKind.APPLY and side.function == value.function for side in sides)
 
 
 def _changes(value: LoopValue, term: Term) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 
 from ... import terms as t
 from ...contract.as_terms import Contract, array_layout
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
 from .prepare import contract_values
 
 MOST_ORDERED: Final = 3
@@ -35,7 +35,7 @@ def nested_layouts(contract: Contract, listed: Iterable[tuple[Sequence[Term], Se
 
 def nested(shape: Sequence[Term], strides: Sequence[Term]) -> Term:
     """The formula above; true where no stride is free."""
-    if len(strides) < 2 or all(stride.kind is Kind.CONST for stride in strides):
+    if len(strides) < 2 or all(stride.kind is TermKind.CONST for stride in strides):
         return t.TRUE
     axes = tuple(zip(shape, strides, strict=True))[::-1]
     orders = permutations(axes) if len(axes) <= MOST_ORDERED else (axes, axes[::-1])

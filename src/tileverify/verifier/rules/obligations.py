@@ -3,7 +3,7 @@
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
 no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
 (conflicts, scopes, token order).  With g, f, w the guard, the footprint and the waits-for of a site, primed for the
-second copy (`copies`), what must be impossible is
+second copy (`two_blocks`), what must be impossible is
 
     TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
     TV201                 g and g' and k != k' and f meets f' and not w(k, k') and not w'(k', k)
@@ -27,10 +27,11 @@ from ...frontend.bytecode.enums import MemoryScope
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...results.codes import TV
-from ...terms import Kind, Term
-from .copies import OTHER, Copy, CopyLevel, Renaming
+from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
+from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
 from .layout import IndexFootprint, Place
-from .meeting import Prepared, awaited, identity, may_share, meet, place_terms, renamed, touches
+from .two_blocks import OTHER, Renaming, Second
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Obligation:
 
 
 def every_obligation(
-    sites: Sequence[Prepared], promises: Iterable[Promise], contract: Contract
+    sites: Sequence[PreparedSite], promises: Iterable[Promise], contract: Contract
 ) -> Iterator[Obligation]:
     """All obligations of a kernel, always in the same order."""
     for item in promises:
@@ -69,7 +70,7 @@ def every_obligation(
 
 
 # --------------------------------------------------------------------------------------- single accesses
-def bounds(prepared: Prepared) -> Iterator[Obligation]:
+def bounds(prepared: PreparedSite) -> Iterator[Obligation]:
     """TV301, TV302 and TV303 of one access."""
     site, place = prepared.site, prepared.place
     footprint = site.footprint
@@ -90,9 +91,9 @@ def bounds(prepared: Prepared) -> Iterator[Obligation]:
     yield from _aligned(prepared)
 
 
-def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]) -> Iterator[Term]:
+def within_index_spaces(obligation: Obligation, prepared: Mapping[int, PreparedSite]) -> Iterator[Term]:
     """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
-    copy = Copy(obligation.level or CopyLevel.LANE, OTHER)
+    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
     sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
     for site, rename in sides if obligation.second is not None else ():
         footprint = prepared[site.number].site.footprint if site is not None else None
@@ -102,7 +103,7 @@ def within_index_spaces(obligation: Obligation, prepared: Mapping[int, Prepared]
                     yield rename(t.lt(index, space))
 
 
-def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: Contract) -> Iterator[Term]:
+def reached(obligation: Obligation, prepared: Mapping[int, PreparedSite], contract: Contract) -> Iterator[Term]:
     """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
     keeping the kernel from its work."""
     if obligation.promise is not None:
@@ -111,7 +112,7 @@ def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: 
         first = prepared[obligation.first.number]
         yield from (first.guard, touches(first.place))
     if obligation.second is not None:
-        copy = Copy(obligation.level, OTHER)
+        copy = Second(obligation.level, OTHER)
         second = renamed(prepared[obligation.second.number], copy)
         yield from (second.guard, touches(second.place))
         if obligation.level == CopyLevel.BLOCK:
@@ -120,7 +121,7 @@ def reached(obligation: Obligation, prepared: Mapping[int, Prepared], contract: 
             yield _two_lanes(obligation.second, copy)
 
 
-def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
+def _inside(prepared: PreparedSite, place: Place) -> Iterator[Obligation]:
     """TV302: every live lane lies inside its array."""
     site, origin = prepared.site, place.origin
     if origin.kind is OriginKind.UNKNOWN:
@@ -152,7 +153,7 @@ def _inside(prepared: Prepared, place: Place) -> Iterator[Obligation]:
         yield Obligation(TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, outside), site)
 
 
-def _aligned(prepared: Prepared) -> Iterator[Obligation]:
+def _aligned(prepared: PreparedSite) -> Iterator[Obligation]:
     """TV302 as well: an element lies at a multiple of its size, which is a power of two."""
     site, origin, footprint = prepared.site, prepared.origin, prepared.site.footprint
     if origin.kind is OriginKind.UNKNOWN:
@@ -181,12 +182,12 @@ def _extent(origin: Origin) -> Term | None:
     return extent(origin.shape, origin.strides, origin.element_bytes)
 
 
-def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
+def one_address(prepared: PreparedSite, contract: Contract) -> Iterator[Obligation]:
     """TV202: two live lanes of one weak store never hit one byte."""
     site = prepared.site
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
-    copy = Copy(CopyLevel.LANE, OTHER)
+    copy = Second(CopyLevel.LANE, OTHER)
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
     differ = _two_lanes(site, copy)
@@ -195,7 +196,7 @@ def one_address(prepared: Prepared, contract: Contract) -> Iterator[Obligation]:
     )
 
 
-def _two_lanes(site: Site, copy: Copy) -> Term:
+def _two_lanes(site: Site, copy: Second) -> Term:
     return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
 
 
@@ -223,7 +224,7 @@ def one_width(first: Site, second: Site) -> bool:
     return first.footprint.element_bytes == second.footprint.element_bytes
 
 
-def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+def between_blocks(first: PreparedSite, second: PreparedSite, contract: Contract) -> Iterator[Obligation]:
     """TV101, TV102, TV103: the same byte from two different tile blocks."""
     code = conflict_code(first.site, second.site)
     if code is None or _private(first.origin) or _private(second.origin):
@@ -234,7 +235,7 @@ def between_blocks(first: Prepared, second: Prepared, contract: Contract) -> Ite
     if blocked:
         yield Obligation(code, (), first.site, second.site, level=CopyLevel.BLOCK, blocked=blocked)
         return
-    copy = Copy(CopyLevel.BLOCK, OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
     common = meet(first, other, contract)
@@ -249,7 +250,7 @@ def block_axes(contract: Contract) -> Iterator[Term]:
             yield bid
 
 
-def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Iterator[Obligation]:
+def inside_block(first: PreparedSite, second: PreparedSite, contract: Contract) -> Iterator[Obligation]:
     """TV201: conflicting accesses of one block are joined by a token path, unless both are scoped and of one width."""
     a, b = first.site, second.site
     if not (a.writes or b.writes) or (a.atomic and b.atomic and one_width(a, b)):
@@ -262,7 +263,7 @@ def inside_block(first: Prepared, second: Prepared, contract: Contract) -> Itera
     if blocked:
         yield Obligation(TV.UNORDERED_IN_BLOCK, (), a, b, level=CopyLevel.INSTANCE, blocked=blocked)
         return
-    copy = Copy(CopyLevel.INSTANCE, OTHER)
+    copy = Second(CopyLevel.INSTANCE, OTHER)
     other = renamed(second, copy)
     # another dynamic instance: a different access, or the same one in another iteration
     differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
@@ -279,7 +280,7 @@ def _private(origin: Origin) -> bool:
     return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
 
 
-def _unknown_origin(first: Prepared, second: Prepared, contract: Contract) -> tuple[TV, str] | None:
+def _unknown_origin(first: PreparedSite, second: PreparedSite, contract: Contract) -> tuple[TV, str] | None:
     for prepared in (first, second):
         if prepared.origin.kind is OriginKind.UNKNOWN:
             return TV.UNKNOWN_POINTER, "an address is not derived from an argument of the kernel"
@@ -290,7 +291,7 @@ def _unknown_origin(first: Prepared, second: Prepared, contract: Contract) -> tu
 
 
 def _pair(
-    code: TV, first: Prepared, second: Prepared, conditions: Iterable[Term], level: CopyLevel, copy: Copy
+    code: TV, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: CopyLevel, copy: Second
 ) -> Obligation:
     return Obligation(
         code,
@@ -302,12 +303,12 @@ def _pair(
     )
 
 
-def _twins(terms: Sequence[Term], copy: Copy) -> Iterator[tuple[Term, Term]]:
+def _twins(terms: Sequence[Term], copy: Second) -> Iterator[tuple[Term, Term]]:
     """Quotients and their renamed copies, innermost first."""
     seen: set[Term] = set()
     for term in terms:
         for sub in t.postorder(term):
-            if sub.kind in (Kind.DIV, Kind.TDIV) and sub not in seen:
+            if sub.kind in (TermKind.DIV, TermKind.TDIV) and sub not in seen:
                 seen.add(sub)
                 renamed = copy(sub)
                 if renamed is not sub:

@@ -29,14 +29,15 @@ from ...frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
-from ...terms import Function, Kind, Term
+from ...terms import Function, Term, TermKind
 from ...terms.rendering import unsigned_reading
+from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
-from .copies import OTHER, Copy, CopyLevel
 from .fact_use import FactUse, Informed
+from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
-from .meeting import Prepared, map_origin, place_terms
+from .two_blocks import OTHER, Second
 
 
 @dataclass
@@ -76,11 +77,11 @@ class Preparer:
         return t.transform(term, self._value, self._memo)
 
     def _value(self, term: Term) -> Term | None:
-        if term.kind is Kind.APPLY and self.contract.lists:
+        if term.kind is TermKind.APPLY and self.contract.lists:
             return list_word(term, self.contract.lists)
         return self._values.get(term)
 
-    def site(self, site: Site) -> Prepared:
+    def site(self, site: Site) -> PreparedSite:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
         guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
@@ -102,7 +103,7 @@ class Preparer:
                 compare=None if site.compare is None else fit(self.term(site.compare)),
                 loops=tuple(replace(loop, reached=self.term(loop.reached)) for loop in site.loops),
             )
-        return Prepared(site, guard, mapped, waits)
+        return PreparedSite(site, guard, mapped, waits)
 
     def _with_plain_address(self, footprint: Footprint, guard: Term) -> Footprint:
         """The footprint without the wraps in its address that fit: strides must show as factors to be recognised."""
@@ -132,7 +133,7 @@ class Preparer:
             return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
         if origin.kind is OriginKind.LIST_ELEMENT:
             known = (self.term(stride) for stride in origin.strides)
-            strides = tuple(k if k.kind is Kind.CONST else s for k, s in zip(known, origin.strides, strict=True))
+            strides = tuple(k if k.kind is TermKind.CONST else s for k, s in zip(known, origin.strides, strict=True))
             return replace(origin, strides=strides)
         if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
             return origin
@@ -151,7 +152,7 @@ class Preparer:
     def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
         """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
         terms = [guard, *under_it]
-        functions = {part.function for term in terms for part in term.free if part.kind is Kind.APPLY}
+        functions = {part.function for term in terms for part in term.free if part.kind is TermKind.APPLY}
         mentioned = functions & self._loop_values.keys()
         if mentioned and not self.keep_wraps:
             guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
@@ -200,7 +201,7 @@ class Preparer:
         """Whether the value fits, always or where ``guard`` holds, or is made to."""
         if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
             return True
-        if self.narrow is None or wrapped.kind is not Kind.WRAP:
+        if self.narrow is None or wrapped.kind is not TermKind.WRAP:
             return False
         question = (_outside(wrapped), guard)
         known = self.informed.use.known(question, self.origins)
@@ -211,7 +212,7 @@ class Preparer:
         """A wrap, or an unsigned reading."""
         found = self._wrapped
         for sub in t.postorder(term, found):
-            wrap = sub.kind is Kind.WRAP or unsigned_reading(sub) is not None
+            wrap = sub.kind is TermKind.WRAP or unsigned_reading(sub) is not None
             found[sub] = wrap or any(found[arg] for arg in sub.args)
         return found[term]
 
@@ -288,14 +289,14 @@ def contract_values(contract: Contract) -> dict[Term, Term]:
 
 def launch_facts(contract: Contract) -> tuple[Term, ...]:
     """The contract's facts and ``bid < grid`` for both copies of a block."""
-    values, copy = contract_values(contract), Copy(CopyLevel.BLOCK, OTHER)
+    values, copy = contract_values(contract), Second(CopyLevel.BLOCK, OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
 
 
 def _read(term: Term) -> Term | None:
     """The number that a wrap or an unsigned reading is one of."""
-    if term.kind is Kind.WRAP:
+    if term.kind is TermKind.WRAP:
         return term.args[0]
     reading = unsigned_reading(term)
     return None if reading is None else reading[1]
@@ -303,7 +304,7 @@ def _read(term: Term) -> Term | None:
 
 def _outside(read: Term) -> Term:
     """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
-    if read.kind is Kind.WRAP:
+    if read.kind is TermKind.WRAP:
         (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1
     else:
         reading = unsigned_reading(read)

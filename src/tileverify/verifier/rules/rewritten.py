@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Site
-from ...terms import Function, Kind, Scope, Term
+from ...terms import Function, Scope, Term, TermKind
 
 
 def rewritten_arrays(terms: Iterable[Term], sites: Sequence[Site]) -> frozenset[str] | None:
@@ -19,7 +19,7 @@ def rewritten_arrays(terms: Iterable[Term], sites: Sequence[Site]) -> frozenset[
     left, seen, found = list(terms), set[Function](), set[str]()
     while left:
         for leaf in left.pop().free:
-            if leaf.kind is not Kind.APPLY or leaf.function in seen:
+            if leaf.kind is not TermKind.APPLY or leaf.function in seen:
                 continue
             seen.add(leaf.function)
             if leaf.function.array is not None:
@@ -47,7 +47,9 @@ def _loads(sites: Sequence[Site]) -> dict[Function, Site]:
 
 
 def _functions(term: Term) -> set[Function]:
-    return {leaf.function for leaf in term.free if leaf.kind is Kind.APPLY and leaf.function.scope is not Scope.LAUNCH}
+    return {
+        leaf.function for leaf in term.free if leaf.kind is TermKind.APPLY and leaf.function.scope is not Scope.LAUNCH
+    }
 
 
 def _stored(origin: Origin, sites: Sequence[Site]) -> list[Term] | None:

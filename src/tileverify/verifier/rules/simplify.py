@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ... import terms as t
-from ...terms import Kind, Scope, Term
-from .copies import OTHER
+from ...terms import Scope, Term, TermKind
 from .equations import known_ranges, split
+from .two_blocks import OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,18 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
 def _conjuncts(term: Term) -> tuple[Term, ...]:
     if term is t.TRUE:
         return ()
-    return term.args if term.kind is Kind.AND else (term,)
+    return term.args if term.kind is TermKind.AND else (term,)
 
 
 def _unifiable(condition: Term) -> tuple[Term, Term] | None:
     """``(v', v)`` if the condition says just that two variables of one range are equal."""
-    if condition.kind is not Kind.EQ:
+    if condition.kind is not TermKind.EQ:
         return None
     constant, parts = t.linear_parts(t.sub(*condition.args))
     if constant or len(parts) != 2:
         return None
     (c, v), (d, w) = parts
-    if c + d or v.kind is not Kind.VAR or w.kind is not Kind.VAR or (v.low, v.high) != (w.low, w.high):
+    if c + d or v.kind is not TermKind.VAR or w.kind is not TermKind.VAR or (v.low, v.high) != (w.low, w.high):
         return None
     scopes = {v.symbol.scope, w.symbol.scope}
     if Scope.LAUNCH in scopes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from ... import terms as t
-from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms import Function, Sort, Symbol, Term, TermKind
 from ...terms.bits import OPERATIONS
 from .arithmetic import expand, is_opaque_quotient, split_product
 from .lemma_schemas import CONGRUENT, EXACT
@@ -63,16 +63,18 @@ class Vocabulary:
 
     def _named(self, term: Term) -> str:
         match term.kind:
-            case Kind.CONST:
+            case TermKind.CONST:
                 return number(term.value)
-            case Kind.TRUE | Kind.FALSE:
+            case TermKind.TRUE | TermKind.FALSE:
                 return "true" if term is t.TRUE else "false"
-            case Kind.VAR:
+            case TermKind.VAR:
                 return self.symbol(term.symbol, 0)
         return self._define(self._written(term), term)
 
     def _define(self, text: str, term: Term) -> str:
-        opaque = term.kind in (Kind.PRODUCT, Kind.APPLY) or (term.kind is Kind.DIV and is_opaque_quotient(term))
+        opaque = term.kind in (TermKind.PRODUCT, TermKind.APPLY) or (
+            term.kind is TermKind.DIV and is_opaque_quotient(term)
+        )
         if len(text) <= _SHORT and not opaque:
             return text
         name = f"{'b' if term.sort is Sort.BOOL else 't'}{len(self.definitions)}"
@@ -80,26 +82,26 @@ class Vocabulary:
         return name
 
     def _written(self, term: Term) -> str:
-        args = [self._text[arg] for arg in term.args] if term.kind is not Kind.PRODUCT else []
+        args = [self._text[arg] for arg in term.args] if term.kind is not TermKind.PRODUCT else []
         match term.kind:
-            case Kind.SUM:
+            case TermKind.SUM:
                 constant, coefficients = term.payload
                 parts = [a if c == 1 else f"(* {number(c)} {a})" for c, a in zip(coefficients, args, strict=True)]
                 parts += [number(constant)] if constant else []
                 return _joined("+", parts)
-            case Kind.PRODUCT:
+            case TermKind.PRODUCT:
                 return f"({PRODUCT} {' '.join(map(self.write, split_product(term)))})"
-            case Kind.DIV:
+            case TermKind.DIV:
                 return f"({QUOTIENT if is_opaque_quotient(term) else 'div'} {' '.join(args)})"
-            case Kind.MOD:
+            case TermKind.MOD:
                 return f"(mod {' '.join(args)})"
-            case Kind.WRAP:
+            case TermKind.WRAP:
                 half = 1 << (term.payload - 1)
                 return f"(- (mod (+ {args[0]} {half}) {2 * half}) {half})"
-            case Kind.MIN | Kind.MAX:
+            case TermKind.MIN | TermKind.MAX:
                 a, b = args
-                return f"(ite (<= {a} {b}) {a} {b})" if term.kind is Kind.MIN else f"(ite (<= {a} {b}) {b} {a})"
-            case Kind.APPLY:
+                return f"(ite (<= {a} {b}) {a} {b})" if term.kind is TermKind.MIN else f"(ite (<= {a} {b}) {b} {a})"
+            case TermKind.APPLY:
                 return self._application(term, args)
         return _joined(_OPERATORS[term.kind], args)
 
@@ -128,15 +130,15 @@ BIT_OPERATIONS: Final = frozenset(kind.value for kind in OPERATIONS)
 
 _NOT_IN_SYMBOLS: Final = str.maketrans({"|": "_", "\\": "_"})
 
-_OPERATORS: Final[Mapping[Kind, str]] = {
-    Kind.ITE: "ite",
-    Kind.NOT: "not",
-    Kind.AND: "and",
-    Kind.OR: "or",
-    Kind.LT: "<",
-    Kind.LE: "<=",
-    Kind.EQ: "=",
-    Kind.IFF: "=",
+_OPERATORS: Final[Mapping[TermKind, str]] = {
+    TermKind.ITE: "ite",
+    TermKind.NOT: "not",
+    TermKind.AND: "and",
+    TermKind.OR: "or",
+    TermKind.LT: "<",
+    TermKind.LE: "<=",
+    TermKind.EQ: "=",
+    TermKind.IFF: "=",
     **{kind: kind.value for kind in OPERATIONS},
 }
 

@@ -31,12 +31,13 @@ from ...contract.as_terms import Contract
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
-from ...terms import Kind, Term
-from .copies import OTHER, Copy, CopyLevel
-from .meeting import Prepared, touches
+from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
+from .footprint_overlap import PreparedSite, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
-from .projection import conjuncts
+from .quantifier_elimination import conjuncts
+from .two_blocks import OTHER, Second
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def axes_of_work(read: frozenset[int]) -> tuple[int, ...]:
 
 def demands(
     obligation: Obligation,
-    prepared: Mapping[int, Prepared],
+    prepared: Mapping[int, PreparedSite],
     contract: Contract,
     read: frozenset[int],
     shared: frozenset[str],
@@ -62,14 +63,16 @@ def demands(
     """What a clause for ``obligation`` has to leave; ``shared``: the functions that stand for what blocks hand over."""
     base = _without_flags(reached(obligation, prepared, contract))
     values = contract_values(contract)
-    three = any(leaf.kind is Kind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free)
+    three = any(
+        leaf.kind is TermKind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free
+    )
     yield Demand((*base, *two_blocks(contract, axes_of_work(read))))
     pair, unbroken = _pair(obligation, prepared, base)
     for axis in axes_of_work(read):
         grid = values.get(GRID[axis], GRID[axis])
         if grid is t.ONE:
             continue
-        apart = (*pair, t.ne(BID[axis], Copy(CopyLevel.BLOCK, OTHER)(BID[axis])))
+        apart = (*pair, t.ne(BID[axis], Second(CopyLevel.BLOCK, OTHER)(BID[axis])))
         yield Demand(apart, unbroken)
         if three:
             yield Demand((*apart, t.le(t.const(3), grid)), unbroken)
@@ -77,7 +80,7 @@ def demands(
         yield Demand((*base, t.le(t.ONE, iteration)))
 
 
-def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
+def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
     """Two blocks that differ along ``axis`` write to what others see, by one access or by two: one of these suffices.
     None where the contract gives the axis one block.
 
@@ -85,16 +88,16 @@ def writing(sites: Iterable[Prepared], obligation: Obligation, axis: int, contra
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
         return ()
-    copy = Copy(CopyLevel.BLOCK, OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
     pointless = _broken_by_one(obligation, copy)
-    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and _is_seen(each.site)]
+    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and is_seen(each.site)]
     if len(ways) > 1:
         ways.append(t.or_(*ways))
     return tuple(Demand((way, copy(way), apart), pointless) for way in ways)
 
 
-def _is_seen(site: Site) -> bool:
+def is_seen(site: Site) -> bool:
     """Whether other blocks, or whoever launched the kernel, can see what the access does."""
     return site.origin.kind not in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
 
@@ -110,12 +113,12 @@ def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def _pair(
-    obligation: Obligation, prepared: Mapping[int, Prepared], base: tuple[Term, ...]
+    obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]
 ) -> tuple[tuple[Term, ...], Term]:
     """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
     if obligation.level == CopyLevel.BLOCK:
         return base, t.FALSE
-    copy = Copy(CopyLevel.BLOCK, OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     site = obligation.first
     if site is not None:
         own: list[Term] = [prepared[site.number].guard, touches(prepared[site.number].place)]
@@ -125,7 +128,7 @@ def _pair(
     return (*alone, *map(copy, alone)), _broken_by_one(obligation, copy)
 
 
-def _broken_by_one(obligation: Obligation, copy: Copy) -> Term:
+def _broken_by_one(obligation: Obligation, copy: Second) -> Term:
     """Whether a block, or the other one, breaks an obligation on a single block."""
     broken = t.and_(*obligation.conditions)
     return t.FALSE if obligation.level else t.or_(broken, copy(broken))
@@ -133,7 +136,10 @@ def _broken_by_one(obligation: Obligation, copy: Copy) -> Term:
 
 def _iterations(obligation: Obligation) -> Iterator[Term]:
     """The iterations of the loops around the accesses at stake, of either side."""
-    for site, copy in ((obligation.first, None), (obligation.second, Copy(obligation.level or CopyLevel.LANE, OTHER))):
+    for site, copy in (
+        (obligation.first, None),
+        (obligation.second, Second(obligation.level or CopyLevel.LANE, OTHER)),
+    ):
         yield from (copy(each) if copy else each for each in _own_iterations(site))
     if obligation.promise is not None:
         yield from (loop.iteration for loop in obligation.promise.loops)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from ... import terms as t
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
-from ...frontend.symbolic.summary import OriginKind, ViewFootprint
+from ...frontend.symbolic.summary import ViewFootprint
 from ...results.codes import TV
-from ...terms import Kind, Scope, Term
-from ..rules.copies import OTHER, Copy, CopyLevel
-from ..rules.meeting import Prepared
+from ...terms import Scope, Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
+from ..rules.footprint_overlap import PreparedSite
 from ..rules.obligations import Obligation
+from ..rules.two_blocks import OTHER, Second
+from ..rules.work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -57,10 +59,9 @@ def ignored_axes(read: frozenset[int]) -> Iterator[Clause]:
     yield from (_single(axis) for axis in (2, 1, 0) if axis not in read)
 
 
-def writes_for_all(sites: Iterable[Prepared]) -> bool:
+def writes_for_all(sites: Iterable[PreparedSite]) -> bool:
     """Whether the kernel writes what other blocks can see, and not by atomics, which several blocks may do."""
-    shared = (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL)
-    return any(each.site.writes and not each.site.atomic and each.origin.kind in shared for each in sites)
+    return any(each.site.writes and not each.site.atomic and is_seen(each.site) for each in sites)
 
 
 def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
@@ -68,13 +69,13 @@ def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
     seen: set[Term] = set()
     for term in terms:
         for sub in t.postorder(term):
-            if sub.kind is Kind.WRAP and sub not in seen and launch_only(sub):
+            if sub.kind is TermKind.WRAP and sub not in seen and launch_only(sub):
                 seen.add(sub)
                 half = t.const(1 << (sub.payload - 1))
                 yield from spoken(t.and_(t.le(t.neg(half), sub.args[0]), t.lt(sub.args[0], half)))
 
 
-def last_block_clauses(sites: Iterable[Prepared]) -> Iterator[Clause]:
+def last_block_clauses(sites: Iterable[PreparedSite]) -> Iterator[Clause]:
     """What every block does, the last one does within its index space (TV301): necessary, and often enough."""
     for each in sites:
         footprint = each.site.footprint
@@ -103,7 +104,7 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
         if clause.condition is t.eq(axis, t.ONE):
             yield axis, t.ONE
             yield bid, t.ZERO
-            yield Copy(CopyLevel.BLOCK, OTHER)(bid), t.ZERO
+            yield Second(CopyLevel.BLOCK, OTHER)(bid), t.ZERO
 
 
 def launch_only(term: Term) -> bool:

@@ -21,7 +21,7 @@ from ...contract.facts.steered import Group, Steered
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.numbers import numbers_of, scalars_of
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ...terms import Function, Kind, Scope, Sort, Term
+from ...terms import Function, Scope, Sort, Term, TermKind
 from ...terms.rendering import unsigned_reading
 from ..rules.fact_instances import loaded_values
 from ..rules.layout import decompose
@@ -92,7 +92,7 @@ class _Use:
             tiles=sorted(self.tiles),
             excused=self.excused,
             places=len(self.places),
-            fixed=sum(all(i.kind is Kind.CONST for i in place) for place in self.places),
+            fixed=sum(all(i.kind is TermKind.CONST for i in place) for place in self.places),
         )
 
 
@@ -151,7 +151,7 @@ def _axes(site: Site, arrays: Mapping[str, ArrayArgument]) -> Iterator[_Axis]:
 
 def _plain(term: Term) -> Term:
     """Without the wraps of machine integers, whether they fit or not: this is only to look at."""
-    return t.transform(term, lambda sub: sub.args[0] if sub.kind is Kind.WRAP else None)
+    return t.transform(term, lambda sub: sub.args[0] if sub.kind is TermKind.WRAP else None)
 
 
 def _size(array: ArrayArgument, d: int) -> Expression:
@@ -167,7 +167,7 @@ def _note(use: _Use, name: str, axis: _Axis, *, counted: bool) -> None:
             use.sizes[_times(axis.size, count)] = None
             use.tiles |= {count.numerator} - {1}
             use.goes_to(_times(axis.size, count))
-    if counted and any(leaf.symbol.scope is Scope.ITERATION for leaf in axis.index.free if leaf.kind is Kind.VAR):
+    if counted and any(leaf.symbol.scope is Scope.ITERATION for leaf in axis.index.free if leaf.kind is TermKind.VAR):
         use.goes_to(axis.size)
     use.others |= dict.fromkeys([Apply("+", (axis.size, _ONE)), axis.size])
 
@@ -178,15 +178,15 @@ def _summands(index: Term) -> Iterator[tuple[str, Fraction]]:
     while left:
         term, count = left.pop()
         match term.kind:
-            case Kind.SUM:
+            case TermKind.SUM:
                 left += [(part, count / c) for c, part in t.linear_parts(term)[1] if c > 0]
-            case Kind.ITE | Kind.MIN | Kind.MAX | Kind.WRAP:
+            case TermKind.ITE | TermKind.MIN | TermKind.MAX | TermKind.WRAP:
                 left += [(arg, count) for arg in term.args if arg.sort is Sort.INT]
-            case Kind.MOD if unsigned_reading(term):
+            case TermKind.MOD if unsigned_reading(term):
                 left.append((term.args[0], count))
-            case Kind.DIV | Kind.TDIV if term.args[1].kind is Kind.CONST and term.args[1].value > 0:
+            case TermKind.DIV | TermKind.TDIV if term.args[1].kind is TermKind.CONST and term.args[1].value > 0:
                 left.append((term.args[0], count * term.args[1].value))
-            case Kind.APPLY if term.function.array is not None:
+            case TermKind.APPLY if term.function.array is not None:
                 yield term.function.array, count
 
 
@@ -219,7 +219,7 @@ def _with_loops(terms: Sequence[Term], summary: AccessSummary) -> list[Term]:
     left, every = list(terms), list(terms)
     while left:
         for leaf in left.pop().free:
-            if leaf.kind is Kind.APPLY and leaf.function in values and leaf.function not in seen:
+            if leaf.kind is TermKind.APPLY and leaf.function in values and leaf.function not in seen:
                 seen.add(leaf.function)
                 value = values[leaf.function]
                 left += [value.init, value.next, value.handed_on]
@@ -228,18 +228,18 @@ def _with_loops(terms: Sequence[Term], summary: AccessSummary) -> list[Term]:
 
 
 def _mentions(terms: Iterable[Term], name: str) -> bool:
-    return any(leaf.kind is Kind.VAR and leaf.symbol.name == name for term in terms for leaf in term.free)
+    return any(leaf.kind is TermKind.VAR and leaf.symbol.name == name for term in terms for leaf in term.free)
 
 
 def _compared(leaves: Sequence[Term], terms: Iterable[Term]) -> Iterator[Expression]:
     """Numbers, or scalars of the launch, that a loaded value is tested to be equal to."""
     for term in terms:
         for part in t.postorder(term):
-            if part.kind is Kind.EQ:
+            if part.kind is TermKind.EQ:
                 for value, other in (part.args, part.args[::-1]):
-                    if value in leaves and other.kind is Kind.CONST:
+                    if value in leaves and other.kind is TermKind.CONST:
                         yield Number(other.value)
-                    elif value in leaves and other.kind is Kind.VAR and other.symbol.scope is Scope.LAUNCH:
+                    elif value in leaves and other.kind is TermKind.VAR and other.symbol.scope is Scope.LAUNCH:
                         yield Name(other.symbol.name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ... import terms as t
-from ...terms import Kind, Scope, Sort, Term
+from ...terms import Scope, Sort, Term, TermKind
 from ...terms.evaluate import evaluate
 from ..rules.answers import Answer, Decides
 from .clauses import Clause
@@ -74,11 +74,11 @@ class _Neighbours:
         return False
 
     def _equal(self, variable: Term, apart_from: Term) -> list[Term]:
-        pairs = [c.args for c in self._clauses if c.kind is Kind.EQ and c is not apart_from]
+        pairs = [c.args for c in self._clauses if c.kind is TermKind.EQ and c is not apart_from]
         found = [variable]
         for leaf in found:
             for a, b in (each for pair in pairs for each in (pair, pair[::-1])):
-                if a is leaf and b.kind is Kind.VAR and b not in found:
+                if a is leaf and b.kind is TermKind.VAR and b not in found:
                     found.append(b)
         return found
 

@@ -10,8 +10,9 @@ from itertools import pairwise
 
 from ... import terms as t
 from ...contract.variables import BID, GRID
-from ...terms import Kind, Scope, Sort, Term
-from ..rules.copies import OTHER, Copy, CopyLevel
+from ...terms import Scope, Sort, Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
+from ..rules.two_blocks import OTHER, Second
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20
@@ -25,12 +26,14 @@ def denied(conditions: Sequence[Term], *, parts_too: bool) -> Iterator[Term]:
     Path conditions on the launch stay in; with ``parts_too`` each of them is denied alone as well, after the whole.
     """
     parts = [
-        part for condition in conditions for part in (condition.args if condition.kind is Kind.AND else (condition,))
+        part
+        for condition in conditions
+        for part in (condition.args if condition.kind is TermKind.AND else (condition,))
     ]
     last = _last(conditions)
 
     def largest(term: Term) -> Term | None:
-        if term.kind is Kind.MOD and term.args[0].free & set(BID):
+        if term.kind is TermKind.MOD and term.args[0].free & set(BID):
             return t.sub(term.args[1], t.ONE)
         return None
 
@@ -43,7 +46,7 @@ def denied(conditions: Sequence[Term], *, parts_too: bool) -> Iterator[Term]:
 
 def fitting(conditions: Sequence[Term]) -> Iterator[Term]:
     """What is computed in the last block and lane does not leave its integer type."""
-    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.WRAP}
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.WRAP}
     for part in sorted(parts, key=t.render):
         inner = t.substitute(part.args[0], _last([part]))
         if launch_only(inner):
@@ -64,7 +67,7 @@ def fitting_bounds(wrap: Term) -> Iterator[list[Term]]:
 def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
     """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x, and in
     ``bid.x + 8 * lane`` for 8."""
-    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is Kind.SUM}:
+    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.SUM}:
         steps = sorted(((factor, summand) for factor, summand in t.linear_parts(part)[1]), key=lambda step: step[0])
         for (small, bid), (large, _) in pairwise(steps):
             if bid in BID and 0 < small < large:
@@ -75,12 +78,14 @@ def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
     """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``, and
     ``4 * (grid.y - 1) + 4 <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
     parts = {part for condition in conditions for part in t.postorder(condition)}
-    below = [part.args for part in sorted(parts, key=t.render) if part.kind is Kind.LT and launch_only(part.args[1])]
+    below = [
+        part.args for part in sorted(parts, key=t.render) if part.kind is TermKind.LT and launch_only(part.args[1])
+    ]
     last = {position: t.sub(limit, t.ONE) for position, limit in below}
-    for part in sorted((part for part in parts if part.kind is Kind.SUM), key=t.render):
+    for part in sorted((part for part in parts if part.kind is TermKind.SUM), key=t.render):
         summands = t.linear_parts(part)[1]
         for factor, step in summands:
-            known = [each for each in step.args if launch_only(each)] if step.kind is Kind.PRODUCT else []
+            known = [each for each in step.args if launch_only(each)] if step.kind is TermKind.PRODUCT else []
             if not known or len(known) == len(step.args) or factor < 0:
                 continue
             room = t.scale(factor, t.product(known))
@@ -103,33 +108,39 @@ def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Ter
     return end
 
 
-_LAST_BLOCKS = LAST_BLOCK | {Copy(CopyLevel.BLOCK, OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+_LAST_BLOCKS = LAST_BLOCK | {Second(CopyLevel.BLOCK, OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:
     """A loop that counts up to a limit ends before its counter wraps: ``limit + step <= 2**31`` for
     ``while i < limit: i += step``."""
-    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
+    parts = {
+        part for condition in conditions for part in t.postorder(condition) if part.kind in (TermKind.LT, TermKind.LE)
+    }
     for part in sorted(parts, key=t.render):
         counter, limit = part.args
-        if counter.kind is not Kind.WRAP or not launch_only(limit):
+        if counter.kind is not TermKind.WRAP or not launch_only(limit):
             continue
         for step in t.linear_parts(counter.args[0])[1]:
             known = [factor for factor in _factors(step[1]) if launch_only(factor)]
-            if any(factor.kind is Kind.VAR and factor.symbol.scope is Scope.ITERATION for factor in _factors(step[1])):
+            if any(
+                factor.kind is TermKind.VAR and factor.symbol.scope is Scope.ITERATION for factor in _factors(step[1])
+            ):
                 stride = t.scale(step[0], t.product(known))
-                compare = t.le if part.kind is Kind.LT else t.lt
+                compare = t.le if part.kind is TermKind.LT else t.lt
                 yield compare(t.add(limit, stride), t.const(1 << (counter.payload - 1)))
 
 
 def _factors(summand: Term) -> tuple[Term, ...]:
-    return summand.args if summand.kind is Kind.PRODUCT else (summand,)
+    return summand.args if summand.kind is TermKind.PRODUCT else (summand,)
 
 
 def bounds(sizes: Iterable[Term], conditions: Sequence[Term]) -> Iterator[Term]:
     """A size reaches what something else in the question is compared with."""
-    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind in (Kind.LT, Kind.LE)}
-    limits = {side.value for part in parts for side in part.args if side.kind is Kind.CONST and side.value > 0}
+    parts = {
+        part for condition in conditions for part in t.postorder(condition) if part.kind in (TermKind.LT, TermKind.LE)
+    }
+    limits = {side.value for part in parts for side in part.args if side.kind is TermKind.CONST and side.value > 0}
     for size in sizes:
         yield from (t.le(t.const(limit), size) for limit in sorted(limits))
 
@@ -144,7 +155,9 @@ def constants(conditions: Iterable[Term]) -> set[int]:
     return {
         part.args[1].value
         for part in parts
-        if part.kind in (Kind.DIV, Kind.MOD, Kind.TDIV) and part.args[1].kind is Kind.CONST and part.args[1].value > 1
+        if part.kind in (TermKind.DIV, TermKind.MOD, TermKind.TDIV)
+        and part.args[1].kind is TermKind.CONST
+        and part.args[1].value > 1
     }
 
 
@@ -155,6 +168,6 @@ def _last(terms: Sequence[Term]) -> dict[Term, Term]:
 
 def _most(leaf: Term) -> int | None:
     """The largest value of a lane, or of the iteration of a loop with a known number of them."""
-    known = leaf.kind is Kind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
+    known = leaf.kind is TermKind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
     high = leaf.symbol.high if known else None
     return high if high is not None and high < MOST_ITERATIONS else None

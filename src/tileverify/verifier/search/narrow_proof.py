@@ -18,13 +18,14 @@ from itertools import islice
 
 from ... import terms as t
 from ...contract.variables import BID, GRID, list_length
-from ...terms import Kind, Term
+from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
-from ..rules.copies import OTHER, Copy, CopyLevel
 from ..rules.fact_instances import loaded_values
 from ..rules.prepare import contract_values
+from ..rules.two_blocks import OTHER, Second
 from ..rules.work import Demand, axes_of_work
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
@@ -103,7 +104,7 @@ class Narrowing:
         axes = axes_of_work(self.case.summary.read_axes)
         if opened.obligation.level != CopyLevel.BLOCK or self.case.contract.grid_given or len(axes) < 2:
             return
-        copy = Copy(CopyLevel.BLOCK, OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))
@@ -160,7 +161,7 @@ class Narrowing:
     def quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
         values = contract_values(self.case.contract)
-        yield from (axis for axis in GRID if values.get(axis, axis).kind is not Kind.CONST)
+        yield from (axis for axis in GRID if values.get(axis, axis).kind is not TermKind.CONST)
         yield from self.case.contract.variables
         yield from (list_length(name) for name in self.case.contract.lists)
 

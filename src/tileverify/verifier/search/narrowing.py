@@ -15,10 +15,10 @@ from ... import terms as t
 from ...contract.as_terms import Contract, array_layout
 from ...contract.variables import GRID
 from ...contract.wording import can_be_said
-from ...terms import Kind, Sort, Term
+from ...terms import Sort, Term, TermKind
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..rules.projection import projections
+from ..rules.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
 
@@ -42,7 +42,7 @@ def offers(
         return [term for term in dict.fromkeys(found) if term is not t.TRUE and term is not t.FALSE]
 
     blocks = [fact for fact in facts if not launch_only(fact)]
-    yield of_contract(t.not_(t.and_(*case)) for case in projections([*conditions, *blocks], can_be_said))
+    yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
     yield of_contract(
         [
             *(clause.condition for clause in index_space_clauses(obligation)),
@@ -70,7 +70,7 @@ def _sizes(conditions: Sequence[Term], values: Mapping[Term, Term]) -> list[Term
         leaf
         for condition in conditions
         for leaf in t.substitute(condition, values).free
-        if leaf.kind is Kind.VAR and leaf.sort is Sort.INT and leaf not in GRID and can_be_said(leaf)
+        if leaf.kind is TermKind.VAR and leaf.sort is Sort.INT and leaf not in GRID and can_be_said(leaf)
     }
     found = sorted(leaves, key=t.render)
     return found if len(found) <= MOST_SIZES else []

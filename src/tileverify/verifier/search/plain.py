@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ... import terms as t
-from ...terms import Kind, Sort, Term
-from ..rules.projection import at_most_zero, tightened
+from ...terms import Sort, Term, TermKind
+from ..rules.quantifier_elimination import at_most_zero, tightened
 
 MOST_TERMS = 100
 """Larger ones nobody reads, whatever their form."""
@@ -41,35 +41,35 @@ def plain(condition: Term, implies: Implies, *, multiply: bool = True) -> Term:
     return _pruned(found, (), implies) if found.kind in _JUNCTION else found
 
 
-_COMPARISONS = (Kind.LT, Kind.LE, Kind.EQ)
+_COMPARISONS = (TermKind.LT, TermKind.LE, TermKind.EQ)
 
 
 def _spread(condition: Term) -> Term:
     """Negations at comparisons only, choices as alternatives, comparisons with a minimum or maximum as several."""
     match condition.kind:
-        case Kind.AND | Kind.OR:
+        case TermKind.AND | TermKind.OR:
             return _JUNCTION[condition.kind](*map(_spread, condition.args))
-        case Kind.NOT if condition.args[0].kind in _DUAL:
+        case TermKind.NOT if condition.args[0].kind in _DUAL:
             inner = condition.args[0]
             return _JUNCTION[_DUAL[inner.kind]](*(_spread(t.not_(arg)) for arg in inner.args))
-        case Kind.ITE if condition.sort is Sort.BOOL:
+        case TermKind.ITE if condition.sort is Sort.BOOL:
             c, a, b = condition.args
             return t.and_(_spread(t.or_(t.not_(c), a)), _spread(t.or_(c, b)))
-        case Kind.NOT if condition.args[0].kind is Kind.EQ:
+        case TermKind.NOT if condition.args[0].kind is TermKind.EQ:
             return _unequal(condition)
-        case Kind.LT | Kind.LE:
+        case TermKind.LT | TermKind.LE:
             return _compared(condition)
     return condition
 
 
-_JUNCTION = {Kind.AND: t.and_, Kind.OR: t.or_}
-_DUAL = {Kind.AND: Kind.OR, Kind.OR: Kind.AND}
+_JUNCTION = {TermKind.AND: t.and_, TermKind.OR: t.or_}
+_DUAL = {TermKind.AND: TermKind.OR, TermKind.OR: TermKind.AND}
 _SPREAD = {
     # the side of the comparison that the choice stands on, and how its alternatives are joined
-    (0, Kind.MIN): t.or_,
-    (0, Kind.MAX): t.and_,
-    (1, Kind.MIN): t.and_,
-    (1, Kind.MAX): t.or_,
+    (0, TermKind.MIN): t.or_,
+    (0, TermKind.MAX): t.and_,
+    (1, TermKind.MIN): t.and_,
+    (1, TermKind.MAX): t.or_,
 }
 
 
@@ -80,9 +80,9 @@ def _compared(condition: Term) -> Term:
         join = _SPREAD.get((place, side.kind))
         if join is not None:
             return join(*(_spread(_with(condition, place, arg)) for arg in side.args))
-        if side.kind is Kind.WRAP and (cases := _signed_reading(side)) is not None:
+        if side.kind is TermKind.WRAP and (cases := _signed_reading(side)) is not None:
             return _spread(_with(condition, place, cases))
-        if side.kind is Kind.ITE:
+        if side.kind is TermKind.ITE:
             # The unsigned reading of a scalar: intervals decide most of its sides.
             c, a, b = side.args
             return _spread(t.ite(c, _with(condition, place, a), _with(condition, place, b)))
@@ -105,7 +105,7 @@ def _with(comparison: Term, place: int, side: Term) -> Term:
 def _unequal(condition: Term) -> Term:
     """A size that is not the least that it can be is more."""
     for size, least in (condition.args[0].args, condition.args[0].args[::-1]):
-        if least.kind is Kind.CONST and size.low == least.value:
+        if least.kind is TermKind.CONST and size.low == least.value:
             return _compared(t.lt(least, size))
     return condition
 
@@ -113,16 +113,16 @@ def _unequal(condition: Term) -> Term:
 def _reduced(condition: Term) -> Term:
     """Without a common factor, and ``ceil(n / c) <= k`` as ``n <= c*k``, ``1 <= ceil(n / c)`` as ``1 <= n``."""
     a, b = condition.args
-    row = tightened(t.add(t.sub(a, b), t.ONE if condition.kind is Kind.LT else t.ZERO))
+    row = tightened(t.add(t.sub(a, b), t.ONE if condition.kind is TermKind.LT else t.ZERO))
     constant, parts = t.linear_parts(row)
-    if len(parts) == 1 and parts[0][1].kind is Kind.DIV:
+    if len(parts) == 1 and parts[0][1].kind is TermKind.DIV:
         x, d = parts[0][1].args
-        if d.kind is Kind.CONST and d.value > 0 and parts[0][0] == 1:
+        if d.kind is TermKind.CONST and d.value > 0 and parts[0][0] == 1:
             return at_most_zero(t.add(x, t.const(1 - d.value * (1 - constant))))
-        if d.kind is Kind.CONST and d.value > 0 and (parts[0][0], constant) == (-1, 1):
+        if d.kind is TermKind.CONST and d.value > 0 and (parts[0][0], constant) == (-1, 1):
             return at_most_zero(t.sub(d, x))
     for c, part in parts:
-        if part.kind is Kind.DIV and part.args[1] is t.const(c):
+        if part.kind is TermKind.DIV and part.args[1] is t.const(c):
             # c * (x // c) is x - x % c, which is at most x - k where x % c is at least k
             k = t.add(t.sub(row, t.scale(c, part)), part.args[0])
             if k is t.const(c - 1):
@@ -137,15 +137,19 @@ def _multiplied(condition: Term, implies: Implies) -> Term:
     """
 
     def multiply(term: Term) -> Term | None:
-        if term.kind is Kind.EQ:
+        if term.kind is TermKind.EQ:
             for quotient, least in (term.args, term.args[::-1]):
-                if quotient.kind is Kind.DIV and least.kind is Kind.CONST and implies((), t.le(least, quotient)):
+                if (
+                    quotient.kind is TermKind.DIV
+                    and least.kind is TermKind.CONST
+                    and implies((), t.le(least, quotient))
+                ):
                     return _compared(t.le(quotient, least))
-        if term.kind in (Kind.LT, Kind.LE):
-            quotient, other = term.args if term.args[0].kind is Kind.DIV else term.args[::-1]
+        if term.kind in (TermKind.LT, TermKind.LE):
+            quotient, other = term.args if term.args[0].kind is TermKind.DIV else term.args[::-1]
             # x // d < m and m <= x // d: the other two comparisons need one added first
-            whole = (term.kind is Kind.LT) == (quotient is term.args[0])
-            if quotient.kind is Kind.DIV and whole and quotient.args[1].kind is not Kind.CONST:
+            whole = (term.kind is TermKind.LT) == (quotient is term.args[0])
+            if quotient.kind is TermKind.DIV and whole and quotient.args[1].kind is not TermKind.CONST:
                 x, d = quotient.args
                 if implies((), t.lt(t.ZERO, d)):
                     product = t.mul(other, d)
@@ -166,6 +170,6 @@ def _pruned(condition: Term, given: tuple[Term, ...], implies: Implies) -> Term:
     for place, part in enumerate(parts):
         others = [other for number, other in enumerate(parts) if number != place]
         # What stands beside it holds in a conjunction, and fails in a disjunction where this part matters.
-        beside = others if kind is Kind.AND else map(t.not_, others)
+        beside = others if kind is TermKind.AND else map(t.not_, others)
         parts[place] = _pruned(part, (*given, *beside), implies)
     return _JUNCTION[kind](*parts)

@@ -18,17 +18,17 @@ import z3
 
 from ... import terms as t
 from ...results.tiers import Tier
-from ...terms import ZERO, Kind, Term
+from ...terms import ZERO, Term, TermKind
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
 from ..rules.lemmas import Lemma
-from .examples import Call, Examples
+from .known_launches import Call, Examples
+from .on_bit_vectors import Words
 from .selection import Selection
-from .session import Session
+from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
-from .words import Words
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -285,10 +285,14 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
     """
     factors: dict[Term, int] = {}
     for fact in facts:
-        for part in fact.args if fact.kind is Kind.AND else (fact,):
-            if part.kind is Kind.EQ and ZERO in part.args:
+        for part in fact.args if fact.kind is TermKind.AND else (fact,):
+            if part.kind is TermKind.EQ and ZERO in part.args:
                 rest = part.args[0] if part.args[1] is ZERO else part.args[1]
-                if rest.kind is Kind.MOD and rest.args[0].kind is Kind.VAR and rest.args[1].kind is Kind.CONST:
+                if (
+                    rest.kind is TermKind.MOD
+                    and rest.args[0].kind is TermKind.VAR
+                    and rest.args[1].kind is TermKind.CONST
+                ):
                     variable, divisor = rest.args[0], rest.args[1].value
                     factors[variable] = lcm(factors.get(variable, 1), divisor)
     found = {}

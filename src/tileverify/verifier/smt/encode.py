@@ -17,11 +17,11 @@ from collections.abc import Callable
 import z3
 
 from ... import terms as t
-from ...terms import Function, Kind, Sort, Symbol, Term
+from ...terms import Function, Sort, Symbol, Term, TermKind
 from ...terms.bits import OPERATIONS
 from ..rules.arithmetic import is_opaque_quotient, split_product
 from ..rules.lemmas import products_in_sums
-from .expressions import Expression, Expressions
+from .z3_terms import Expression, Expressions
 
 
 class Encoder:
@@ -66,7 +66,7 @@ class Encoder:
         """The products in ``term`` that occur in sums, with their coefficients there."""
         found = self._coefficients.get(term)
         if found is None:
-            products = any(carrier.kind is Kind.PRODUCT for carrier in self.carriers(term))
+            products = any(carrier.kind is TermKind.PRODUCT for carrier in self.carriers(term))
             found = tuple(dict.fromkeys(products_in_sums(term))) if products else ()
             self._coefficients[term] = found
         return found
@@ -79,27 +79,27 @@ class Encoder:
     def _encode(self, term: Term, args: list[Expression]) -> Expression:
         made = self.made
         match term.kind:
-            case Kind.CONST:
+            case TermKind.CONST:
                 return made.number(term.payload)
-            case Kind.TRUE | Kind.FALSE:
+            case TermKind.TRUE | TermKind.FALSE:
                 return made.truth(term is t.TRUE)
-            case Kind.VAR:
+            case TermKind.VAR:
                 return self._variable(term)
-            case Kind.APPLY:
+            case TermKind.APPLY:
                 return self._application(term, args)
-            case Kind.SUM:
+            case TermKind.SUM:
                 constant, coefficients = term.payload
                 pieces = [a if c == 1 else made.mul(made.number(c), a) for c, a in zip(coefficients, args, strict=True)]
                 return made.add(*pieces, made.number(constant)) if constant else made.add(*pieces)
-            case Kind.PRODUCT:
+            case TermKind.PRODUCT:
                 return self._product(term)
-            case Kind.DIV:
+            case TermKind.DIV:
                 return self._quotient(term, args)
-            case Kind.WRAP:
+            case TermKind.WRAP:
                 half = 1 << (term.payload - 1)
                 shifted = made.add(args[0], made.number(half))
                 return made.sub(made.mod(shifted, made.number(2 * half)), made.number(half))
-            case Kind.BITAND | Kind.BITOR | Kind.BITXOR | Kind.SHL | Kind.SHR:
+            case TermKind.BITAND | TermKind.BITOR | TermKind.BITXOR | TermKind.SHL | TermKind.SHR:
                 return self._on_bits(term, args)
         return self._direct[term.kind](*args)
 
@@ -165,20 +165,20 @@ def _solver_name(symbol: Symbol | Function) -> str:
     return f"{symbol.name} {symbol.sort.value} {symbol.scope.value} [{symbol.low}..{symbol.high}]"
 
 
-_CARRIERS = frozenset({Kind.VAR, Kind.APPLY, Kind.PRODUCT, Kind.DIV}) | OPERATIONS
+_CARRIERS = frozenset({TermKind.VAR, TermKind.APPLY, TermKind.PRODUCT, TermKind.DIV}) | OPERATIONS
 
 
-def _direct(made: Expressions) -> dict[Kind, Callable[..., Expression]]:
+def _direct(made: Expressions) -> dict[TermKind, Callable[..., Expression]]:
     return {
-        Kind.MOD: made.mod,
-        Kind.MIN: lambda a, b: made.ite(made.le(a, b), a, b),
-        Kind.MAX: lambda a, b: made.ite(made.ge(a, b), a, b),
-        Kind.ITE: made.ite,
-        Kind.NOT: made.not_,
-        Kind.AND: made.and_,
-        Kind.OR: made.or_,
-        Kind.LT: made.lt,
-        Kind.LE: made.le,
-        Kind.EQ: made.eq,
-        Kind.IFF: made.eq,
+        TermKind.MOD: made.mod,
+        TermKind.MIN: lambda a, b: made.ite(made.le(a, b), a, b),
+        TermKind.MAX: lambda a, b: made.ite(made.ge(a, b), a, b),
+        TermKind.ITE: made.ite,
+        TermKind.NOT: made.not_,
+        TermKind.AND: made.and_,
+        TermKind.OR: made.or_,
+        TermKind.LT: made.lt,
+        TermKind.LE: made.le,
+        TermKind.EQ: made.eq,
+        TermKind.IFF: made.eq,
     }

@@ -9,7 +9,7 @@ from typing import Final
 import z3
 
 from ... import terms as t
-from ...terms import Function, Kind, Sort, Term
+from ...terms import Function, Sort, Term, TermKind
 from ...terms.bits import OPERATIONS, number_of
 from ...terms.evaluate import Value
 from ..rules.answers import Answer, Limits, Model
@@ -25,7 +25,7 @@ from ..rules.lemmas import (
     violated_lemmas,
 )
 from .encode import Encoder
-from .session import Session
+from .shared_context import Session
 
 MAX_LEARNED: Final = 64
 """General lemmas kept from one question to the next."""
@@ -113,7 +113,7 @@ class TierSolver:
                 if carrier not in self._carriers:
                     self._carriers[carrier] = None
                     expressions += encoder.facts(carrier)
-                    if carrier.kind is Kind.DIV and is_opaque_quotient(carrier):
+                    if carrier.kind is TermKind.DIV and is_opaque_quotient(carrier):
                         definition = quotient_lemma(carrier)
                         self._known_lemmas[definition.formula] = definition
                         queue.append(definition.formula)
@@ -125,7 +125,7 @@ class TierSolver:
                 encoder.made.constrain(self.solver, expression)
 
     def _products(self) -> dict[Term, tuple[Term, Term]]:
-        return {term: split_product(term) for term in self._carriers if term.kind is Kind.PRODUCT}
+        return {term: split_product(term) for term in self._carriers if term.kind is TermKind.PRODUCT}
 
     def _operations(self) -> list[Term]:
         return [term for term in self._carriers if term.kind in OPERATIONS]
@@ -181,7 +181,7 @@ class TierSolver:
 
     def model(self) -> Model:
         numbers = self.numbers()
-        variables = {term: numbers.read(term) for term in self._carriers if term.kind is Kind.VAR}
+        variables = {term: numbers.read(term) for term in self._carriers if term.kind is TermKind.VAR}
         return Model(variables, numbers.results())
 
 
@@ -202,7 +202,7 @@ class ModelNumbers:
 
     def results(self) -> dict[tuple[Function, tuple[Value, ...]], Value]:
         """What functions give for the arguments in the question."""
-        applications = (term for term in self._symbols if term.kind is Kind.APPLY)
+        applications = (term for term in self._symbols if term.kind is TermKind.APPLY)
         return {(term.function, tuple(map(self.read, term.args))): self.read(term) for term in applications}
 
 
@@ -224,7 +224,7 @@ class _Valuation:
         return self._known[term]
 
     def _computed(self, term: Term) -> int:
-        if term.kind is Kind.SUM:
+        if term.kind is TermKind.SUM:
             constant, parts = t.linear_parts(term)
             return constant + sum(c * self(s) for c, s in parts)
         return self._encoder.made.number_in(self._model, self._encoder(term))

@@ -12,9 +12,9 @@ from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
-from ....terms import Kind, Term
+from ....terms import Term, TermKind
+from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
-from ..meeting import Prepared, may_share
 
 COVERING: Final = frozenset({MemoryScope.DEVICE, MemoryScope.SYSTEM})
 """Scopes that include every block of the launch."""
@@ -32,20 +32,20 @@ class Initial:
     high: Term
 
 
-def covers(prepared: Prepared) -> bool:
+def covers(prepared: PreparedSite) -> bool:
     """Its scope includes every block: with another such access it is morally strong."""
     return prepared.site.scope in COVERING
 
 
-def acquires(prepared: Prepared) -> bool:
+def acquires(prepared: PreparedSite) -> bool:
     return covers(prepared) and prepared.site.ordering in ACQUIRES
 
 
-def releases(prepared: Prepared) -> bool:
+def releases(prepared: PreparedSite) -> bool:
     return covers(prepared) and prepared.site.ordering in RELEASES
 
 
-def only_writers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> tuple[Prepared, ...] | None:
+def only_writers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> tuple[PreparedSite, ...] | None:
     """All that may write the memory of ``origin``, if each covers all blocks and writes whole elements through it.
 
     Elements then are either the same or share no byte, as accesses are aligned (TV302).  Multicast accesses reach the
@@ -63,7 +63,7 @@ def only_writers(origin: Origin, sites: Sequence[Prepared], contract: Contract) 
     return writers
 
 
-def changers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> tuple[Prepared, ...] | None:
+def changers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> tuple[PreparedSite, ...] | None:
     """`only_writers` without those that put back what they read, as a wait by ``atomic_add(flag, 0)`` does.
 
     Such a read-modify-write leaves every value where it is and goes on with the release sequence that it reads from
@@ -73,14 +73,14 @@ def changers(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> t
     return None if writers is None else tuple(each for each in writers if not _puts_back(each))
 
 
-def _puts_back(prepared: Prepared) -> bool:
+def _puts_back(prepared: PreparedSite) -> bool:
     site = prepared.site
-    if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not Kind.CONST:
+    if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not TermKind.CONST:
         return False
     return site.argument.value == _NEUTRAL.get(site.mode or "")
 
 
-def initial_of(origin: Origin, sites: Sequence[Prepared], contract: Contract) -> Initial | None:
+def initial_of(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> Initial | None:
     """The range of the elements of ``origin``, as integers in their signed reading.
 
     An unsigned range is the same in both readings if it stays below half of the type.

@@ -24,11 +24,12 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
-from ....terms import Kind, Scope, Term
-from ..copies import OTHER, Copy, CopyLevel
+from ....terms import Scope, Term, TermKind
+from ....verifier.rules.two_blocks import CopyLevel
+from ..footprint_overlap import PreparedSite, identity, meet
 from ..layout import IndexFootprint
-from ..meeting import Prepared, identity, meet
 from ..obligations import block_axes
+from ..two_blocks import OTHER, Second
 from .arrays import Initial, changers, initial_of
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
@@ -44,7 +45,7 @@ class Counter:
     """
 
     origin: Origin
-    adds: tuple[Prepared, ...]
+    adds: tuple[PreparedSite, ...]
     step: int
     once: bool
     blocks: Term
@@ -53,12 +54,12 @@ class Counter:
     distinct: bool
     grounds: tuple[Ground, ...]
 
-    def adds_by(self, prepared: Prepared) -> bool:
+    def adds_by(self, prepared: PreparedSite) -> bool:
         """Whether ``prepared``, which accesses the counter, adds to it; what puts back what it reads does not."""
         return any(add.site.number == prepared.site.number for add in self.adds)
 
 
-def find_counter(origin: Origin, sites: Sequence[Prepared], contract: Contract, ask: Asker) -> Counter | None:
+def find_counter(origin: Origin, sites: Sequence[PreparedSite], contract: Contract, ask: Asker) -> Counter | None:
     """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it."""
     writers = changers(origin, sites, contract)
     steps = {_step(each) for each in writers or ()}
@@ -69,19 +70,19 @@ def find_counter(origin: Origin, sites: Sequence[Prepared], contract: Contract, 
     return _Analysis(origin, writers, step, initial_of(origin, sites, contract), contract, ask).counter()
 
 
-def _step(prepared: Prepared) -> int | None:
+def _step(prepared: PreparedSite) -> int | None:
     """The positive constant that a site adds; ``None`` for anything else."""
     site = prepared.site
     if site.access is not Access.ATOMIC or site.mode != "add" or site.argument is None:
         return None
-    constant = site.argument.kind is Kind.CONST and site.argument.value > 0
+    constant = site.argument.kind is TermKind.CONST and site.argument.value > 0
     return site.argument.value if constant else None
 
 
 @dataclass
 class _Analysis:
     origin: Origin
-    adds: tuple[Prepared, ...]
+    adds: tuple[PreparedSite, ...]
     step: int
     initial: Initial | None
     contract: Contract
@@ -125,7 +126,7 @@ class _Analysis:
         return self.ask.refuses_all(self._repetitions())
 
     def _repetitions(self) -> Iterator[Ground]:
-        copy = Copy(CopyLevel.INSTANCE, OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(self.adds, 2):
             if first is second and not variables_of(first.site):
                 continue
@@ -148,7 +149,7 @@ class _Analysis:
             if size is t.ONE:
                 continue
             found = self.ask.refuses_all(
-                (*pair, t.ne(bid, Copy(CopyLevel.BLOCK, OTHER)(bid))) for pair in self._meetings()
+                (*pair, t.ne(bid, Second(CopyLevel.BLOCK, OTHER)(bid))) for pair in self._meetings()
             )
             if found is None:
                 count = t.mul(count, size)
@@ -159,7 +160,7 @@ class _Analysis:
 
     def _meetings(self) -> Iterator[Ground]:
         """Two blocks that add to one location."""
-        copy = Copy(CopyLevel.BLOCK, OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         for first in self.adds:
             for second in self.adds:
                 if first.site.number <= second.site.number:
@@ -172,7 +173,7 @@ class _Analysis:
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
         """
-        copy = Copy(CopyLevel.BLOCK, OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         for rank, size in dict.fromkeys(self._ranks()):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
@@ -189,9 +190,9 @@ class _Analysis:
             coordinates = add.place.coordinates if isinstance(add.place, IndexFootprint) else (add.place.offset,)
             for coordinate in coordinates:
                 for part in t.postorder(coordinate):
-                    if part.kind is Kind.DIV:
+                    if part.kind is TermKind.DIV:
                         yield t.floormod(*part.args), part.args[1]
-                    elif part.kind is Kind.MOD and part.args[0] in limits:
+                    elif part.kind is TermKind.MOD and part.args[0] in limits:
                         yield t.floordiv(*part.args), t.ceildiv(limits[part.args[0]], part.args[1])
 
     # --------------------------------------------------------------------------------- how many additions
@@ -227,22 +228,22 @@ class _Analysis:
                 return t.add(drawn, t.scale(len(self.adds), self._all_blocks())), list(grounds)
         return None
 
-    def _drawn_again(self, add: Prepared, bound: Term) -> Ground:
+    def _drawn_again(self, add: PreparedSite, bound: Term) -> Ground:
         now = own_instance(add, identity)
         then = Instance(add, identity, (t.add(now.args[0], t.ONE),))
         return t.le(t.ZERO, now.args[0]), then.guard, t.le(bound, now.value)
 
-    def _bounds(self, add: Prepared) -> Iterator[Term]:
+    def _bounds(self, add: PreparedSite) -> Iterator[Term]:
         """What the values that this site draws are compared with."""
         function = add.site.value.function if add.site.value is not None else None
         for part in t.postorder(add.guard):
-            if part.kind not in (Kind.LT, Kind.LE):
+            if part.kind not in (TermKind.LT, TermKind.LE):
                 continue
             for drawn, bound in (part.args, part.args[::-1]):
-                mentions = any(leaf.kind is Kind.APPLY and leaf.function == function for leaf in drawn.free)
+                mentions = any(leaf.kind is TermKind.APPLY and leaf.function == function for leaf in drawn.free)
                 if mentions and all(_of_launch(leaf) for leaf in bound.free):
                     yield from (bound, t.add(bound, t.ONE))
 
 
 def _of_launch(leaf: Term) -> bool:
-    return (leaf.function if leaf.kind is Kind.APPLY else leaf.symbol).scope is Scope.LAUNCH
+    return (leaf.function if leaf.kind is TermKind.APPLY else leaf.symbol).scope is Scope.LAUNCH

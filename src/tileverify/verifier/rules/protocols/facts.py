@@ -16,21 +16,20 @@ from dataclasses import dataclass, field, replace
 
 from .... import terms as t
 from ....contract.as_terms import Contract
+from ....frontend.symbolic.summary import Site
 from ....terms import Term
-from ...messages import Reason
+from ....verifier.rules.two_blocks import CopyLevel
 from ..answers import Decides
-from ..copies import CopyLevel
-from ..meeting import Prepared
+from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
 from .arrays import covers
 from .counters import Counter, find_counter
-from .explain import Explainer
 from .flags import Flag, find_flag
 from .ground import Asker, Ground
 from .instances import watched
 from .locks import Locks
 from .order import Orders
-from .sides import Fact, Side, sides_of
+from .sides import BlockSide, Fact, sides_of
 from .values import bounds, least, tickets
 
 
@@ -38,78 +37,71 @@ from .values import bounds, least, tickets
 class Protocols:
     """The synchronisation of one kernel under one contract; what a question does not need is never looked at."""
 
-    sites: Sequence[Prepared]
+    sites: Sequence[PreparedSite]
     contract: Contract
     decider: Decides
-    _ask: Asker = field(init=False)
-    _watched: dict[str, Prepared] = field(init=False)
-    _by_number: dict[int, Prepared] = field(init=False)
+    ask: Asker = field(init=False)
+    watched: dict[str, PreparedSite] = field(init=False)
+    _by_number: dict[int, PreparedSite] = field(init=False)
     _orders: Orders = field(init=False)
     _locks: Locks = field(init=False)
     _counters: dict[str, Counter | None] = field(default_factory=dict)
     _flags: dict[str, Flag | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._ask = Asker(self.decider)
-        self._watched = watched(self.sites)
+        self.ask = Asker(self.decider)
+        self.watched = watched(self.sites)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
-        self._locks = Locks(self.sites, self._watched, self.contract, self._ask)
-        self._orders = Orders(self.contract, self._ask, self.counter, self.flag, self.with_values)
+        self._locks = Locks(self.sites, self.watched, self.contract, self.ask)
+        self._orders = Orders(self.contract, self.ask, self.counter, self.flag, self.with_values)
 
     def explained(self, obligation: Obligation) -> Obligation:
         """``obligation`` with all that synchronisation says about it."""
-        if not self._watched or obligation.blocked is not None:
+        if not self.watched or obligation.blocked is not None:
             return obligation
-        sides = sides_of(obligation, self._watched)
+        sides = sides_of(obligation, self.watched)
         facts = [*self._values(sides)]
         if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
-            first, second = self._by_number[obligation.first.number], self._by_number[obligation.second.number]
+            first, second = self.prepared(obligation.first), self.prepared(obligation.second)
             facts += self._orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
         return _extended(obligation, facts, sides)
 
     def with_values(self, question: Obligation) -> Obligation:
         """The same for a side question: only what is known of values."""
-        sides = sides_of(question, self._watched)
+        sides = sides_of(question, self.watched)
         return _extended(question, self._values(sides), sides)
 
-    def _values(self, sides: Sequence[Side]) -> Iterable[Fact]:
+    def _values(self, sides: Sequence[BlockSide]) -> Iterable[Fact]:
         yield from bounds(sides, self.counter, self.contract)
         yield from tickets(sides, self.counter, self.contract)
         yield from least(sides, self.flag, self.contract)
 
-    def why_open(self, obligation: Obligation) -> Reason | None:
-        """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
-        explainer = Explainer(self.sites, self._watched, self.contract, self._ask)
-        if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
-            pair = (self._by_number[site.number] for site in (obligation.first, obligation.second))
-            reason = explainer.race(*pair)
-            if reason is not None:
-                return reason
-        seen = [each for side in sides_of(obligation, self._watched) for each in side.seen]
-        return explainer.values(seen)
+    def prepared(self, site: Site) -> PreparedSite:
+        """The site as the contract makes it."""
+        return self._by_number[site.number]
 
     # ------------------------------------------------------------------------------------------- arrays
-    def counter(self, prepared: Prepared) -> Counter | None:
+    def counter(self, prepared: PreparedSite) -> Counter | None:
         """The counter that ``prepared`` accesses with a scope that covers the launch, if it is one."""
         key = _shared(prepared)
         if key is not None and key not in self._counters:
             self._counters[key] = None  # what is asked meanwhile does without
-            self._counters[key] = find_counter(prepared.origin, self.sites, self.contract, self._ask)
+            self._counters[key] = find_counter(prepared.origin, self.sites, self.contract, self.ask)
         return None if key is None else self._counters[key]
 
-    def flag(self, prepared: Prepared) -> Flag | None:
+    def flag(self, prepared: PreparedSite) -> Flag | None:
         """The flag that ``prepared`` accesses with a scope that covers the launch, if it is one."""
         key = _shared(prepared)
         if key is not None and key not in self._flags:
             self._flags[key] = None
             self._flags[key] = find_flag(
-                prepared.origin, self.sites, self._watched, self.contract, self._ask, self.with_values
+                prepared.origin, self.sites, self.watched, self.contract, self.ask, self.with_values
             )
         return None if key is None else self._flags[key]
 
 
-def _shared(prepared: Prepared) -> str | None:
+def _shared(prepared: PreparedSite) -> str | None:
     """A name for the array, if ``prepared`` accesses whole elements of it for all blocks to see."""
     origin = prepared.origin
     if not covers(prepared) or prepared.site.footprint.element_bytes != origin.element_bytes:
@@ -117,7 +109,7 @@ def _shared(prepared: Prepared) -> str | None:
     return f"{origin.kind.value} {origin.name}"
 
 
-def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[Side]) -> Obligation:
+def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[BlockSide]) -> Obligation:
     known: dict[Term, None] = {}
     grounds: dict[Ground, None] = dict.fromkeys(obligation.grounds)
     for fact, reasons in facts:

@@ -13,7 +13,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access, Origin
 from ....results.codes import TV
-from ..meeting import Prepared, awaited, identity, meet
+from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation
 from .arrays import Initial, acquires, changers, initial_of, releases
 from .ground import Asker, Ground
@@ -29,13 +29,13 @@ class Flag:
     where that was not shown.
     """
 
-    writers: tuple[Prepared, ...]
+    writers: tuple[PreparedSite, ...]
     initial: Initial
     above: tuple[Ground, ...] | None
     turns: tuple[Ground, ...] | None
 
 
-def stores(prepared: Prepared) -> bool:
+def stores(prepared: PreparedSite) -> bool:
     """It puts its integer operand there, whatever was there before."""
     plain = prepared.site.access is Access.WRITE or prepared.site.mode == "xchg"
     return plain and prepared.site.argument is not None
@@ -43,8 +43,8 @@ def stores(prepared: Prepared) -> bool:
 
 def find_flag(
     origin: Origin,
-    sites: Sequence[Prepared],
-    watched: Mapping[str, Prepared],
+    sites: Sequence[PreparedSite],
+    watched: Mapping[str, PreparedSite],
     contract: Contract,
     ask: Asker,
     explained: Callable[[Obligation], Obligation],
@@ -65,9 +65,9 @@ def find_flag(
 
 @dataclass
 class _Analysis:
-    writers: tuple[Prepared, ...]
+    writers: tuple[PreparedSite, ...]
     initial: Initial
-    watched: Mapping[str, Prepared]
+    watched: Mapping[str, PreparedSite]
     contract: Contract
     ask: Asker
     explained: Callable[[Obligation], Obligation]

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 from .... import terms as t
 from ....frontend.symbolic.summary import Loop, Promise, Site
-from ....terms import Function, Kind, Scope, Term
-from ..copies import Renaming
-from ..meeting import Prepared, renamed
+from ....terms import Function, Scope, Term, TermKind
+from ..footprint_overlap import PreparedSite, renamed
+from ..two_blocks import Renaming
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Instance:
     ``here``: the same site with these in place of its variables.
     """
 
-    origin: Prepared
+    origin: PreparedSite
     block: Renaming
     args: tuple[Term, ...]
 
@@ -42,7 +42,7 @@ class Instance:
         return self.origin.site
 
     @property
-    def here(self) -> Prepared:
+    def here(self) -> PreparedSite:
         return renamed(self.origin, self)
 
     def __call__(self, term: Term) -> Term:
@@ -70,7 +70,7 @@ def variables_of(site: Site) -> tuple[Term, ...]:
     return (*(loop.iteration for loop in site.loops), *(lane.variable for lane in site.lanes))
 
 
-def own_instance(prepared: Prepared, block: Renaming) -> Instance:
+def own_instance(prepared: PreparedSite, block: Renaming) -> Instance:
     """The execution that the site's own variables, as ``block`` renames them, describe."""
     return Instance(prepared, block, tuple(map(block, variables_of(prepared.site))))
 
@@ -154,7 +154,7 @@ def _left(instance: Instance, depth: int) -> Term:
 
 
 # ------------------------------------------------------------------------------------------------- values
-def watched(sites: Iterable[Prepared]) -> dict[str, Prepared]:
+def watched(sites: Iterable[PreparedSite]) -> dict[str, PreparedSite]:
     """The scoped accesses whose values questions can speak of, by the name of their function."""
     found = {}
     for prepared in sites:
@@ -162,7 +162,7 @@ def watched(sites: Iterable[Prepared]) -> dict[str, Prepared]:
         if (
             prepared.site.atomic
             and value is not None
-            and value.kind is Kind.APPLY
+            and value.kind is TermKind.APPLY
             and value.sort is t.Sort.INT
             and value.function.scope is Scope.BLOCK
             and value.args == variables_of(prepared.site)
@@ -172,13 +172,13 @@ def watched(sites: Iterable[Prepared]) -> dict[str, Prepared]:
 
 
 def values_in(
-    conditions: Iterable[Term], sites: Mapping[str, Prepared], blocks: Mapping[str, Renaming]
+    conditions: Iterable[Term], sites: Mapping[str, PreparedSite], blocks: Mapping[str, Renaming]
 ) -> dict[str, tuple[Instance, ...]]:
     """The executions whose values ``conditions`` mention, by block; ``blocks``: what marks a block's functions."""
     found: dict[str, dict[Term, Instance]] = {mark: {} for mark in blocks}
     for condition in conditions:
         for leaf in sorted(condition.free):
-            if leaf.kind is not Kind.APPLY:
+            if leaf.kind is not TermKind.APPLY:
                 continue
             for mark, rename in blocks.items():
                 prepared = sites.get(_unmarked(leaf.function, mark))

@@ -29,9 +29,10 @@ from itertools import combinations_with_replacement
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Origin
-from ....terms import Kind, Term
-from ..copies import OTHER, Copy, CopyLevel, Renaming
-from ..meeting import Prepared, awaited, identity, meet
+from ....terms import Term, TermKind
+from ....verifier.rules.two_blocks import CopyLevel
+from ..footprint_overlap import PreparedSite, awaited, identity, meet
+from ..two_blocks import OTHER, Renaming, Second
 from .arrays import acquires, changers, releases
 from .flags import stores
 from .ground import Asker, Ground
@@ -43,7 +44,7 @@ from .sides import Fact
 class Give:
     """A site that gives the lock back, and the take that its own execution waits for."""
 
-    site: Prepared
+    site: PreparedSite
     take: Instance
 
 
@@ -55,31 +56,31 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldLock:
     """``take``, in the access's own terms, and the condition that the access is held by it."""
 
     take: Instance
     condition: Term
     grounds: tuple[Ground, ...]
 
-    def of(self, block: Renaming) -> Held:
+    def of(self, block: Renaming) -> HeldLock:
         """The same in another block."""
         take = Instance(self.take.origin, block, tuple(map(block, self.take.args)))
-        return Held(take, block(self.condition), self.grounds)
+        return HeldLock(take, block(self.condition), self.grounds)
 
 
 @dataclass
 class Locks:
     """The locks of one kernel."""
 
-    sites: Sequence[Prepared]
-    watched: Mapping[str, Prepared]
+    sites: Sequence[PreparedSite]
+    watched: Mapping[str, PreparedSite]
     contract: Contract
     ask: Asker
     _locks: dict[str, Lock | None] = field(default_factory=dict)
-    _held: dict[int, tuple[Held, ...]] = field(default_factory=dict)
+    _held: dict[int, tuple[HeldLock, ...]] = field(default_factory=dict)
 
-    def facts(self, first: Prepared, second: Prepared, other: Renaming) -> Iterator[Fact]:
+    def facts(self, first: PreparedSite, second: PreparedSite, other: Renaming) -> Iterator[Fact]:
         """``first`` and ``second``, of the block that ``other`` names, are not both held by takes of one location."""
         for one in self.held(first):
             for two in (each.of(other) for each in self.held(second)):
@@ -87,13 +88,13 @@ class Locks:
                     meets = meet(one.take.here, two.take.here, self.contract, lanes_matter=True)
                     yield t.not_(t.and_(one.condition, two.condition, meets)), (*one.grounds, *two.grounds)
 
-    def held(self, x: Prepared) -> tuple[Held, ...]:
+    def held(self, x: PreparedSite) -> tuple[HeldLock, ...]:
         """The takes that may hold ``x``."""
         if x.site.number not in self._held:
             self._held[x.site.number] = tuple(self._find_held(x))
         return self._held[x.site.number]
 
-    def _find_held(self, x: Prepared) -> Iterator[Held]:
+    def _find_held(self, x: PreparedSite) -> Iterator[HeldLock]:
         point = Point.at(x.site, identity)
         for take in values_in([x.guard], self.watched, {"": identity})[""]:
             lock = self._lock(take.origin)
@@ -105,17 +106,17 @@ class Locks:
                 continue
             given = self.ask.refuses_all(self._given_early(x, take, condition, give) for give in lock.gives)
             if given is not None:
-                yield Held(take, condition, (*lock.grounds, *given))
+                yield HeldLock(take, condition, (*lock.grounds, *given))
 
-    def _given_early(self, x: Prepared, take: Instance, held: Term, give: Give) -> Ground:
+    def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> Ground:
         """The lock is given back without waiting for ``x``, which the same take holds."""
-        copy = Copy(CopyLevel.INSTANCE, OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         theirs = Instance(give.site, identity, tuple(map(copy, variables_of(give.site.site))))
         same = t.not_(different(take, Instance(give.take.origin, identity, tuple(map(theirs, give.take.args)))))
         return x.guard, held, theirs.guard, same, t.not_(awaited(x, by=give.site, own=identity, other=theirs))
 
     # ------------------------------------------------------------------------------------------ the array
-    def _lock(self, prepared: Prepared) -> Lock | None:
+    def _lock(self, prepared: PreparedSite) -> Lock | None:
         key = f"{prepared.origin.kind.value} {prepared.origin.name}"
         if key not in self._locks:
             self._locks[key] = self._find_lock(prepared.origin)
@@ -126,7 +127,7 @@ class Locks:
         takes = [each for each in writers if each.site.mode == "cas"]
         gives = [each for each in writers if each.site.mode != "cas"]
         free = takes[0].site.compare if takes else None
-        if free is None or free.kind is not Kind.CONST or not all(_takes(each, free) for each in takes):
+        if free is None or free.kind is not TermKind.CONST or not all(_takes(each, free) for each in takes):
             return None
         if not all(releases(each) and stores(each) and each.site.argument is free for each in gives):
             return None
@@ -141,7 +142,7 @@ class Locks:
         once = self.ask.refuses_all(self._given_twice(matched))
         return None if once is None else Lock(free, tuple(matched), (*grounds, *once))
 
-    def _taken(self, give: Prepared, free: Term) -> tuple[Give, tuple[Ground, ...]] | None:
+    def _taken(self, give: PreparedSite, free: Term) -> tuple[Give, tuple[Ground, ...]] | None:
         """The take that ``give`` waits for."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
         for take in values_in([give.guard], self.watched, {"": identity})[""]:
@@ -159,7 +160,7 @@ class Locks:
         return None
 
     def _given_twice(self, gives: Sequence[Give]) -> Iterator[Ground]:
-        copy = Copy(CopyLevel.INSTANCE, OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(gives, 2):
             one = own_instance(first.site, identity)
             other = Instance(second.site, identity, tuple(map(copy, variables_of(second.site.site))))
@@ -167,9 +168,9 @@ class Locks:
             yield one.guard, other.guard, different(one, other), t.not_(different(first.take, take))
 
 
-def _takes(prepared: Prepared, free: Term) -> bool:
+def _takes(prepared: PreparedSite, free: Term) -> bool:
     """A compare-and-swap from ``free`` to another constant that acquires."""
     site = prepared.site
     if site.compare is not free or site.argument is None or not acquires(prepared):
         return False
-    return site.argument.kind is Kind.CONST and site.argument is not free and not site.lanes
+    return site.argument.kind is TermKind.CONST and site.argument is not free and not site.lanes

@@ -37,15 +37,16 @@ from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....results.codes import TV
 from ....terms import Term
-from ..copies import OTHER, Copy, CopyLevel, Renaming
-from ..meeting import Prepared, awaited, identity, meet
+from ....verifier.rules.two_blocks import CopyLevel
+from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
+from ..two_blocks import OTHER, Renaming, Second
 from .arrays import acquires, releases
 from .counters import Counter
 from .flags import Flag, stores
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
-from .sides import Fact, Side
+from .sides import BlockSide, Fact
 from .values import touches
 
 
@@ -53,18 +54,18 @@ from .values import touches
 class Direction:
     """The race question in one direction: could ``x`` of block A come before ``y`` of block B, by what B saw?"""
 
-    x: Prepared
+    x: PreparedSite
     here: Renaming
-    y: Prepared
+    y: PreparedSite
     there: Renaming
-    b: Side
+    b: BlockSide
 
     def learnt(self, seen: Instance) -> Term:
         """``seen`` took place in B before ``y``, which waits for it."""
         waits = awaited(seen.origin, by=self.y, own=seen, other=self.there)
         return t.and_(waits, self.b.happened(seen))
 
-    def own(self, s: Prepared) -> Instance | None:
+    def own(self, s: PreparedSite) -> Instance | None:
         """The execution of ``s`` in the iteration of ``x``; ``None`` if that does not name one."""
         around = [loop.name for loop in self.x.site.loops]
         inner = [loop.name for loop in s.site.loops]
@@ -79,12 +80,12 @@ class Orders:
 
     contract: Contract
     ask: Asker
-    counter_of: Callable[[Prepared], Counter | None]
-    flag_of: Callable[[Prepared], Flag | None]
+    counter_of: Callable[[PreparedSite], Counter | None]
+    flag_of: Callable[[PreparedSite], Flag | None]
     explained: Callable[[Obligation], Obligation]
     _copies: int = field(default=0, init=False)
 
-    def facts(self, first: Prepared, second: Prepared, a: Side, b: Side) -> Iterator[Fact]:
+    def facts(self, first: PreparedSite, second: PreparedSite, a: BlockSide, b: BlockSide) -> Iterator[Fact]:
         """What can be said if ``first`` and ``second`` are ordered in neither direction."""
         self._copies = 0
         for way in (
@@ -135,13 +136,13 @@ class Orders:
                 grounds = (*flag.turns, *given, *alone)
                 yield t.implies(known, t.lt(seen.value, mine.argument)), grounds
 
-    def _written_by_nobody_else(self, x: Prepared, write: Prepared, flag: Flag) -> tuple[Ground, ...] | None:
+    def _written_by_nobody_else(self, x: PreparedSite, write: PreparedSite, flag: Flag) -> tuple[Ground, ...] | None:
         """No other execution writes this value to this location, given that ``x`` takes place."""
         grounds: list[Ground] = []
         mine = own_instance(write, identity)
         for other in flag.writers:
             for level in (CopyLevel.BLOCK, CopyLevel.INSTANCE):
-                copy = Copy(level, OTHER)
+                copy = Second(level, OTHER)
                 block = copy if level == CopyLevel.BLOCK else identity
                 theirs = Instance(other, block, tuple(map(copy, variables_of(other.site))))
                 if level == CopyLevel.BLOCK:
@@ -167,7 +168,7 @@ class Orders:
         sources = [t.and_(t.le(flag.initial.low, v), t.lt(v, flag.initial.high))]
         for write in flag.writers:
             self._copies += 1
-            copy = Copy(CopyLevel.BLOCK, f"{OTHER}{OTHER}{self._copies}")
+            copy = Second(CopyLevel.BLOCK, f"{OTHER}{OTHER}{self._copies}")
             theirs = own_instance(write, copy)
             inside = (
                 t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True)
@@ -183,7 +184,7 @@ class Orders:
         yield t.implies(t.and_(way.learnt(seen), touches(seen, self.contract)), t.or_(*sources)), ()
 
 
-def published(ask: Asker, x: Prepared, s: Prepared) -> tuple[Ground, ...] | None:
+def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[Ground, ...] | None:
     """``s`` releases, and waits for ``x`` of the same iteration wherever both take place."""
     if not releases(s):
         return None

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 from .... import terms as t
 from ....terms import Term
-from ..copies import OTHER, Copy, CopyLevel, Renaming
-from ..meeting import Prepared, identity
+from ....verifier.rules.two_blocks import CopyLevel
+from ..footprint_overlap import PreparedSite, identity
 from ..obligations import Obligation
+from ..two_blocks import OTHER, Renaming, Second
 from .ground import Ground
 from .instances import Instance, Point, before, entered, values_in
 
@@ -19,7 +20,7 @@ Fact: TypeAlias = tuple[Term, tuple[Ground, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class BlockSide:
     """One block: ``rename`` gives its terms; ``points`` are the accesses that it reaches."""
 
     rename: Renaming
@@ -33,16 +34,16 @@ class Side:
         return (fact for seen in self.seen for point in self.points for fact in entered(seen, point))
 
 
-def sides_of(obligation: Obligation, watched: Mapping[str, Prepared]) -> tuple[Side, ...]:
+def sides_of(obligation: Obligation, watched: Mapping[str, PreparedSite]) -> tuple[BlockSide, ...]:
     """Two sides for an obligation between blocks, else one."""
     item = obligation.first or obligation.promise
     assert item is not None
     blocks: dict[str, Renaming] = {"": identity}
     points = {"": [Point.at(item, identity)]}
     if obligation.second is not None:
-        copy = Copy(obligation.level, OTHER)
+        copy = Second(obligation.level, OTHER)
         if obligation.level == CopyLevel.BLOCK:
             blocks[OTHER], points[OTHER] = copy, []
         points[OTHER if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
     found = values_in(obligation.conditions, watched, blocks)
-    return tuple(Side(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())
+    return tuple(BlockSide(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())

@@ -10,17 +10,17 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access
 from ....terms import Term
-from ..meeting import Prepared, meet
+from ..footprint_overlap import PreparedSite, meet
 from .counters import Counter
 from .flags import Flag
 from .instances import Instance, different
-from .sides import Fact, Side
+from .sides import BlockSide, Fact
 
-CounterOf: TypeAlias = Callable[[Prepared], Counter | None]
-FlagOf: TypeAlias = Callable[[Prepared], Flag | None]
+CounterOf: TypeAlias = Callable[[PreparedSite], Counter | None]
+FlagOf: TypeAlias = Callable[[PreparedSite], Flag | None]
 
 
-def bounds(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
+def bounds(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
     """(bounds) of additions and of loads of a counter."""
     for side in sides:
         for seen in side.seen:
@@ -33,7 +33,7 @@ def bounds(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) -> 
             yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), counter.grounds
 
 
-def tickets(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
+def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
     """Different additions to one location return different values."""
     drawn = [(side, seen) for side in sides for seen in side.seen if seen.site.access is Access.ATOMIC]
     for (side, one), (other_side, other) in combinations(drawn, 2):
@@ -48,7 +48,7 @@ def tickets(sides: Sequence[Side], counter_of: CounterOf, contract: Contract) ->
         yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.grounds
 
 
-def least(sides: Sequence[Side], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
+def least(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
     """A flag to which only greater numbers are written than it held at first is never below those."""
     for side in sides:
         for seen in side.seen:

@@ -1,0 +1,124 @@
+"""`tileverify.check`: the verdicts of the command line, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ..backend.guard import LaunchRefused
+from ..contract.gather import SourceSpecs
+from ..contract.spec_files import raw_launch
+from ..errors import SourceError, SpecError, UsageError
+from ..frontend.sources.cutile import kernel_of
+from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
+from ..pipeline import CheckOptions, check_paths, check_unit, check_units
+from ..reports.text import text_report
+from ..results import Finding, KernelResult, Report, Verdict
+from ..results.codes import TV
+from .bundled import BundledKernel
+from .calls import Kernel, grid_of
+from .launcher import Launcher
+from .proofs import Request, proof_of
+
+Spec = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Report):
+    """The results, one for each kernel and launch; true if all of them are proved; prints as ``tileverify check``."""
+
+    @classmethod
+    def of(cls, report: Report) -> Checked:
+        return cls(**{each.name: getattr(report, each.name) for each in fields(Report)})
+
+    def __bool__(self) -> bool:
+        return self.exit_code == 0
+
+    def __str__(self) -> str:
+        return text_report(self).rstrip()
+
+
+def check(
+    launcher: Launcher,
+    target: Any,
+    grid: Any,
+    arguments: Mapping[str, Any] | Sequence[Any] | None,
+    more: Spec,
+    *,
+    spec: Path | None,
+    options: CheckOptions,
+) -> Checked:
+    """See `tileverify.check`.  ``more``: what else was said of the launch, in the words of specs or of launches."""
+    if arguments is not None and not isinstance(arguments, Mapping):
+        return Checked.of(check_units([_call(launcher, target, grid, arguments, more, spec, options)]))
+    said = _said(grid, arguments, more)
+    if said and spec is not None:
+        raise UsageError("give launches in a spec file or as arguments, not both")
+    if isinstance(target, str | Path):
+        target = [target]
+    if isinstance(target, Sequence):
+        paths = [str(path) for path in target]
+        if not said:
+            return Checked.of(check_paths(paths, spec=spec, options=options))
+        return Checked.of(check_units(discover(paths, specs=_specs(_one_kernel(paths), said, paths[0])), options))
+    kernel = kernel_of(Kernel.of(target).object)
+    if spec is not None:
+        given: SourceSpecs | None = SourceSpecs.from_file(spec)
+    else:
+        given = _specs(kernel.name, said, str(kernel.file), kernel.line) if said else None
+    return Checked.of(check_units(discover_kernel(kernel, given), options))
+
+
+def _call(
+    launcher: Launcher,
+    kernel: Any,
+    grid: Any,
+    arguments: Sequence[Any],
+    more: Spec,
+    spec: Path | None,
+    options: CheckOptions,
+) -> KernelResult | SourceFailure:
+    """The verdict on a launch with these very arguments, which a proof under clauses need not cover."""
+    if isinstance(kernel, str | Path | BundledKernel):
+        example = "args={'x': 'f32[N]', ...}"
+        raise UsageError(f"{kernel!r} is no kernel at hand: describe its arguments by name, {example}")
+    if spec is not None:
+        raise UsageError("a launch with its own arguments takes no spec")
+    asked = launcher.asked(None, kernel, arguments, **more)
+    axes = None if grid is None else grid_of(grid)
+    try:
+        unit = asked.compiled(axes)
+    except (SourceError, SpecError) as error:
+        return SourceFailure(asked.kernel.file, asked.kernel.name, None, error)
+    result = check_unit(unit, options)
+    if axes is None or result.verdict is not Verdict.PROVED:
+        return result
+    try:
+        proof_of(unit, result).check(Request(asked.named, axes, asked.contents, asked.said.vouch, lambda: unit))
+    except LaunchRefused as refused:
+        return replace(
+            result, verdict=Verdict.UNDECIDED, holds_for=None, findings=(Finding(TV.LAUNCH_CONTRACT, refused.message),)
+        )
+    return result
+
+
+def _said(grid: Any, arguments: Spec | None, more: Spec) -> Spec:
+    """The fields of one launch spec that were given."""
+    axes = list(grid) if isinstance(grid, tuple) else grid
+    given = {"grid": axes, "args": None if arguments is None else dict(arguments), **more}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _specs(kernel: str, said: Spec, file: str, line: int | None = None) -> SourceSpecs:
+    return SourceSpecs((raw_launch({"kernel": kernel, **said}, file, line, 0),), given=True)
+
+
+def _one_kernel(paths: Sequence[str]) -> str:
+    """The kernel that a launch is given for."""
+    names = {each.kernel for each in candidates(paths) if isinstance(each, FoundLaunch)}
+    if len(names) != 1:
+        found = ", ".join(sorted(names)) or "none that can be read"
+        raise UsageError(f"a launch is given for one kernel, FILE::KERNEL; there is {found} in {', '.join(paths)}")
+    return names.pop()

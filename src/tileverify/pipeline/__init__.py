@@ -1,0 +1,413 @@
+"""The pipeline in one screen: source -> bytecode -> module -> access summary -> verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
+from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..results.codes import TV
+from ..system.failures import TRACEBACK, failure_sentence
+from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
+from ..system.paths import display_path
+from ..system.private_folder import is_private
+from ..system.version import __version__
+
+if TYPE_CHECKING:
+    from ..contract.launch import KernelUnit
+    from ..frontend.bytecode.model import Entry, Module
+    from ..frontend.sources.discover import Skip, SourceFailure
+    from ..frontend.symbolic.summary import AccessSummary
+    from .cache.known_files import KnownFiles
+    from .configuration import FileSettings
+
+_GRACE = 1.5
+"""The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
+_FEW = 8
+_MANY = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
+    ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
+    one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
+    try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
+    ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
+    ``per_file``: other limits for some files.  ``skip``: which
+    files in folders are none of our business."""
+
+    timeout_s: float | None = None
+    deny_requires: bool = False
+    jobs: int = 1
+    cache: Path | None = None
+    playback: bool = False
+    certificate: bool = False
+    repair: bool = False
+    details: bool = False
+    complete: bool = False
+    per_file: tuple[FileSettings, ...] = ()
+    skip: Skip | None = None
+
+    def of(self, file: Path) -> CheckOptions:
+        """The options for one file."""
+        timeout_s, deny_requires = self.timeout_s, self.deny_requires
+        resolved = file.resolve() if self.per_file else file
+        for settings in self.per_file:
+            if settings.matches(resolved):
+                timeout_s = timeout_s if settings.timeout is None else settings.timeout
+                deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
+        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
+
+
+def check_paths(
+    targets: Sequence[str],
+    *,
+    spec: Path | None = None,
+    options: CheckOptions = CheckOptions(),
+    progress: Callable[[KernelResult], None] = lambda result: None,
+) -> Report:
+    """Verify every kernel under ``targets`` with every launch; a kernel that fails does not stop the others.
+
+    ``progress`` is told each result as it comes, in the order of the report.  Raises `UsageError` for a path that
+    does not exist, `SpecError` for a ``spec`` file that cannot be read, `NoKernelFound` if there is nothing.
+    """
+    from ..frontend.sources.discover import discover, nothing
+
+    if options.cache is not None and not is_private(options.cache):
+        options = replace(options, cache=None)
+    known = None if spec is not None else _known_files(targets, options)
+    skip = options.skip or nothing
+    found = discover(targets, spec_file=spec, skip=skip) if known is None else known.unknown(targets, skip)
+    return check_units(found, options, progress, known.learn if known is not None else lambda results: None)
+
+
+def check_units(
+    found: Iterable[KernelUnit | SourceFailure | KernelResult],
+    options: CheckOptions = CheckOptions(),
+    progress: Callable[[KernelResult], None] = lambda result: None,
+    learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
+) -> Report:
+    """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+
+    results = []
+    for result in _check_all(iter(found), options):
+        progress(result)
+        results.append(result)
+    learn(results)
+    snippets = Snippets()
+    finished = tuple(with_fingerprints(result, snippets) for result in results)
+    return Report(results=finished, tool_version=__version__, solver=solver_version())
+
+
+def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
+    """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
+    beyond = options.playback or options.certificate or options.repair or options.details or options.complete
+    if options.cache is None or beyond:
+        return None
+    from .cache.known_files import KnownFiles, target_of
+
+    target = target_of(targets)
+    if target is None:
+        return None
+    key: dict[str, Any] = {"deny_requires": options.deny_requires}
+    if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
+        key["per_file"] = denied
+    return KnownFiles(options.cache, solver_version(), key, target)
+
+
+def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
+    """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
+    compiled = _unverified(unit)
+    try:
+        with collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
+            result = _decide(unit, compiled, options)
+            result = _with_repairs(unit, result, options) if options.repair else result
+            return _with_playback(unit, result) if options.playback else result
+    except KernelTimeout:
+        limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
+        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding(TV.BUDGET, limit),))
+    except UnsupportedOperation as error:
+        finding = replace(
+            _finding(TV.UNSUPPORTED_OP, error), message=error.message or f"no rule for the operation {error.op}"
+        )
+        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(finding,))
+    except TileVerifyError as error:
+        return replace(compiled, findings=(_finding(_error_code(error), error),))
+    except (Exception, RecursionError, MemoryError) as error:
+        return replace(compiled, findings=(tool_failure(error),))
+
+
+def _unverified(unit: KernelUnit) -> KernelResult:
+    """What is known of a unit before it is decoded; an error until it is decided."""
+    return KernelResult(
+        file=display_path(unit.file),
+        kernel=unit.kernel,
+        launch=unit.launch.name,
+        verdict=Verdict.ERROR,
+        bytecode_sha256=hashlib.sha256(unit.bytecode).hexdigest(),
+        time_ms=Times(compile=unit.compile_ms),
+        notes=unit.notes,
+        line=unit.line,
+    )
+
+
+def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
+    from ..backend.replay.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
+    from ..backend.replay.replay import Replayer
+    from ..backend.split_loads import notes_on_split_loads
+    from ..frontend.bytecode import decode
+    from ..verifier.verify import VerifyOptions, verify
+    from .cache.verdicts import ResultCache
+
+    # The time limit is no part of the key: only verdicts that do not depend on it are kept.
+    key = {"deny_requires": options.deny_requires}
+    cache = ResultCache(options.cache, solver_version()) if options.cache else None
+    known = (
+        cache.load(unit, key) if cache and not (options.certificate or options.details or options.complete) else None
+    )
+    if known is not None:
+        return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
+
+    clock = Clock()
+    module = decode(unit.bytecode, file=compiled.file)
+    entry = entry_of(module, unit)
+    decode_ms = clock.lap()
+    summary = summary_of(module, unit)
+    execute_ms = clock.lap()
+    spent = (decode_ms + execute_ms) / 1000
+    left = None if options.timeout_s is None else max(options.timeout_s - spent, 0.001)
+    outcome = verify(
+        summary,
+        unit.launch,
+        unit.parameters,
+        options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
+        confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
+    )
+    times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
+    result = replace(
+        compiled,
+        verdict=outcome.verdict,
+        holds_for=outcome.holds_for,
+        deterministic=outcome.deterministic,
+        requires=outcome.requires,
+        assumes=outcome.assumes,
+        observed=outcome.observed,
+        findings=outcome.findings,
+        obligations=outcome.obligations,
+        proved_codes=outcome.proved_codes,
+        contract=outcome.contract,
+        proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
+        time_ms=times,
+        notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
+    )
+    if result.verdict is Verdict.PROVED:
+        result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
+    if cache:
+        cache.store(unit, key, result)
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
+    if options.complete and result.proved_launch is not None:
+        result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
+    result = replace(result, findings=_displayed(result.findings, unit))
+    if options.details:
+        from ..reports.details.collect import collect
+
+        try:
+            details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+        except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only illustrates it
+            return replace(result, notes=(*result.notes, f"no details: {tool_failure(error).message}"))
+        result = replace(result, details=details)
+    return result
+
+
+def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
+    """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
+    proved."""
+    from ..verifier.certificate.document import certificate_text
+    from ..verifier.certificate.model import CertificateError
+    from ..verifier.certificate.write import certify
+
+    try:
+        text = certificate_text(certify(unit, summary, result))
+    except CertificateError as error:
+        return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
+    return replace(result, certificate=CertificateFiles(text, unit.bytecode))
+
+
+def _with_written(
+    unit: KernelUnit, entry: Entry, summary: AccessSummary, result: KernelResult, timeout_s: float | None
+) -> KernelResult:
+    """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
+    proved."""
+    from ..verifier.coverage import written_arrays
+
+    assert result.proved_launch is not None
+    launch, requires = result.proved_launch, result.requires
+    if (launch.arguments, launch.grid, launch.requires) != (
+        unit.launch.arguments,
+        unit.launch.grid,
+        unit.launch.requires,
+    ):
+        launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
+    try:
+        return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
+    except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
+        note = f"whether every element is written was not found out: {tool_failure(error).message}"
+        return replace(result, notes=(*result.notes, note))
+
+
+def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
+    from ..reports.playback.source import playback_files
+
+    return replace(result, playback=playback_files(unit, result))
+
+
+def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
+    from .repair.repairing import with_repairs
+
+    trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
+    exact = replace(trial, deny_requires=True)
+    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial))
+
+
+def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
+    """The access summary of the unit's entry.
+
+    Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
+    widths than the bytecode takes them.
+    """
+    from ..frontend.sources.abi import entry_types, mismatch
+    from ..frontend.symbolic.execute import summarize
+
+    entry = entry_of(module, unit)
+    # What nobody described has no parameters: its own words are all that is known of it.
+    problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
+    if problem is not None:
+        raise unit.launch.error(f"args: {problem}")
+    return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+
+
+# ------------------------------------------------------------------------------------------ many kernels
+def _check_all(
+    found: Iterator[KernelUnit | SourceFailure | KernelResult], options: CheckOptions
+) -> Iterator[KernelResult]:
+    from ..frontend.sources.discover import SourceFailure
+
+    work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
+    # What is skipped was skipped already, and need not be sent to other processes.
+    check = partial(_check, options=replace(options, skip=None))
+    if options.jobs == 1:
+        yield from map(check, work)
+        return
+    from ..system.parallel import map_ordered, usable_processors
+
+    # Starting a process costs as much as verifying a few kernels.
+    yield from map(check, islice(work, 0 if options.jobs else _FEW))
+    jobs = options.jobs or min(usable_processors(), _MANY)
+    try:
+        more = next(work)
+    except StopIteration:
+        return
+    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed)
+
+
+def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
+    return item if isinstance(item, KernelResult) else check_unit(item, options.of(item.file))
+
+
+def _failure(failure: SourceFailure) -> KernelResult:
+    error = failure.error
+    return KernelResult(
+        file=display_path(failure.file),
+        kernel=failure.kernel or "",
+        launch=failure.launch or "",
+        verdict=Verdict.ERROR,
+        findings=(_finding(_error_code(error), error),),
+        line=error.line if error.file and Path(error.file) == failure.file else None,
+    )
+
+
+def _crashed(item: KernelUnit | KernelResult) -> KernelResult:
+    if isinstance(item, KernelResult):
+        return item
+    message = "the process that verified this kernel died (a crash of the solver, or not enough memory)"
+    return replace(_unverified(item), findings=(Finding(TV.TOOL_FAILURE, message),))
+
+
+# ------------------------------------------------------------------------------------------------ errors
+def _error_code(error: TileVerifyError) -> TV:
+    if isinstance(error, DecodeError):
+        return TV.BYTECODE_ERROR
+    return TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
+
+
+def _finding(code: TV, error: TileVerifyError) -> Finding:
+    if error.file is not None and error.line is not None:
+        site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
+        return Finding(code, error.message, (site,))
+    return Finding(code, str(error))
+
+
+def tool_failure(error: BaseException) -> Finding:
+    """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error, file=sys.stderr)
+    return Finding(TV.TOOL_FAILURE, failure_sentence(error))
+
+
+# ----------------------------------------------------------------------------------------------- helpers
+def entry_of(module: Module, unit: KernelUnit) -> Entry:
+    """The entry that ``unit`` speaks of.  Raises `SourceError` if the module has none of that name."""
+    for entry in module.entries:
+        if entry.name == unit.symbol:
+            return entry
+    raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
+
+
+def solver_version() -> str:
+    """Name and version as its package says, without loading it; a solver without a package is asked itself."""
+    from importlib import metadata
+
+    try:
+        return f"z3 {metadata.version('z3-solver')}"
+    except metadata.PackageNotFoundError:
+        from ..verifier.smt import solver_version as loaded_version
+
+        return loaded_version()
+
+
+def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
+    """Findings with short paths."""
+    name = partial(_name, unit)
+
+    def short(site: SourceSite) -> SourceSite:
+        chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
+        return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
+
+    return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
+
+
+def _name(unit: KernelUnit, file: str) -> str:
+    """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+    from ..frontend.sources.bytecode_file import noted_source
+
+    if Path(file) == unit.file.resolve():
+        return display_path(unit.file)
+    beside = unit.file.parent / file
+    # A producer may have noted its sources relative to where the bytecode lies.
+    found = beside if not Path(file).exists() and beside.exists() else Path(file)
+    compiled_here = unit.file.suffix in (".py", ".cu")
+    return display_path(found if compiled_here else noted_source(found, unit.file.parent))

@@ -1,0 +1,189 @@
+"""Verdicts of earlier runs, on disk.
+
+The key is everything that a verdict depends on: the bytecode, the launch spec and the meaning of the parameters, the
+options, the solver's version, and a digest of tileverify's own source, so that a changed prover never sees the
+answers of another one.  Only `proved` and `refuted` are kept: `undecided` may depend on the machine's speed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import enum
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from ...contract.launch import KernelUnit, LaunchSpec
+from ...errors import SpecError
+from ...results import KernelResult, Verdict
+from ...results.json_report import result_from_json, result_to_json
+from ...system.private_folder import is_private, read_private, write_private
+from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json
+
+KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
+_STALE_AFTER_S: Final = 30 * 24 * 3600
+
+MOST_BYTES: Final = 1 << 30
+"""Of all verdicts; looked at once a process, when it first writes one, and then a quarter is made free."""
+
+_looked_at: set[Path] = set()
+
+
+def default_folder() -> Path:
+    """``$TILEVERIFY_CACHE_DIR``, or ``tileverify`` in the user's cache folder as the platform has it."""
+    if chosen := os.environ.get("TILEVERIFY_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "tileverify"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCache:
+    """One JSON file a verdict, under a folder for each version of prover and solver.
+
+    A file that is damaged, or belongs to another key, counts as absent, and so does everything where others may write.
+    A cache that cannot be written is no error.
+    """
+
+    folder: Path
+    solver: str
+    most_bytes: int = MOST_BYTES
+
+    def load(self, unit: KernelUnit, options: Mapping[str, Any]) -> KernelResult | None:
+        """The verdict of an earlier run on exactly this."""
+        if not is_private(self.folder):
+            return None
+        key = _key(unit, options)
+        try:
+            entry = json.loads(read_private(self._path(key)))
+            if entry["key"] != key or entry["digest"] != digest_of(entry["result"]):
+                return None
+            result = result_from_json(entry["result"]["verdict"])
+            proved = entry["result"]["launch"]
+            launch = None if proved is None else launch_from_json(proved, unit.launch.kernel)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, SpecError):
+            return None
+        return dataclasses.replace(result, cached=True, proved_launch=launch) if result.verdict in KEPT else None
+
+    def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
+        """Keep ``result`` if it is a verdict that another run would reach as well."""
+        if result.verdict not in KEPT or not is_private(self.folder):
+            return
+        key = _key(unit, options)
+        document = {"verdict": result_to_json(result), "launch": _launch_to_json(result.proved_launch)}
+        entry = {"key": key, "digest": digest_of(document), "result": document}
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            if not path.parent.parent.exists():
+                self._remove_stale()
+            if self.folder not in _looked_at:
+                _looked_at.add(self.folder)
+                self._shrink()
+            write_private(path, json.dumps(entry))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / generation(self.solver) / key[:2] / f"{key}.json"
+
+    def _shrink(self) -> None:
+        """The verdicts that were written first go, where there are too many."""
+        found = []
+        generations = [each for each in self.folder.glob("*") if _is_generation(each.name)]
+        for path in (path for each in generations for path in each.glob("??/*.json")):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in found)
+        if total <= self.most_bytes:
+            return
+        for _, size, path in sorted(found):
+            if total <= self.most_bytes * 3 // 4:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _remove_stale(self) -> None:
+        """Runs once a generation: folders of provers that nobody has used for a month."""
+        if not self.folder.is_dir():
+            return
+        for old in self.folder.iterdir():
+            if old.is_dir() and _is_generation(old.name) and time.time() - old.stat().st_mtime > _STALE_AFTER_S:
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def _launch_to_json(launch: LaunchSpec | None) -> dict[str, Any] | None:
+    """``None`` too for a launch that has no words that read back as the same."""
+    if launch is None:
+        return None
+    with contextlib.suppress(SpecError):
+        document = launch_to_json(launch)
+        if essence(launch_from_json(document)) == essence(launch):
+            return document
+    return None
+
+
+def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:
+    parts = {
+        "bytecode": hashlib.sha256(unit.bytecode).hexdigest(),
+        "symbol": unit.symbol,
+        "launch": _canonical(unit.launch),
+        "parameters": _canonical(unit.parameters),
+        "options": _canonical(options),
+    }
+    return digest_of(parts)
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of a JSON value, in hexadecimal."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """A JSON value that is equal exactly for equal inputs: types are named, sets are sorted."""
+    match value:
+        case enum.Enum():
+            return [type(value).__name__, value.name]
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return ["float", value.hex()]
+        case tuple() | list():
+            return [type(value).__name__, *map(_canonical, value)]
+        case set() | frozenset():
+            return ["set", *sorted((_canonical(item) for item in value), key=json.dumps)]
+        case Mapping():
+            return ["map", *sorted(([_canonical(k), _canonical(v)] for k, v in value.items()), key=json.dumps)]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [field.name for field in dataclasses.fields(value)]
+            return [type(value).__name__, *([name, _canonical(getattr(value, name))] for name in names)]
+    return [type(value).__name__, repr(value)]
+
+
+@cache
+def generation(solver: str) -> str:
+    """Names the prover: a digest of the package's source and of the versions of what it computes with."""
+    arrays = metadata.version("numpy")  # replays compute with it
+    digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}\0{arrays}".encode())
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] != "corpus":
+            digest.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+def _is_generation(name: str) -> bool:
+    return len(name) == 32 and set(name) <= set("0123456789abcdef")

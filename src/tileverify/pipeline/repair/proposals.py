@@ -1,0 +1,350 @@
+"""What might mend a finding: edits of the source, none of them trusted before it was proved.
+
+Each function proposes edits of one kind (`catalogue.KINDS`) for one finding, the likeliest first: what an edit does,
+and the edit itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+from ...results import Edit, Finding
+from .catalogue import KINDS
+from .kernel_source import KernelSource, TileCall
+from .padding import padding_of, unpadded_loads, with_padding
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """``text`` completes the kind's advice: what the edit does.  ``same_results``: run in order, the changed kernel
+    does what it did before; without that somebody has to say whether the change is meant."""
+
+    kind: str
+    text: str
+    edits: tuple[Edit, ...]
+    same_results: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyPlace:
+    """A finding in the source: the function around it, and the accesses that it names."""
+
+    source: KernelSource
+    function: ast.FunctionDef
+    finding: Finding
+    accesses: tuple[TileCall, ...]
+
+    def of(self, node: ast.AST) -> str:
+        return self.source.of(node)
+
+    def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
+        return self.source.lines.replacing(node, text)
+
+    def parts(self, node: ast.expr) -> Iterator[ast.expr]:
+        """All expressions that ``node`` is made of, through names that are assigned once."""
+        definitions, seen = self.source.definitions(self.function), set[str]()
+        pending = [node]
+        while pending:
+            for part in ast.walk(pending.pop()):
+                if isinstance(part, ast.expr):
+                    yield part
+                if isinstance(part, ast.Name) and part.id in definitions and part.id not in seen:
+                    seen.add(part.id)
+                    pending.append(definitions[part.id])
+
+
+def proposals(source: KernelSource, finding: Finding) -> Iterator[Proposal]:
+    """Every edit that is worth a try, what changes least first."""
+    place = _place(source, finding)
+    if place is None:
+        return
+    code = finding.obligation or finding.code
+    for kind, propose, same in _PROPOSERS:
+        if {code, finding.code} & {*KINDS[kind].codes}:
+            yield from (Proposal(kind, text, edits, same) for text, edits in propose(place))
+
+
+def _place(source: KernelSource, finding: Finding) -> FaultyPlace | None:
+    lines = [(site.line, site.column) for site in finding.sites if site.line is not None]
+    function = source.function_at(lines[0][0]) if lines and source.module else None
+    if function is None:
+        return None
+    found = [source.call_at(function, line, column) for line, column in lines]
+    return FaultyPlace(source, function, finding, tuple({id(c.node): c for c in found if c is not None}.values()))
+
+
+_Found = Iterator[tuple[str, tuple[Edit, ...]]]
+
+
+# ------------------------------------------------------------------------------------------------ atomics
+def _use_atomic(place: FaultyPlace) -> _Found:
+    for access in place.accesses:
+        tile = access.arguments.get("tile")
+        if access.name == "store" and tile is not None and access.index is not None:
+            yield from _added(place, access, tile)
+
+
+def _store_by_atomic(place: FaultyPlace) -> _Found:
+    """What blocks store one over the other might be parts of a sum (split-K)."""
+    for access in place.accesses:
+        tile, index = access.arguments.get("tile"), access.index
+        if access.name == "store" and isinstance(tile, ast.Name) and index is not None:
+            array, where = place.of(access.arguments["array"]), place.of(index)
+            text = f"{array}.tiled_view({tile.id}.shape).atomic_store_add({where}, {tile.id})"
+            yield f"`{text}`", (place.replacing(access.node, text),)
+
+
+def _added(place: FaultyPlace, store: TileCall, tile: ast.expr) -> _Found:
+    """``store(a, i, load(a, i) + more)``, or the same with a name for what was loaded, as an addition of ``more``."""
+    if not isinstance(tile, ast.BinOp) or not isinstance(tile.op, ast.Add):
+        return
+    definitions = place.source.definitions(place.function)
+    for before, more in ((tile.left, tile.right), (tile.right, tile.left)):
+        named = definitions.get(before.id) if isinstance(before, ast.Name) else None
+        load = _load_of(place, named or before, store)
+        if load is None:
+            continue
+        array, index = place.of(store.arguments["array"]), place.of((store.components and store.index) or store.node)
+        shape = load.arguments.get("shape")
+        gone = [] if named is None else [each for each in ast.walk(place.function) if _assigns(each, before)]
+        edits = tuple(place.source.lines.without(each) for each in gone if isinstance(each, ast.stmt))
+        texts = [f"{place.source.module}.atomic_add({array}, {index}, {place.of(more)})"]
+        if shape is not None:
+            texts.append(f"{array}.tiled_view({place.of(shape)}).atomic_store_add({index}, {place.of(more)})")
+        for text in texts:
+            yield f"`{text}`", (*edits, place.replacing(store.node, text))
+
+
+def _load_of(place: FaultyPlace, node: ast.expr, store: TileCall) -> TileCall | None:
+    """``node`` as the load of what ``store`` overwrites, perhaps as a scalar; anything done to it would be lost."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+        node = node.func.value
+    wanted = place.of(store.arguments["array"]), [place.of(each) for each in store.components]
+    for call in place.source.calls(node):
+        same = (place.of(call.arguments["array"]), [*map(place.of, call.components)]) == wanted
+        if call.node is node and call.name == "load" and same:
+            return call
+    return None
+
+
+def _assigns(node: ast.AST, name: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(name, ast.Name)
+        and any(isinstance(target, ast.Name) and target.id == name.id for target in node.targets)
+    )
+
+
+def _widen_scope(place: FaultyPlace) -> _Found:
+    narrow = [
+        node
+        for node in ast.walk(place.function)
+        if isinstance(node, ast.Attribute) and node.attr == "BLOCK" and "MemoryScope" in place.of(node)
+    ]
+    if narrow:
+        yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in narrow)
+
+
+def _strengthen_order(place: FaultyPlace) -> _Found:
+    """Every access of an array with a weaker order as strong as its kind may be."""
+    module = place.source.module
+    strongest = {"load": "ACQUIRE", "store": "RELEASE"}
+    weak, all_of_them = [], []
+    for call in place.source.calls(place.function):
+        for keyword in call.node.keywords:
+            if keyword.arg == "memory_order":
+                order = f"{module}.MemoryOrder.{strongest.get(call.name, 'ACQ_REL')}"
+                edit = place.replacing(keyword.value, order)
+                all_of_them.append(edit)
+                if place.of(keyword.value).endswith(("RELAXED", "WEAK")):
+                    weak.append(edit)
+    for edits in dict.fromkeys((tuple(weak), tuple(all_of_them))):
+        if edits:
+            yield "acquire, release, or both for atomics", edits
+
+
+def _last_part(place: FaultyPlace, node: ast.Attribute, name: str) -> Edit:
+    return place.replacing(node, f"{place.of(node.value)}.{name}")
+
+
+# ------------------------------------------------------------------------------------------------- bounds
+def _mask_tail(place: FaultyPlace) -> _Found:
+    unchecked = [
+        keyword.value
+        for node in ast.walk(place.function)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "check_bounds" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+    ]
+    if unchecked:
+        yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in unchecked)
+
+
+def _guard_launch(place: FaultyPlace) -> _Found:
+    """The block returns before a statement whose tiles lie outside their arrays."""
+    guards: dict[int, tuple[ast.stmt, list[str]]] = {}
+    for access in place.accesses:
+        statement = next((each for each in place.function.body if _holds(each, access.node)), None)
+        shape = _shape(place, access)
+        if statement is None or shape is None or isinstance(statement, ast.For | ast.While):
+            continue
+        conditions = guards.setdefault(id(statement), (statement, []))[1]
+        array = place.of(access.arguments["array"])
+        for axis, component in enumerate(access.components):
+            if not isinstance(component, ast.Constant):
+                index = place.of(component)
+                end = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
+                conditions += (
+                    [f"{index} >= {end}"] if isinstance(component, ast.Name) else [f"{index} < 0", f"{index} >= {end}"]
+                )
+    edits = []
+    for statement, conditions in guards.values():
+        lines = [line for each in dict.fromkeys(conditions) for line in (f"if {each}:", "    return")]
+        edits.append(place.source.lines.before(statement, lines))
+    if edits and all(conditions for _, conditions in guards.values()):
+        yield "return before the access", tuple(edits)
+
+
+def _shape(place: FaultyPlace, access: TileCall) -> str | None:
+    """The shape of the tile that is loaded or stored."""
+    if "shape" in access.arguments:
+        return place.of(access.arguments["shape"])
+    tile = access.arguments.get("tile")
+    if isinstance(tile, ast.Name):
+        return f"{tile.id}.shape"
+    loads = [] if tile is None else [call for call in place.source.calls(tile) if "shape" in call.arguments]
+    return place.of(loads[0].arguments["shape"]) if loads else None
+
+
+def _holds(statement: ast.stmt, node: ast.AST) -> bool:
+    return any(each is node for each in ast.walk(statement))
+
+
+# ------------------------------------------------------------------------------------------------- indices
+def _split_output_index(place: FaultyPlace) -> _Found:
+    for store in place.accesses:
+        if store.name not in ("store", "scatter", "atomic_xchg"):
+            continue
+        parts = [part for component in store.components for part in place.parts(component)]
+        for part in parts:
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv | ast.Mod):
+                yield _instead(place, part, place.of(part.left))
+        yield from _own_component(place, store, {place.of(part) for part in parts})
+        yield from _own_stride(place, parts)
+        for one, other in combinations(store.components, 2):
+            first, second = place.of(one), place.of(other)
+            edits = (place.replacing(one, second), place.replacing(other, first))
+            yield f"`{first}` and `{second}` in each other's place", edits
+
+
+def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
+    """A block id that the index lacks, where it has a constant; an index without what is added to it."""
+    for component in store.components:
+        if isinstance(component, ast.Constant):
+            for block in place.source.block_ids(place.function).values():
+                if block not in used:
+                    yield _instead(place, component, block)
+        elif isinstance(component, ast.BinOp) and isinstance(component.op, ast.Add | ast.Sub):
+            yield _instead(place, component, place.of(component.left))
+
+
+def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> _Found:
+    """``block * (the number of lanes) + lanes``."""
+    lanes = [part for part in parts if isinstance(part, ast.Call) and place.source.called(part) == "arange"]
+    for length in dict.fromkeys(place.of(each.args[0]) for each in lanes if each.args):
+        for part in parts:
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) and place.of(part.right) != length:
+                yield _instead(place, part.right, length)
+
+
+def _instead(place: FaultyPlace, node: ast.expr, text: str) -> tuple[str, tuple[Edit, ...]]:
+    return f"`{text}` for `{place.of(node)}`", (place.replacing(node, text),)
+
+
+def _widen_index(place: FaultyPlace) -> _Found:
+    module = place.source.module
+    ids = {
+        id(part): part
+        for access in place.accesses
+        for component in access.components
+        for part in place.parts(component)
+        if place.source.axis_of(part) is not None
+    }
+    if ids:
+        edits = tuple(
+            place.replacing(each, f"{module}.astype({place.of(each)}, {module}.int64)") for each in ids.values()
+        )
+        yield "block ids in 64 bits", edits
+
+
+def _mend_loop(place: FaultyPlace) -> _Found:
+    for loop in ast.walk(place.function):
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and place.of(loop.iter.func) == "range":
+            yield from _own_step(place, loop.iter.args)
+            for argument in loop.iter.args[:2]:
+                for part in ast.walk(argument):
+                    yield from _nearer_end(place, part)
+
+
+def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
+    """``range(block, end, number of blocks)``."""
+    if len(arguments) == 3:
+        start, _, step = arguments
+        for axis, block in place.source.block_ids(place.function).items():
+            if place.of(start) in (block, f"{place.source.module}.bid({axis})"):
+                yield _instead(place, step, f"{place.source.module}.num_blocks({axis})")
+
+
+def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
+    """An end without what is added to it, or by another axis of the array."""
+    if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
+        yield _instead(place, part, place.of(part.left))
+    if isinstance(part, ast.Call) and place.source.called(part) == "num_tiles":
+        for keyword in part.keywords:
+            if keyword.arg == "axis" and isinstance(keyword.value, ast.Constant):
+                others = (axis for axis in range(3) if axis != keyword.value.value)
+                yield from (_instead(place, keyword.value, str(axis)) for axis in others)
+
+
+# ------------------------------------------------------------------------------------------------- padding
+def _pad_sums(place: FaultyPlace) -> _Found:
+    """Zeros, where the tiles are only multiplied and summed."""
+    yield from _padded(place, certain=True)
+
+
+def _pad_others(place: FaultyPlace) -> _Found:
+    yield from _padded(place, certain=False)
+
+
+def _padded(place: FaultyPlace, *, certain: bool) -> _Found:
+    for loads in unpadded_loads(place.source, place.function, place.accesses):
+        modes = [padding_of(place.source, place.function, load) for load in loads]
+        if all(known for _, known in modes) is certain:
+            names = " and ".join(
+                dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{m}`" for m, _ in modes)
+            )
+            edits = [
+                place.replacing(load.node, with_padding(place.source, load, mode))
+                for load, (mode, _) in zip(loads, modes, strict=True)
+            ]
+            yield f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+
+
+_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]] = (
+    ("use-atomic", _use_atomic, True),
+    ("mask-tail", _mask_tail, True),
+    ("guard-launch", _guard_launch, True),
+    ("widen-scope", _widen_scope, True),
+    ("strengthen-order", _strengthen_order, True),
+    ("pad-load", _pad_sums, True),
+    ("pad-load", _pad_others, False),
+    ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
+    ("split-output-index", _split_output_index, False),
+    ("mend-loop", _mend_loop, False),
+    ("use-atomic", _store_by_atomic, False),
+)
+"""Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

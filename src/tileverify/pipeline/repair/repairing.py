@@ -1,0 +1,146 @@
+"""Try what might mend a refuted kernel, and offer what was proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeAlias
+
+from ...contract.launch import KernelUnit
+from ...errors import TileVerifyError
+from ...frontend.sources.edited import edited_unit
+from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
+from ...results.codes import TV
+from .catalogue import KINDS
+from .edits import edited
+from .kernel_source import KernelSource
+from .proposals import Proposal, proposals
+
+MOST_TRIALS: Final = 24
+"""Changed kernels that are compiled and proved for one result."""
+
+
+Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
+"""The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
+Prove: TypeAlias = Callable[[bool], KernelResult | None]
+"""The same of one kernel; ``None`` where there is no verdict to be had."""
+
+
+def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> KernelResult:
+    """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
+
+    Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
+    file keep the hints that they have.
+    """
+    if not any(map(can_be_mended, result.findings)) or unit.file.suffix != ".py":
+        return result
+    try:
+        text = unit.file.read_text(encoding="utf-8")
+        source = KernelSource(text)
+    except (OSError, SyntaxError, ValueError):
+        return result
+    trials = Trials(text, partial(_prepared, unit, check), has_grid=unit.launch.grid is not None)
+    findings = (repaired(finding, proposals(source, finding), trials) for finding in result.findings)
+    return replace(result, findings=tuple(findings))
+
+
+def can_be_mended(finding: Finding) -> bool:
+    """Whether edits are looked for."""
+    return finding.witness is not None or finding.code == TV.SYNCHRONISATION_PROTOCOL
+
+
+def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> Finding:
+    """``finding`` with a hint: the first of the proposals that proves the kernel, else advice."""
+    if not can_be_mended(finding):
+        return finding
+    for proposal in proposed:
+        hint = trials.hint(proposal, determined=finding.code in WARNINGS)
+        if hint is not None:
+            return replace(finding, hints=(*finding.hints, hint))
+    return replace(finding, hints=(*finding.hints, *trials.other_grid(finding), *_advice(finding)))
+
+
+@dataclass
+class Trials:
+    """Each changed text is tried once, however many findings it might mend.
+
+    ``prepared``: makes ready to prove a changed source, under the launch of the result; for ``None`` the source as it
+    is, under any grid; no proof for a source that does not compile.  ``has_grid``: the launch has one of its own.
+    ``most``: texts that are tried.
+    """
+
+    text: str
+    prepared: Callable[[str | None], Prove | None]
+    has_grid: bool
+    most: int = MOST_TRIALS
+    _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Texts that were tried."""
+        return len(self._known)
+
+    def hint(self, proposal: Proposal, *, determined: bool = False) -> Hint | None:
+        """The hint for a proposal that proves the kernel, also to be ``determined``."""
+        outcome = self._outcome(edited(self.text, proposal.edits))
+        if outcome is None or outcome.verdict is not Verdict.PROVED:
+            return None
+        if determined and (outcome.findings or outcome.deterministic is False):
+            return None
+        kind = KINDS[proposal.kind]
+        safe = proposal.same_results and not outcome.requires
+        proved = f"proved when {' and '.join(outcome.requires)}" if outcome.requires else "proved"
+        return Hint(kind.id, "safe" if safe else "maybe", f"{kind.text}: {proposal.text} ({proved})", proposal.edits)
+
+    def other_grid(self, finding: Finding) -> Iterator[Hint]:
+        """What the kernel is proved for if the grid is left open."""
+        if not self.has_grid or finding.code not in KINDS["fit-grid"].codes:
+            return
+        outcome = self._outcome(None)
+        if outcome is not None and outcome.verdict is Verdict.PROVED:
+            clauses = " and ".join(outcome.requires) or "any grid"
+            yield Hint("fit-grid", "maybe", f"{KINDS['fit-grid'].text}: the kernel is proved for {clauses}")
+
+    def _outcome(self, text: str | None) -> KernelResult | None:
+        if text not in self._known and len(self._known) < self.most:
+            self._known[text] = self._tried(text)
+        return self._known.get(text)
+
+    def _tried(self, text: str | None) -> KernelResult | None:
+        prove = self.prepared(text)
+        outcome = None if prove is None else prove(False)
+        if prove is None or outcome is None or text is None or not outcome.requires:
+            return outcome
+        # Clauses may only say how far the proof reaches beyond a launch of numbers: it may hold without them.
+        exact = prove(True)
+        return exact if exact is not None and exact.verdict is Verdict.PROVED else outcome
+
+
+def _prepared(unit: KernelUnit, check: Check, text: str | None) -> Prove | None:
+    if text is None:
+        return partial(check, replace(unit, launch=replace(unit.launch, grid=None, grid_text=())))
+    try:
+        return partial(check, edited_unit(unit, text))
+    except TileVerifyError:
+        return None
+
+
+def _advice(finding: Finding) -> Iterator[Hint]:
+    """What can be said where no edit was found."""
+    code = finding.obligation or finding.code
+    one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
+    kind = "separate-lanes" if code == TV.DUPLICATE_LANES and one_access else _ADVICE.get(code)
+    if kind is not None:
+        yield Hint(kind, "display", KINDS[kind].text)
+
+
+_ADVICE: Final[Mapping[str, str]] = {
+    TV.RACE_WRITE_WRITE: "split-output-index",
+    TV.RACE_READ_WRITE: "separate-output",
+    TV.RACE_ATOMIC_MIXED: "separate-launch",
+    TV.UNORDERED_IN_BLOCK: "order-accesses",
+    TV.DUPLICATE_LANES: "order-accesses",
+    TV.ARITHMETIC_UNDEFINED: "guard-divisor",
+    TV.UNDETERMINED: "pad-load",
+}

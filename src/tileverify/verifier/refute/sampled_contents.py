@@ -1,0 +1,275 @@
+"""Whether a fault shows whatever index arrays hold of what the contract's facts allow.
+
+A fault of one odd content is no refutation: a further fact, which only the user can add, may exclude it.  So the same
+launch runs with contents that are as different from each other as the facts allow, and every one in which the accesses
+at stake are reached has to show the fault, between whichever blocks.  A content without it is let pass only if no fact
+could tell it from others that show it: contents of which the same facts hold as of this one (`held_facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
+from typing import Final
+
+from ... import terms as t
+from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.facts.contents import WIDE, Described, exhausts, several, several_segments
+from ...contract.facts.form import Subject
+from ...contract.facts.held import held_facts
+from ...contract.facts.kept import bounded, measures
+from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.statements import DataTerm, NumberedFact
+from ...results.claim import Claim, Confirm, Confirmation, Shown
+from ...terms import Term
+from .witness_data import segments_keep
+
+MOST_VARIED: Final = 1 << 12
+"""Elements of an array for which other contents are tried."""
+
+MOST_COMBINED: Final = 40
+"""Contents of several arrays together that are all tried; of more, each array's own in turn."""
+
+MOST_ALIKE: Final = 8
+"""Contents that are tried to find one that the same facts hold of, and that shows the fault."""
+
+FEWEST: Final = 3
+"""Different contents that it takes to say that contents do not matter, where there are so many."""
+
+MOST_REACHES: Final = 4
+"""How often contents are spread again because a block reached further than was known."""
+
+SPACIOUS: Final = 4
+"""Values for each element, where contents shall have room to keep a distance."""
+
+Contents = Mapping[str, ConcreteArray]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Contents of arrays that are chosen together; ``all``: there are no others."""
+
+    contents: Sequence[Contents]
+    all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A launch and the fault that it shows."""
+
+    launch: ConcreteLaunch
+    claim: Claim
+    confirmation: Confirmation
+
+
+@dataclass(slots=True)
+class _Trial:
+    """What came of contents so far: launches at fault, how many contents say so, ``escaped`` if one says no.
+
+    ``wanted``: arrays that had values without repetition, ``distinct``: those among them where the fault showed.
+    """
+
+    found: list[Varied] = field(default_factory=list)
+    seen: int = 0
+    distinct: set[str] = field(default_factory=set)
+    wanted: set[str] = field(default_factory=set)
+    exhaustive: bool = False
+    escaped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SampledContents:
+    """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
+
+    ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.  ``far``: how
+    far apart values are that shall lead to places which do not meet.  ``marks``: what the kernel compares values with.
+    """
+
+    launch: ConcreteLaunch
+    varied: frozenset[str]
+    facts: Sequence[NumberedFact]
+    bounded: bool
+    far: int = WIDE
+    marks: Sequence[int] = ()
+
+    def shows(self, claim: Claim, confirm: Confirm) -> Varied | None:
+        """The fault as it was first seen; ``None`` if it is not in every content, or too few say so."""
+        trial = self._tried(claim, confirm)
+        if trial is None or trial.escaped or not trial.found:
+            return None
+        if not trial.wanted <= trial.distinct or trial.seen < (1 if trial.exhaustive else FEWEST):
+            return None
+        steps = sum(each.confirmation.steps for each in trial.found)
+        first = trial.found[0]
+        return replace(first, confirmation=replace(first.confirmation, steps=steps))
+
+    def escapes(self, claim: Claim, confirm: Confirm) -> bool:
+        """Whether the accesses are reached without the fault in some content that a fact tells from those with it.
+
+        Also where that cannot be tried: nobody has seen the fault in other contents then.
+        """
+        trial = self._tried(claim, confirm)
+        return trial is None or trial.escaped
+
+    def _tried(self, claim: Claim, confirm: Confirm) -> _Trial | None:
+        """The contents in turn, up to one without the fault; ``None`` if they cannot be varied.
+
+        Contents that are far apart lie so far apart as one block of the launch was seen to reach, and at last so far
+        that not two of them lead into one array.
+        """
+        trial, asked, spread = _Trial(), list[Contents](), self
+        largest = max((prod(array.shape) for array in self.launch.arrays.values()), default=0)
+        for _ in range(MOST_REACHES):
+            choices, far = spread._choices(), spread.far
+            if choices is None:
+                return None
+            trial.exhaustive = all(choice.all for choice in choices)
+            for contents in spread._combined(choices):
+                if contents in asked:
+                    continue
+                asked.append(contents)
+                far = max(far, spread._try(contents, claim, confirm, trial).reach)
+                if trial.escaped:
+                    return trial
+            far = max(far, largest) if far <= spread.far else far
+            if far <= spread.far:
+                break
+            spread = replace(spread, far=far)
+        return trial
+
+    def _try(self, contents: Contents, claim: Claim, confirm: Confirm, trial: _Trial) -> Shown:
+        apart = {name for name, array in contents.items() if _distinct(array)}
+        trial.wanted |= apart
+        launch = self._with(contents)
+        shown = confirm.anywhere(launch, claim)
+        if shown.confirmation is not None:
+            trial.found.append(Varied(launch, shown.claim, shown.confirmation))
+        if self._faulty(shown):
+            trial.seen += 1
+            trial.distinct |= apart
+        elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
+            trial.escaped = True
+        return shown
+
+    def _with(self, contents: Contents) -> ConcreteLaunch:
+        return replace(self.launch, arrays={**self.launch.arrays, **contents})
+
+    def _faulty(self, shown: Shown) -> bool:
+        """The fault, or one of another kind, unless values may have done that which a further fact would bound: such
+        contents say nothing."""
+        return shown.confirmation is not None or (shown.otherwise and self.varied <= bounded(self.facts))
+
+    def _by_chance(self, contents: Contents, claim: Claim, confirm: Confirm) -> bool:
+        """Whether other contents show the fault, of which all facts hold that hold of these."""
+        facts = (*self.facts, *held_facts(contents, measures(self.facts)))
+        alike = replace(self, facts=facts)
+        choices = alike._choices()
+        others = [] if choices is None else [each for each in alike._combined(choices) if each != contents]
+        return any(self._faulty(confirm.anywhere(self._with(each), claim)) for each in others[:MOST_ALIKE])
+
+    def _choices(self) -> list[Choice] | None:
+        """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
+        choices, done = [], set[str]()
+        for fact in self.facts:
+            if fact.other is not None and {fact.array, fact.other} & self.varied and fact.array not in done:
+                done |= {fact.array, fact.other}
+                choices.append(self._segments(fact))
+        choices += [self._alone(name) for name in sorted(self.varied - done)]
+        found = [choice for choice in choices if choice is not None]
+        return found if len(found) == len(choices) else None
+
+    def _described(self, name: str) -> Described | None:
+        array = self.launch.arrays[name]
+        shared = any(o.allocation == array.allocation for each, o in self.launch.arrays.items() if each != name)
+        if shared or prod(array.shape) > MOST_VARIED:
+            return None
+        return Described.of(array, [fact for fact in self.facts if fact.array == name], self.far, self.marks)
+
+    def _alone(self, name: str) -> Choice | None:
+        described = self._described(name)
+        if described is None or (self.bounded and name not in bounded(self.facts)):
+            return None
+        found = several(described)
+        return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
+
+    def _segments(self, fact: NumberedFact) -> Choice | None:
+        assert fact.other is not None
+        starts, lengths = self._described(fact.array), self._described(fact.other)
+        if starts is None or lengths is None or (self.bounded and fact.array not in bounded(self.facts)):
+            return None
+        found = several_segments(fact, starts, lengths)
+        return Choice(
+            [
+                {
+                    fact.array: self._holding(fact.array, starts, a),
+                    fact.other: self._holding(fact.other, lengths, n),
+                }
+                for a, n in found
+            ],
+            all=False,
+        )
+
+    def _holding(self, name: str, described: Described, values: Sequence[int]) -> ConcreteArray:
+        contents = dict(zip(described.places, values, strict=True))
+        return replace(self.launch.arrays[name], contents=contents, fill=0)
+
+    def _combined(self, choices: Sequence[Choice]) -> Iterator[Contents]:
+        """Contents of all arrays that keep the facts that join them."""
+        if prod(len(choice.contents) for choice in choices) <= MOST_COMBINED:
+            chosen: Iterator[tuple[Contents, ...]] = product(*(choice.contents for choice in choices))
+        else:
+            turns = max(len(choice.contents) for choice in choices)
+            chosen = (
+                tuple(
+                    choice.contents[(turn + number * shift) % len(choice.contents)]
+                    for number, choice in enumerate(choices)
+                )
+                for shift in range(min(len(choices), 2))
+                for turn in range(turns)
+            )
+        for parts in chosen:
+            contents = {name: array for part in parts for name, array in part.items()}
+            if segments_keep({**self.launch.arrays, **contents}, self.facts):
+                yield contents
+
+
+def _distinct(array: ConcreteArray) -> bool:
+    return len(set(array.contents.values())) == len(array.contents)
+
+
+# ---------------------------------------------------------------------------------- of the launch itself
+def possible(shape: Sequence[Term], facts: Sequence[DataTerm]) -> Iterator[Term]:
+    """What the facts of one array say of the launch itself: limits that leave a value for each element."""
+    count = t.product(shape)
+    for data in facts:
+        if subject_of(data) is Subject.LIMITS and not data.unless and data.low is not None and data.high is not None:
+            yield t.or_(t.eq(count, t.ZERO), t.lt(data.low, data.high))
+            if any(map(_apart_anywhere, facts)):
+                yield t.le(t.add(count, data.low), data.high)
+
+
+def _apart_anywhere(data: DataTerm) -> bool:
+    """All values differ, and the fact itself does not say where they lie."""
+    different = subject_of(data) is Subject.ELEMENTS and not meaning_of(data).bounded
+    return different and data.low is None and not data.unless
+
+
+def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight: bool) -> Iterator[Term]:
+    """Sizes that leave contents some choice: several elements, and room to place them.
+
+    ``tight``: there are as many values as elements, so that all of them are taken; otherwise they can keep a distance
+    of ``reach`` from each other and from the lowest.
+    """
+    if not shape:
+        return
+    yield t.le(t.const(FEWEST), shape[0])
+    yield from (t.le(t.ONE, size) for size in shape[1:])
+    count = t.product(shape)
+    for data in facts:
+        if subject_of(data) in (Subject.LIMITS, Subject.SEGMENTS) and data.low is not None and data.high is not None:
+            values = t.sub(data.high, data.low)
+            yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), t.add(count, t.ONE)), values)
+        if subject_of(data) is Subject.SUM and data.amount is not None:
+            yield t.le(t.scale(SPACIOUS, count), data.amount)

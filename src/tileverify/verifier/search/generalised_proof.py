@@ -1,0 +1,161 @@
+"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps.
+
+A clause for an obligation between blocks has to leave work here, too (`work`): where the launch has one block along an
+axis that the kernel reads, and blocks along it would race, its one block is the user's to choose.  It holds of the
+launch itself, which is then all that is proved, and never becomes ``grid.y == 1`` in a contract that says ``any``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from ... import terms as t
+from ...contract.variables import GRID
+from ...results import Verdict
+from ...terms import Term
+from ...verifier.rules.two_blocks import CopyLevel
+from ..case import SEARCH_TOTAL, Case, Open, Outcome
+from ..rules.answers import Answer, Limits
+from ..rules.clause_search import search
+from ..rules.footprint_overlap import place_terms
+from ..rules.obligations import promise
+from ..rules.prepare import Preparer, launch_facts
+from ..rules.work import Demand, two_blocks
+from ..smt import Limited
+from .clauses import (
+    Clause,
+    fitting_clauses,
+    ignored_axes,
+    index_space_clauses,
+    last_block_clauses,
+    launch_clause,
+    spoken,
+    writes_for_all,
+)
+from .generalising import Level, Miner, holds, weaker
+from .kept_work import KeptWork
+from .mining import fitting_bounds
+
+FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
+"""For showing that a machine integer does not wrap, where a clause may say so instead."""
+
+GENERALISED_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
+"""For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
+
+WIDEST_TOTAL = 3_000_000
+"""Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
+most, nearly all of them a fifth of that."""
+
+FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
+"""For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
+
+LAST_LIMITS = replace(GENERALISED_LIMITS, rounds=0)
+"""For what no clause closes: that last word."""
+
+CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
+"""For one choice of clauses: most that close a question do so for a tenth of this."""
+
+
+@dataclass
+class GeneralisedProof:
+    case: Case
+
+    def __post_init__(self) -> None:
+        self.kept = KeptWork(self.case)
+
+    def attempt(self, level: Level) -> Outcome | None:
+        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
+
+        No contract is vacuous then: the launch satisfies it.
+        """
+        if not all(holds(fact, level.own) for fact in self.case.contract.facts):
+            return None
+        self.case.holds_for = level.holds_for
+        self.case.assume(launch_facts(self.case.contract))
+        self.case.finder = self.case.aside(self.case.session)
+        level = level.aligned(self.case.summary.origins.values())
+        if not self.case.options.deny_requires:
+            self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self.case.prepare(
+            Preparer(
+                self.case.summary,
+                self.case.contract,
+                Limited(self.case.decider, FIT_LIMITS),
+                narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
+            )
+        )
+        miner = Miner(level, self.case.lane_counts())
+        for obligation in self.case.obligations():
+            if self._exhausted():
+                return None
+            opened = self.case.decide_one(obligation, FIRST_LIMITS)
+            if opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None:
+                self.case.tally.codes.add(obligation.code)
+            else:
+                return None
+        alone, several = all(level.own[axis] == 1 for axis in GRID), two_blocks(self.case.contract, range(len(GRID)))
+        if alone and self.case.decider.decide(several).answer is not Answer.SATISFIABLE:
+            return None
+        self.case.drop_implied(level.own)
+        return self.case.outcome(Verdict.PROVED, ())
+
+    def _exhausted(self) -> bool:
+        total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
+        return self.case.out_of_time() or self.case.decider.spent > total
+
+    def _necessary(self) -> Iterator[Clause]:
+        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
+        plain = Preparer(self.case.summary, self.case.contract, self.case.decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.case.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.case.summary.promises]
+        for each in asked:
+            yield from launch_clause(each, each.conditions)
+        terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
+        yield from ignored_axes(self.case.summary.read_axes) if writes_for_all(sites) else ()
+        yield from last_block_clauses(sites)
+        for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
+            if self.case.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+                yield clause
+
+    def _close(self, opened: Open, miner: Miner) -> bool:
+        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
+        if opened.obligation.blocked is not None or self.case.options.deny_requires:
+            return False
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
+        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        wanted: list[Demand] | None = None
+
+        def leaves_work(chosen: Sequence[Term]) -> bool:
+            nonlocal wanted
+            if opened.obligation.level == CopyLevel.BLOCK:
+                wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
+            return self.kept.leaves(wanted or [], chosen)
+
+        with self.case.question(opened, CLOSING_LIMITS) as closes:
+            chosen = search(
+                chain([own], miner.groups(opened.conditions)),
+                admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
+                closes=closes,
+                accepted=leaves_work,
+                stop=self._exhausted,
+                weaker=lambda clause: weaker(clause, miner.tiles),
+            )
+            found = self.case.worded(chosen, closes, multiply=False)
+        self.case.adopt(found)
+        return bool(chosen) and self.case.decide_one(opened.obligation) is None
+
+    def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+        """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
+        if self.case.options.deny_requires:
+            return False
+        for candidates in fitting_bounds(wrap):
+            clauses = [clause for term in candidates for clause in spoken(term)]
+            conditions = [clause.condition for clause in clauses]
+            if len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions):
+                answer = self.case.decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
+                if answer is Answer.UNSATISFIABLE:
+                    self.case.adopt(clauses)
+                    return True
+        return False

@@ -1,0 +1,120 @@
+"""Why synchronisation does not decide whether two blocks race: what was seen of it, and what it lacks, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .. import terms as t
+from ..contract.as_terms import Contract
+from ..results import Hint
+from ..results.codes import TV
+from ..verifier.rules.two_blocks import CopyLevel
+from .messages import OpenReason, in_words
+from .rules.footprint_overlap import PreparedSite, awaited, identity, may_share
+from .rules.obligations import Obligation
+from .rules.protocols import Protocols
+from .rules.protocols.arrays import acquires, changers, covers, initial_of, releases
+from .rules.protocols.ground import Asker
+from .rules.protocols.instances import Instance, values_in
+from .rules.protocols.order import published
+from .rules.protocols.sides import sides_of
+
+
+def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:
+    """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
+    explainer = Explainer(protocols.sites, protocols.watched, protocols.contract, protocols.ask)
+    if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
+        reason = explainer.race(*(protocols.prepared(site) for site in (obligation.first, obligation.second)))
+        if reason is not None:
+            return reason
+    seen = [each for side in sides_of(obligation, protocols.watched) for each in side.seen]
+    return explainer.values(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """``progress``: how much of a protocol was there before this was found missing."""
+
+    progress: int
+    text: str
+    hints: tuple[Hint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    sites: Sequence[PreparedSite]
+    watched: dict[str, PreparedSite]
+    contract: Contract
+    ask: Asker
+
+    def race(self, first: PreparedSite, second: PreparedSite) -> OpenReason | None:
+        """TV905 for two accesses of different blocks, if one is reached only by what scoped accesses gave back."""
+        lacks = [*self._lacks(first, second), *self._lacks(second, first)]
+        if not lacks:
+            return None
+        most = max(lacks, key=lambda lack: lack.progress)
+        return OpenReason(
+            TV.SYNCHRONISATION_PROTOCOL, f"blocks synchronise with each other, but {most.text}", most.hints
+        )
+
+    def values(self, seen: Sequence[Instance]) -> OpenReason | None:
+        """TV901 for a question about values that scoped accesses gave back."""
+        arrays = dict.fromkeys(each.origin.origin.name for each in seen)
+        if not arrays:
+            return None
+        names = ", ".join(f"`{array}`" for array in arrays)
+        text = f"the address or the path depends on what atomic and scoped accesses read from {names}"
+        unknown = {
+            each.origin.origin.name
+            for each in seen
+            if initial_of(each.origin.origin, self.sites, self.contract) is None
+        }
+        if unknown:
+            text += ", and no data fact says what is there when the launch begins"
+        return OpenReason(TV.DATA_DEPENDENT, text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
+
+    def _lacks(self, x: PreparedSite, y: PreparedSite) -> Iterator[Lack]:
+        for seen in values_in([y.guard], self.watched, {"": identity})[""]:
+            yield self._lack(x, y, seen)
+
+    def _lack(self, x: PreparedSite, y: PreparedSite, seen: Instance) -> Lack:
+        """What keeps ``x`` from coming before ``y`` by what ``seen`` gave back in the block of ``y``."""
+        read, name = seen.origin, seen.origin.origin.name
+        if not covers(read):
+            return Lack(0, f"{in_words(read.site)} has a scope that includes no other block")
+        if not acquires(read):
+            return Lack(1, f"{in_words(read.site)} is {read.site.ordering}, so nothing is ordered behind it")
+        if awaited(read, by=y, own=seen, other=identity) is t.FALSE:
+            return Lack(2, f"{in_words(y.site)} does not wait for the token of {in_words(read.site)}")
+        writers = changers(read.origin, self.sites, self.contract)
+        if writers is None:
+            return Lack(3, f"`{name}` is also written {self._strangely(read)}")
+        unreleased = [each for each in writers if not releases(each)]
+        if len(unreleased) == len(writers):
+            what = f"{in_words(writers[0].site)} does not release" if writers else f"nobody writes `{name}`"
+            return Lack(4, what)
+        left = [each for each in writers if releases(each) and published(self.ask, x, each) is None]
+        if len(left) + len(unreleased) == len(writers):
+            return Lack(5, f"{in_words(left[0].site)} does not always wait for the token of {in_words(x.site)}")
+        if initial_of(read.origin, self.sites, self.contract) is None:
+            text = f"no data fact says what `{name}` holds when the launch begins"
+            return Lack(6, text, (starts_at_zero(name),))
+        return Lack(7, f"the protocol through `{name}`, read by {in_words(read.site)}, is not one that is understood")
+
+    def _strangely(self, read: PreparedSite) -> str:
+        """By which access a protocol's array is written that is no part of it."""
+        for each in self.sites:
+            if each.site.writes and may_share(each.origin, read.origin, self.contract):
+                site = each.site
+                if not covers(each):
+                    how = "weak" if site.scope is None else f"of scope {site.scope}"
+                    return f"by {in_words(site)}, which is {how}"
+                if each.origin.name != read.origin.name or site.footprint.element_bytes != read.origin.element_bytes:
+                    return f"by {in_words(site)}, through another array or in another size"
+        return "in a way that is not followed"
+
+
+def starts_at_zero(array: str) -> Hint:
+    text = f'if `{array}` holds 0 when the launch begins, add data = ["range({array}, 0, 1)"] to the launch spec'
+    return Hint("declare-range", "maybe", text)

@@ -1,0 +1,129 @@
+"""Launches of numbers: proved for any sizes and grid where that is possible, under clauses that they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.rules.clause_search import fewest
+
+ADD = """
+import cuda.tile as ct
+
+@ct.kernel
+def add(x, y, out, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    a = ct.load(x, index=(i,), shape=(TILE,))
+    ct.store(out, index=(i,), tile=a + ct.load(y, index=(i,), shape=(TILE,)))
+"""
+GATHERED = """
+import cuda.tile as ct
+
+@ct.kernel
+def gathered(x, out, TILE: ct.Constant[int]):
+    i = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
+    ct.scatter(out, (i,), ct.gather(x, (i,), padding_value=0))
+"""
+ROWS = """
+import cuda.tile as ct
+
+@ct.kernel
+def scale_rows(x, out, n, TILE: ct.Constant[int]):
+    for row in range(ct.bid(0), n, ct.num_blocks(0)):
+        ct.store(out, index=(row, 0), tile=ct.load(x, index=(row, 0), shape=(1, TILE)) * 2)
+"""
+
+
+def checked(folder: Path, source: str, spec: str, *, deny: bool = False) -> KernelResult:
+    (folder / "kernel.py").write_text(source)
+    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
+    (result,) = check_paths([str(folder / "kernel.py")], options=CheckOptions(deny_requires=deny)).results
+    return result
+
+
+def clauses(result: KernelResult) -> set[str]:
+    """Without what cuda.tile's JIT specialised on."""
+    return {clause for clause in result.requires if "%" not in clause}
+
+
+def test_sizes_and_grid_are_set_free(tmp_path: Path) -> None:
+    spec = """
+kernel = "add"
+grid = [10]
+args = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
+    result = checked(tmp_path, ADD, spec)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, "any")
+    assert clauses(result) == {
+        "grid.z == 1", "grid.y == 1",
+        *(f"grid.x <= cdiv({name}.shape[0], 128)" for name in ("x", "y", "out")),
+    }  # fmt: skip
+    assert "x = f32[x.shape[0]; strides=(1)]" in result.contract
+
+
+def test_a_masked_kernel_needs_a_bound_on_the_grid_only_where_indices_wrap(tmp_path: Path) -> None:
+    spec = """
+kernel = "gathered"
+grid = [10]
+args = { x = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
+    assert clauses(checked(tmp_path, GATHERED, spec)) == {"grid.z == 1", "grid.y == 1"}
+    wider = checked(tmp_path, GATHERED, spec.replace("128", "1024").replace("[10]", "[2]"))
+    assert wider.holds_for == "any"
+    assert {"grid.z == 1", "grid.y == 1"} < clauses(wider)
+
+
+def test_a_scalar_is_tied_to_the_size_that_it_stands_for(tmp_path: Path) -> None:
+    spec = """
+kernel = "scale_rows"
+grid = [4]
+args = { x = "f32[33, 64]", out = "f32[33, 64]", n = "i32 = 33", TILE = 64 }"""
+    result = checked(tmp_path, ROWS, spec)
+    assert result.holds_for == "any"
+    assert {"n == x.shape[0]", "n == out.shape[0]"} <= clauses(result)
+
+
+def test_denied_clauses_leave_the_launch_as_it_is(tmp_path: Path) -> None:
+    spec = """
+kernel = "gathered"
+grid = [10]
+args = { x = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
+    result = checked(tmp_path, GATHERED, spec, deny=True)
+    assert result.holds_for in ("launch", None)
+    assert not result.requires
+
+
+def test_one_block_alone_is_no_wider_contract(tmp_path: Path) -> None:
+    source = GATHERED.replace("ct.bid(0) * TILE + ", "")
+    spec = """
+kernel = "gathered"
+grid = [1]
+args = { x = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
+    result = checked(tmp_path, source, spec)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, "launch")
+
+
+def test_a_launch_that_is_refuted_is_not_widened(tmp_path: Path) -> None:
+    spec = """
+kernel = "add"
+grid = [11]
+args = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
+    result = checked(tmp_path, ADD, spec)
+    assert (result.verdict, result.holds_for, clauses(result)) == (Verdict.REFUTED, None, set())
+
+
+@pytest.mark.parametrize("needed", [{3}, {0}, {1, 6}, {0, 1, 2}, {7}, set(range(8))])
+def test_the_fewest_candidates_are_chosen(needed: set[int]) -> None:
+    asked: list[Sequence[int]] = []
+
+    def closes(chosen: Sequence[int]) -> bool:
+        asked.append(chosen)
+        return needed <= set(chosen)
+
+    assert set(fewest(range(8), closes)) == needed
+
+
+def test_of_two_that_would_do_the_first_is_chosen() -> None:
+    assert fewest(["weak", "other", "strong"], lambda chosen: bool({"weak", "strong"} & set(chosen))) == ["weak"]

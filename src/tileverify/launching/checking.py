@@ -19,6 +19,7 @@ from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
+from .given import Arguments
 from .launcher import Launcher
 from .proofs import Request, proof_of
 
@@ -42,9 +43,9 @@ class Checked(Report):
 
 def check(
     launcher: Launcher,
-    target: Any,
-    grid: Any,
-    arguments: Mapping[str, Any] | Sequence[Any] | None,
+    target: object,
+    grid: object,
+    arguments: Spec | Arguments | None,
     more: Spec,
     *,
     spec: Path | None,
@@ -73,9 +74,9 @@ def check(
 
 def _call(
     launcher: Launcher,
-    kernel: Any,
-    grid: Any,
-    arguments: Sequence[Any],
+    kernel: object,
+    grid: object,
+    arguments: Arguments,
     more: Spec,
     spec: Path | None,
     options: CheckOptions,
@@ -104,7 +105,7 @@ def _call(
     return result
 
 
-def _said(grid: Any, arguments: Spec | None, more: Spec) -> Spec:
+def _said(grid: object, arguments: Spec | None, more: Spec) -> Spec:
     """The fields of one launch spec that were given."""
     axes = list(grid) if isinstance(grid, tuple) else grid
     given = {"grid": axes, "args": None if arguments is None else dict(arguments), **more}

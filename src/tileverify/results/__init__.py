@@ -149,6 +149,8 @@ class FindingLevel(enum.StrEnum):
     WARNING = "warning"  # undecided, or wrong without touching the verdict
     NOTE = "note"  # kept for what fails nothing; no finding has it
 
+    __repr__ = str.__repr__
+
 
 class SuppressionKind(enum.Enum):
     """Who says that a finding shall not fail a run."""

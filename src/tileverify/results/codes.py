@@ -43,6 +43,8 @@ class TV(enum.StrEnum):
     UNKNOWN_POINTER = "TV906"
     TOKEN_INCOMPLETE_EXIT = "TV907"
 
+    __repr__ = str.__repr__  # in a prompt, too, a finding's code is text
+
 
 class Family(enum.Enum):
     """What a finding with a code of this family says about the kernel."""

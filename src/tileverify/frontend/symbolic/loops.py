@@ -292,9 +292,8 @@ class Body:
 
 def merge(exits: Sequence[Exit]) -> tuple[SymbolicValue, ...]:
     """The operands of whichever exit is taken; exactly one condition holds."""
-    *others, last = exits
-    merged = last.values
-    for exit in reversed(others):
+    merged = exits[-1].values
+    for exit in reversed(exits[:-1]):
         merged = tuple(choose(exit.condition, a, b) for a, b in zip(exit.values, merged, strict=True))
     return merged
 

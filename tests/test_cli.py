@@ -482,7 +482,8 @@ def test_record_hands_options_on_and_tells_what_came(
     tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     from tileverify.commands.shell import talk
-    from tileverify.record import run as record
+    from tileverify.record import recorded_command as record
+    from tileverify.record.recorded import LaunchFailure
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
@@ -495,7 +496,15 @@ def test_record_hands_options_on_and_tells_what_came(
             "options": expected,
             "tell": talk,
         }
-        failure = {"kernel": "f", "type": "TileTypeError", "message": "no"}
+        failure: LaunchFailure = {
+            "kernel": "f",
+            "file": None,
+            "line": None,
+            "outcome": "rejected",
+            "type": "TileTypeError",
+            "message": "no",
+            "test": "",
+        }
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,), generalised=7)
 
     monkeypatch.setattr(record, "record", fake)

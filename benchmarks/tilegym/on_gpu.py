@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.frontend.bytecode import decode, print_module
-from tileverify.record.run import RecordOptions, RecordSummary, record
+from tileverify.record.recorded_command import RecordOptions, RecordSummary, record
 
 HERE = Path(__file__).parent
 CAPABILITY = (9, 0)
@@ -83,7 +83,7 @@ def program(arguments: list[str]) -> int:
     """The recorded program: drive TileGym, thinning tuning runs as without a GPU."""
     import cuda.tile.tune as tune
 
-    from tileverify.hook.launches import thinned_search
+    from tileverify.hook.launch_hooks import thinned_search
 
     thinned = thinned_search(tune.exhaustive_search, CONFIGURATIONS)
     tune.exhaustive_search = tune._tune.exhaustive_search = thinned

@@ -12,9 +12,9 @@ from pathlib import Path, PurePath
 import pytest
 
 from tileverify.gating import GatedKernel, GateOptions, GateResult
-from tileverify.gating.runs.candidates import Candidate, OnStdin, answered_name, candidates, tasks
+from tileverify.gating.runs.candidates import CandidateFile, OnStdin, answered_name, candidates, tasks
+from tileverify.gating.runs.gate_run import GatePlan, open_table, stream, tabulate
 from tileverify.gating.runs.judging import ThisProcess, judged
-from tileverify.gating.runs.run import Plan, open_table, stream, tabulate
 from tileverify.gating.runs.spreading import Workers
 from tileverify.results import KernelResult, Verdict
 
@@ -22,11 +22,11 @@ OPTIONS = GateOptions(hints=False)
 REFUSED = "import os\n"
 
 
-def listed(folder: Path) -> tuple[Candidate, ...]:
+def listed(folder: Path) -> tuple[CandidateFile, ...]:
     return candidates(folder, lambda file: file.relative_to(folder).as_posix())
 
 
-def unread(of: Iterable[Candidate]) -> dict[str, str | None]:
+def unread(of: Iterable[CandidateFile]) -> dict[str, str | None]:
     return {task.submission.file: task.unread for task in tasks(tuple(of), OPTIONS, False)}
 
 
@@ -88,7 +88,7 @@ def test_a_link_that_comes_between_look_and_open(tmp_path: Path, monkeypatch: py
     (tmp_path / "a.py").symlink_to("/etc/passwd")
     plain = os.stat_result((stat.S_IFREG, *[0] * 9))
     monkeypatch.setattr(Path, "lstat", lambda path: plain)
-    assert "cannot be read" in str(unread([Candidate(tmp_path / "a.py", "a.py")])["a.py"])
+    assert "cannot be read" in str(unread([CandidateFile(tmp_path / "a.py", "a.py")])["a.py"])
 
 
 def test_specs_are_plain_files_too(tmp_path: Path) -> None:
@@ -152,13 +152,13 @@ def inline(most: int) -> Workers:
 
 def test_any_name_is_shown_and_stored_and_stays_itself(strange: Path, tmp_path: Path) -> None:
     lines: list[str] = []
-    stream(Plan(listed(strange), OPTIONS, False, inline, lambda candidate, result: None), lines.append)
+    stream(GatePlan(listed(strange), OPTIONS, False, inline, lambda candidate, result: None), lines.append)
     shown = [json.loads(line)["file"] for line in lines]
     assert len(set(shown)) == len(NAMES)
     assert all(name.isprintable() for name in shown)
     results = tmp_path / "a.sqlite"
     tabulate(
-        Plan(listed(strange), OPTIONS, False, inline, lambda candidate, result: None),
+        GatePlan(listed(strange), OPTIONS, False, inline, lambda candidate, result: None),
         open_table(results, OPTIONS, False),
     )
     with sqlite3.connect(results) as database:
@@ -173,7 +173,7 @@ def test_names_that_can_be_shown_stay_as_they_are() -> None:
 
 def test_what_could_not_be_read_is_known_as_that(tmp_path: Path) -> None:
     """A table that holds its answer is asked again once there is something to read, though it be nothing."""
-    found = (Candidate(tmp_path / "a.py", "a.py"),)
+    found = (CandidateFile(tmp_path / "a.py", "a.py"),)
     (before,) = tasks(found, OPTIONS, False)
     (tmp_path / "a.py").touch()
     (after,) = tasks(found, OPTIONS, False)

@@ -15,10 +15,10 @@ import pytest
 
 from tileverify.commands.shell import INTERRUPTED
 from tileverify.gating import GateOptions, GateResult, Submission
-from tileverify.gating.runs.candidates import Candidate, OnStdin, Task, candidates
+from tileverify.gating.runs.candidates import CandidateFile, OnStdin, Task, candidates
+from tileverify.gating.runs.gate_run import GatePlan, longest_s, open_table, stream, tabulate
 from tileverify.gating.runs.local_workers import LocalWorkers
-from tileverify.gating.runs.run import Plan, longest_s, open_table, stream, tabulate
-from tileverify.gating.runs.spreading import Answer, Failed, Ready, Workers, stopped
+from tileverify.gating.runs.spreading import Failed, Ready, WorkerAnswer, Workers, stopped
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")
@@ -101,12 +101,12 @@ def test_only_what_changed_is_judged_again(folder: Path, tmp_path: Path) -> None
     options = GateOptions(hints=False)
     judged: list[str] = []
 
-    def keep(candidate: Candidate | OnStdin, result: GateResult) -> None:
+    def keep(candidate: CandidateFile | OnStdin, result: GateResult) -> None:
         judged.append(candidate.name)
 
-    def go(of: tuple[Candidate, ...]) -> None:
+    def go(of: tuple[CandidateFile, ...]) -> None:
         answers = open_table(tmp_path / "answers.sqlite", options, True)
-        tabulate(Plan(of, options, True, _inline, keep), answers)
+        tabulate(GatePlan(of, options, True, _inline, keep), answers)
         answers.close()
         judged.sort()
 
@@ -139,7 +139,7 @@ def test_what_time_alone_stopped_is_judged_again(suffix: str, tmp_path: Path) ->
         """The files that are judged."""
         judged: list[str] = []
         answers = open_table(tmp_path / f"a.{suffix}", OPTIONS_ALONE, False)
-        plan = Plan(
+        plan = GatePlan(
             _candidates(folder),
             OPTIONS_ALONE,
             False,
@@ -167,7 +167,7 @@ class _Saying:
     def __init__(self, said: dict[str, str]) -> None:
         self.count = 1
         self.said = said
-        self.heard: list[tuple[int, Answer]] = []
+        self.heard: list[tuple[int, WorkerAnswer]] = []
 
     def start(self, worker: int) -> None:
         self.heard.append((worker, Ready()))
@@ -175,7 +175,7 @@ class _Saying:
     def send(self, worker: int, task: Task) -> None:
         self.heard.append((worker, stopped(task, self.said[task.submission.file], "")))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         heard, self.heard = self.heard, []
         return heard
 
@@ -183,7 +183,7 @@ class _Saying:
         pass
 
 
-def _candidates(folder: Path) -> tuple[Candidate, ...]:
+def _candidates(folder: Path) -> tuple[CandidateFile, ...]:
     return candidates(folder, lambda file: file.name)
 
 
@@ -285,7 +285,7 @@ def test_parquet_holds_the_same_rows(folder: Path, tmp_path: Path) -> None:
     options = GateOptions(hints=False)
     for name in ("a.sqlite", "a.parquet"):
         tabulate(
-            Plan(found, options, True, _inline, lambda candidate, result: None),
+            GatePlan(found, options, True, _inline, lambda candidate, result: None),
             open_table(tmp_path / name, options, True),
         )
     rows = [tuple(row.values()) for row in parquet.read_table(tmp_path / "a.parquet").to_pylist()]
@@ -303,7 +303,7 @@ def test_lines_come_in_order_whatever_the_order_of_the_answers(tmp_path: Path) -
     for name in "abcd":
         (tmp_path / f"{name}.py").write_text("import os\n")
     lines: list[str] = []
-    plan = Plan(
+    plan = GatePlan(
         _candidates(tmp_path), GateOptions(), False, lambda most: _Backwards(most), lambda candidate, result: None
     )
     counts = stream(plan, lines.append)
@@ -316,7 +316,7 @@ class _Backwards:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.ready: list[tuple[int, Answer]] = []
+        self.ready: list[tuple[int, WorkerAnswer]] = []
         self.tasks: list[tuple[int, Task]] = []
 
     def start(self, worker: int) -> None:
@@ -325,7 +325,7 @@ class _Backwards:
     def send(self, worker: int, task: Task) -> None:
         self.tasks.append((worker, task))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         if self.ready:
             ready, self.ready = self.ready, []
             return list(ready)

@@ -13,10 +13,10 @@ from tileverify.gating.runs.candidates import Task
 from tileverify.gating.runs.spreading import (
     ATTEMPTS,
     MOST_FAILED_STARTS,
-    Answer,
     Failed,
     Ready,
     Unusable,
+    WorkerAnswer,
     spread,
     stopped,
 )
@@ -35,7 +35,7 @@ class Played:
     say first."""
 
     def __init__(
-        self, count: int, deaths: dict[int, int], hangs: tuple[int, ...] = (), start: Answer | None = None
+        self, count: int, deaths: dict[int, int], hangs: tuple[int, ...] = (), start: WorkerAnswer | None = None
     ) -> None:
         self.count = count
         self.left = Counter(deaths)
@@ -44,7 +44,7 @@ class Played:
         self.started: list[int] = []
         self.busy: set[int] = set()
         self.closed = False
-        self._heard: list[tuple[int, Answer]] = []
+        self._heard: list[tuple[int, WorkerAnswer]] = []
 
     def start(self, worker: int) -> None:
         self.started.append(worker)
@@ -60,7 +60,7 @@ class Played:
         self.left[task.number] -= dies
         self._heard.append((worker, Failed("it died") if dies else answer(task)))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         heard, self._heard = self._heard, []
         self.busy -= {worker for worker, _ in heard}
         return heard

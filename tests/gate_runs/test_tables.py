@@ -10,15 +10,15 @@ import pytest
 
 from tileverify.errors import UsageError
 from tileverify.gating import GateOptions
-from tileverify.gating.runs.answer_rows import Counts, Row, Table
-from tileverify.gating.runs.run import open_table
+from tileverify.gating.runs.answer_rows import AnswerRow, AnswerTable, Counts
+from tileverify.gating.runs.gate_run import open_table
 
 OPTIONS = GateOptions()
 SUFFIXES = ("sqlite", "parquet")
 
 
-def row(file: str, position: int = 0, accepted: int = 1, sha: str = "s") -> Row:
-    return Row(file, position, sha, "k", "any", "proved", accepted, "", "", "", "ab", '{"é": "\\n"}')
+def row(file: str, position: int = 0, accepted: int = 1, sha: str = "s") -> AnswerRow:
+    return AnswerRow(file, position, sha, "k", "any", "proved", accepted, "", "", "", "ab", '{"é": "\\n"}')
 
 
 @pytest.fixture(params=SUFFIXES)
@@ -29,11 +29,11 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(path: Path) -> Callable[[], Table]:
+def opened(path: Path) -> Callable[[], AnswerTable]:
     return lambda: open_table(path, OPTIONS, False)
 
 
-def test_rows_come_back_in_order(opened: Callable[[], Table], path: Path) -> None:
+def test_rows_come_back_in_order(opened: Callable[[], AnswerTable], path: Path) -> None:
     table = opened()
     for answers in ((row("b.py", 0), row("b.py", 1, accepted=0)), (row("a.py"),), (row("a-b.py"),)):
         table.add(answers)
@@ -52,7 +52,7 @@ def test_rows_come_back_in_order(opened: Callable[[], Table], path: Path) -> Non
     again.close()
 
 
-def test_what_was_added_survives_without_an_end(opened: Callable[[], Table]) -> None:
+def test_what_was_added_survives_without_an_end(opened: Callable[[], AnswerTable]) -> None:
     table = opened()
     table.add((row("a.py"),))
     other = opened()  # as the next run finds it
@@ -61,7 +61,7 @@ def test_what_was_added_survives_without_an_end(opened: Callable[[], Table]) -> 
     table.close()
 
 
-def test_a_new_answer_replaces_all_rows_of_its_file(opened: Callable[[], Table]) -> None:
+def test_a_new_answer_replaces_all_rows_of_its_file(opened: Callable[[], AnswerTable]) -> None:
     table = opened()
     table.add((row("a.py", 0), row("a.py", 1)))
     table.add((row("a.py", 0, sha="t"),))
@@ -71,7 +71,7 @@ def test_a_new_answer_replaces_all_rows_of_its_file(opened: Callable[[], Table])
     table.close()
 
 
-def test_answers_of_other_options_are_refused(opened: Callable[[], Table], path: Path) -> None:
+def test_answers_of_other_options_are_refused(opened: Callable[[], AnswerTable], path: Path) -> None:
     table = opened()
     table.add((row("a.py"),))
     table.finish()
@@ -131,7 +131,7 @@ def test_names_that_say_nothing_are_refused(tmp_path: Path, name: str) -> None:
         open_table(tmp_path / name, OPTIONS, False)
 
 
-def test_the_seed_of_a_table_is_drawn_once(opened: Callable[[], Table], path: Path, tmp_path: Path) -> None:
+def test_the_seed_of_a_table_is_drawn_once(opened: Callable[[], AnswerTable], path: Path, tmp_path: Path) -> None:
     """A run that was ended goes on with the inputs that it began with; another table has others."""
     table = opened()
     table.add((row("a.py"),))

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pytest
 
+from tileverify.gating.gated import GatedKernel, GateResult, Limits, Reason
 from tileverify.gating.hints import with_hints
-from tileverify.gating.model import GatedKernel, GateResult, Limits, Reason
-from tileverify.gating.sandbox.sandbox import Outcome
+from tileverify.gating.jobs.requests import JobRequest, SubmissionRequest
+from tileverify.gating.sandbox.orders import CutOff, JobEnd, JobKind, JobLimits
+from tileverify.gating.sandbox.sandbox import JobOutcome
 from tileverify.pipeline.repair.proposals import Proposal
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict, Witness
 from tileverify.results.json_report import result_to_json
 
 SOURCE = b"one\ntwo\nthree\n"
 LIMITS = Limits(hint_trials=3, hint_cpu_s=100)
-REQUEST = {"file": "s.py", "deny_requires": False, "bundles": True, "screen": True}
+REQUEST = SubmissionRequest(file="s.py", bundles=True)
 
 
-def outcome(data: bytes, cpu_s: float = 0.0, **more: Any) -> Outcome:
-    parts: dict[str, Any] = {"stopped": None, "signal": 0, "exit": 0, **more}
-    return Outcome(data, cpu_s=cpu_s, memory_kib=0, wall_s=0.0, **parts)
+END = JobEnd(stopped=None, signal=0, exit=0, cpu_s=0.0, memory_kib=0, wall_s=0.0)
+
+
+def outcome(data: bytes, end: JobEnd = END) -> JobOutcome:
+    return JobOutcome(data, end)
 
 
 def finding(code: str = "TV101") -> Finding:
@@ -52,23 +56,25 @@ class Played:
     """A sandbox that says what it is told to: ``proposed`` for each finding, and what ``prove`` makes of a text."""
 
     proposed: Any
-    prove: Callable[[str, Mapping[str, Any]], Outcome | bytes] = lambda text, request: answers(Verdict.UNDECIDED)
+    prove: Callable[[str, SubmissionRequest], JobOutcome | bytes] = lambda text, request: answers(Verdict.UNDECIDED)
     cpu_s: float = 0.0
     asked: list[tuple[str, str]] = field(default_factory=list)
     allowed: list[int] = field(default_factory=list)
 
-    def run(self, job: str, request: dict[str, Any], payload: bytes, limits: dict[str, Any]) -> Outcome:
+    def run(self, job: JobKind, request: JobRequest, payload: bytes, limits: JobLimits) -> JobOutcome:
         self.asked.append((job, payload.decode()))
-        self.allowed.append(limits["cpu_s"])
+        self.allowed.append(limits.cpu_s)
         if job == "propose":
             return outcome(self.proposed if isinstance(self.proposed, bytes) else json.dumps(self.proposed).encode())
-        assert request["screen"]
-        assert request["only"] in (["k", "0"], ["k", None], ["other", "0"])
-        assert not request["bundles"]
+        assert isinstance(request, SubmissionRequest)
+        assert request.screen
+        assert request.only in (("k", "0"), ("k", None), ("other", "0"))
+        assert not request.bundles
+        end = replace(END, cpu_s=self.cpu_s)
         if job == "compile":
-            return outcome(b"compiled " + payload, self.cpu_s)
+            return outcome(b"compiled " + payload, end)
         said = self.prove(payload.decode().removeprefix("compiled "), request)
-        return outcome(said, self.cpu_s) if isinstance(said, bytes) else said
+        return outcome(said, end) if isinstance(said, bytes) else said
 
     def tried(self) -> list[str]:
         """Texts that were compiled."""
@@ -102,7 +108,7 @@ ADVICE = [("split-output-index", "display")]
 
 
 def test_the_first_that_is_proved_is_offered() -> None:
-    def prove(text: str, request: Mapping[str, Any]) -> bytes:
+    def prove(text: str, request: SubmissionRequest) -> bytes:
         return answers(Verdict.PROVED if text.startswith("good") else Verdict.REFUTED)
 
     box = Played([[proposal("bad"), proposal("good"), proposal("later")]], prove)
@@ -117,8 +123,8 @@ def test_what_changes_results_or_needs_a_clause_is_not_safe() -> None:
     changes = Played([[proposal("good", same_results=False)]], lambda text, request: answers(Verdict.PROVED))
     assert hints(hinted(changes)) == [("use-atomic", "maybe")]
 
-    def narrower(text: str, request: Mapping[str, Any]) -> bytes:
-        if request["deny_requires"]:
+    def narrower(text: str, request: SubmissionRequest) -> bytes:
+        if request.deny_requires:
             return answers(Verdict.UNDECIDED)
         return answers(Verdict.PROVED, requires=("N >= 2",))
 
@@ -128,8 +134,8 @@ def test_what_changes_results_or_needs_a_clause_is_not_safe() -> None:
 
 
 def test_a_proof_that_can_do_without_its_clauses_is_safe() -> None:
-    def exact(text: str, request: Mapping[str, Any]) -> bytes:
-        return answers(Verdict.PROVED, requires=() if request["deny_requires"] else ("N >= 2",))
+    def exact(text: str, request: SubmissionRequest) -> bytes:
+        return answers(Verdict.PROVED, requires=() if request.deny_requires else ("N >= 2",))
 
     assert hints(hinted(Played([[proposal("good")]], exact))) == [("use-atomic", "safe")]
 
@@ -147,8 +153,8 @@ def test_a_proof_that_can_do_without_its_clauses_is_safe() -> None:
 def test_safe_is_what_mends_one_launch_and_breaks_no_other(
     after: tuple[Verdict, ...] | None, applicability: str, end: str
 ) -> None:
-    def prove(text: str, request: Mapping[str, Any]) -> bytes:
-        if request["only"] != ["k", None]:
+    def prove(text: str, request: SubmissionRequest) -> bytes:
+        if request.only != ("k", None):
             return answers(Verdict.PROVED)
         if after is None:
             return b"nothing"
@@ -165,8 +171,8 @@ def test_safe_is_what_mends_one_launch_and_breaks_no_other(
 
 
 def test_any_grid_is_tried_last() -> None:
-    def prove(text: str, request: Mapping[str, Any]) -> bytes:
-        return answers(Verdict.PROVED if request["any_grid"] else Verdict.REFUTED, requires=("grid.x <= 1",))
+    def prove(text: str, request: SubmissionRequest) -> bytes:
+        return answers(Verdict.PROVED if request.any_grid else Verdict.REFUTED, requires=("grid.x <= 1",))
 
     result = hinted(Played([[proposal("bad")]], prove))
     assert hints(result) == [("fit-grid", "maybe"), *ADVICE]
@@ -239,7 +245,7 @@ def test_edits_beyond_the_source_do_no_harm() -> None:
     assert box.tried()[0].startswith("one\ntwo\nthree\n")
 
 
-NO_PROOFS: dict[str, Outcome | bytes] = {
+NO_PROOFS: dict[str, JobOutcome | bytes] = {
     "another-kernel": answers(Verdict.PROVED, kernel="other"),
     "another-launch": answers(Verdict.PROVED, launch="1"),
     "two-kernels": answers(Verdict.PROVED) + answers(Verdict.PROVED).split(b"\n", 1)[1],
@@ -249,9 +255,9 @@ NO_PROOFS: dict[str, Outcome | bytes] = {
     "no-json": b"{}\n{",
     "a-number": b"1\n2\n",
     "another-verdict": answers(Verdict.PROVED).replace(b'"proved"', b'"very proved"'),
-    "stopped": outcome(answers(Verdict.PROVED), stopped="wall"),
-    "killed": outcome(answers(Verdict.PROVED), signal=9),
-    "failed": outcome(answers(Verdict.PROVED), exit=70),
+    "stopped": outcome(answers(Verdict.PROVED), replace(END, stopped=CutOff.WALL)),
+    "killed": outcome(answers(Verdict.PROVED), replace(END, signal=9)),
+    "failed": outcome(answers(Verdict.PROVED), replace(END, exit=70)),
     "silent": outcome(b""),
 }
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tileverify.gating.model import GatedKernel, GateResult, Reason
+from tileverify.gating.gated import GatedKernel, GateResult, Reason
 from tileverify.gating.prompt import LONGEST, changed_lines, prompt_text
 from tileverify.pipeline.repair.edits import changed_lines as lines_changed
 from tileverify.pipeline.repair.edits import edited, well_placed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import pytest
 from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, gate, judge
 from tileverify.gating.jobs.references import ReferenceProcess
-from tileverify.gating.sandbox.sandbox import Outcome
+from tileverify.gating.jobs.requests import JobRequest
+from tileverify.gating.sandbox.orders import JobKind, JobLimits
+from tileverify.gating.sandbox.sandbox import JobOutcome
 from tileverify.results import WrittenArrays
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"
@@ -143,8 +145,8 @@ def test_a_right_kernel_agrees(name: str, references: Path, sandbox: Sandbox) ->
     assert result.accepted, result.lines()
     (kernel,) = result.kernels
     assert kernel.trial is not None
-    assert kernel.trial["launches"] >= 20
-    assert kernel.trial["written"] == {"out": [1.0, 1.0]}
+    assert kernel.trial.launches >= 20
+    assert kernel.trial.written == {"out": (1.0, 1.0)}
     assert kernel.bundle is not None
 
 
@@ -258,14 +260,14 @@ def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, 
     (kernel,) = judged(beyond, sandbox, f"{references}::add").kernels
     assert kernel.accepted
     assert kernel.trial is not None
-    assert "N >= 16777216" in kernel.trial["not_tried"]
+    assert "N >= 16777216" in kernel.trial.not_tried
 
 
 def test_inputs_are_secret_and_can_be_had_again(references: Path, sandbox: Sandbox) -> None:
     def trial(seed: int | None) -> dict[str, Any]:
         options = GateOptions(spec=SPEC, reference=f"{references}::add", seed=seed)
         (kernel,) = judge(Submission((HEAD + ADD + "    ct.store(out, (i,), a)\n").encode()), options, sandbox).kernels
-        return {"reasons": kernel.reasons, **(kernel.trial or {})}
+        return {"reasons": kernel.reasons, **(asdict(kernel.trial) if kernel.trial else {})}
 
     first, second = trial(None), trial(None)
     assert first["seed"] != second["seed"]
@@ -337,7 +339,7 @@ def test_what_a_reference_does_costs_one_submission(
 def test_a_reference_is_asked_again_after_it_ended(references: Path) -> None:
     process = ReferenceProcess(f"{references}::ends")
     for _ in range(2):
-        assert "ended its process" in process.compare(TRIAL)["failed"]
+        assert "ended its process" in (process.compare(TRIAL).failed or "")
     process.close()
 
 
@@ -346,7 +348,7 @@ def test_a_trial_that_says_nothing_of_use(said: bytes, references: Path, sandbox
     class Forging:
         layers = sandbox.layers
 
-        def run(self, job: str, request: dict[str, Any], payload: bytes, limits: dict[str, Any]) -> Outcome:
+        def run(self, job: JobKind, request: JobRequest, payload: bytes, limits: JobLimits) -> JobOutcome:
             outcome = sandbox.run(job, request, payload, limits)
             return replace(outcome, data=said) if job == "try" else outcome
 

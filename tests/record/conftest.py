@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.record.run import RecordOptions, RecordSummary, record
+from tileverify.record.recorded_command import RecordOptions, RecordSummary, record
 
 pytest.importorskip("cuda.tile", reason="recording runs programs that use cuda.tile")
 

@@ -14,12 +14,10 @@ from tileverify.backend.numbers.elements import numbers, presented, rounded, sto
 from tileverify.contract.as_table import NotExpressible, array_text, launch_table
 from tileverify.contract.descriptions import parse_description
 from tileverify.contract.element_types import ELEMENT_TYPES
-from tileverify.hook import arguments as recorded_arguments
-from tileverify.hook.arguments import spec_dtype
+from tileverify.hook import described_launch
+from tileverify.hook.described_launch import spec_dtype
 
-WRITTEN = sorted(
-    {*recorded_arguments._DTYPES.values(), *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))}
-)
+WRITTEN = sorted({*described_launch._DTYPES.values(), *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64))})
 
 
 @pytest.mark.parametrize("dtype", WRITTEN)

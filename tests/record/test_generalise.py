@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from tileverify.record.generalise import GeneralLaunch, general_launches
+from tileverify.record.generalise import general_launches
+from tileverify.record.recorded import RecordedSpecialisation
+
+
+@dataclass(frozen=True)
+class Found:
+    """A `GeneralLaunch`, whose launch may be asked for any key."""
+
+    positions: tuple[int, ...]
+    launch: dict[str, Any]
+    names: dict[str, tuple[int, ...]]
 
 
 def array(shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> dict[str, Any]:
@@ -35,7 +46,7 @@ def general(
     names: list[str],
     signature: list[Any] | None = None,
     overlaps: list[list[dict[str, Any]]] | None = None,
-) -> list[GeneralLaunch]:
+) -> list[Found]:
     kinds = launches[0][1]
     plain = [promised(len(each["shape"])) if each["kind"] == "array" else {"kind": each["kind"]} for each in kinds]
     pairs = overlaps or [[] for _ in launches]
@@ -47,7 +58,8 @@ def general(
             for (grid, arguments), pair in zip(launches, pairs, strict=True)
         ],
     }
-    return list(general_launches(entry))
+    found = general_launches(cast("RecordedSpecialisation", entry))
+    return [Found(each.positions, dict(each.launch), each.names) for each in found]
 
 
 def test_equal_numbers_share_a_name_and_constant_ones_stay() -> None:

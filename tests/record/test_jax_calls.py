@@ -18,7 +18,7 @@ import pytest
 
 from tileverify.hook.jax_calls import JaxCalls, _Described
 from tileverify.pipeline import check_paths
-from tileverify.record.run import RecordOptions, RecordSummary, record
+from tileverify.record.recorded_command import RecordOptions, RecordSummary, record
 from tileverify.results import Verdict
 
 from .jax_kernels import PROGRAM, mixed

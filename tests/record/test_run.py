@@ -11,7 +11,7 @@ import pytest
 
 from tileverify.errors import NoKernelFound, UsageError
 from tileverify.frontend.sources.discover import SourceFailure, discover
-from tileverify.record.run import RecordOptions, record
+from tileverify.record.recorded_command import RecordOptions, record
 
 from .conftest import Run
 

@@ -13,7 +13,7 @@ from .shell import emit, talk
 
 if TYPE_CHECKING:
     from ..gating import GateResult
-    from ..gating.runs.candidates import Candidate, OnStdin
+    from ..gating.runs.candidates import CandidateFile, OnStdin
     from ..gating.runs.spreading import Workers
 
 _EXIT_CODES = """\b
@@ -108,7 +108,7 @@ def gate(
     from ..contract.spec_files import launches_of_text
     from ..gating import GateOptions
     from ..gating.runs.candidates import read_text
-    from ..gating.runs.run import Plan, open_table, stream, tabulate
+    from ..gating.runs.gate_run import GatePlan, open_table, stream, tabulate
 
     for option, path in (("--bundle", bundle), ("--results", results)):
         _refuse_inside(option, path, target)
@@ -134,20 +134,20 @@ def gate(
     def workers(most: int) -> Workers:
         return _workers(engine, jobs, ray_address, isolation, most)
 
-    def keep(candidate: Candidate | OnStdin, result: GateResult) -> None:
+    def keep(candidate: CandidateFile | OnStdin, result: GateResult) -> None:
         try:
             if bundle is not None:
                 result.write_bundles(bundle, candidate.folder)
         except OSError as error:
             raise UsageError(f"--bundle: cannot write: {error.strerror or error}") from None
 
-    plan = Plan(found, options, trust_specs, workers, keep)
+    plan = GatePlan(found, options, trust_specs, workers, keep)
     counts = stream(plan, emit) if results is None else tabulate(plan, open_table(results, options, trust_specs))
     talk(f"{counts.accepted} of {counts.kernels} accepted")
     context.exit(0 if counts.accepted == counts.kernels else 1)
 
 
-def _candidates(target: str, relative: bool) -> tuple[Candidate | OnStdin, ...]:
+def _candidates(target: str, relative: bool) -> tuple[CandidateFile | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
     from ..gating.runs.candidates import OnStdin, candidates
     from ..system.paths import display_path

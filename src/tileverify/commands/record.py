@@ -49,8 +49,8 @@ def record(
     arguments: tuple[str, ...],
 ) -> None:
     """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
-    from ..record.run import RecordOptions
-    from ..record.run import record as run
+    from ..record.recorded_command import RecordOptions
+    from ..record.recorded_command import record as run
 
     options = RecordOptions(specialisations=specialisations, generalise=generalise)
     with Working(live=False):

@@ -19,7 +19,7 @@ the bundle, which holds that very bytecode and checks the contract at each launc
 """
 
 from .gate import Submission, judge
-from .model import GatedKernel, GateOptions, GateResult, IsolationUnavailable, Limits, Reason, SandboxFailure
+from .gated import GatedKernel, GateOptions, GateResult, IsolationUnavailable, Limits, Reason, SandboxFailure
 from .sandbox.sandbox import Sandbox
 from .screen.screen import screen
 

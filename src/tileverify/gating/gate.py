@@ -7,24 +7,25 @@ which reads them as hostile and answers in a form that is checked once more here
 from __future__ import annotations
 
 import atexit
-import base64
-import json
 import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from ..errors import UsageError
 from ..results import WARNINGS, Finding, KernelResult, Verdict
-from ..results.json_report import result_from_json
 from ..system.printable import printable
+from .gated import GatedKernel, GateOptions, GateResult, Limits, Reason, TrialSummary
 from .hints import with_hints
+from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
+from .jobs.requests import SubmissionRequest, TrialRequest
 from .jobs.tried import incomplete, read_trial, summary
-from .model import GatedKernel, GateOptions, GateResult, Limits, Reason
-from .sandbox.sandbox import Outcome, Sandbox
+from .sandbox.orders import CutOff, JobKind, JobLimits
+from .sandbox.sandbox import JobOutcome, Sandbox
 from .sandbox.worker import EXIT_MEMORY
+from .screen.plain_values import whole
 
 _MIB: Final = 1 << 20
 MOST_SPEC: Final = 1 << 18
@@ -58,33 +59,33 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     reference = None if options.reference is None else own_reference(options.reference)
     box = sandbox or own_sandbox(options.isolation)
     file = printable(submission.file)
-    request = {
-        "file": file,
-        "spec": options.spec,
-        "own_spec": submission.own_spec,
-        "screen": options.screen,
-        "kernels": options.limits.kernels,
-        "deny_requires": options.deny_requires,
-        "bundles": options.bundles,
-        "complete": options.complete,
-    }
+    request = SubmissionRequest(
+        file=file,
+        spec=None if options.spec is None else whole(options.spec),
+        own_spec=None if submission.own_spec is None else whole(submission.own_spec),
+        screen=options.screen,
+        kernels=options.limits.kernels,
+        deny_requires=options.deny_requires,
+        bundles=options.bundles,
+        complete=options.complete,
+    )
     if submission.own_spec is not None and len(submission.own_spec) > MOST_SPEC:
         reason = Reason("spec-size", f"its launch spec has more than {MOST_SPEC} characters")
         return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
     if len(submission.source) > MOST_SOURCE:
         reason = Reason("source-size", f"the source has {len(submission.source)} bytes, more than {MOST_SOURCE}")
         return GateResult((_rejected(file, "", "", (reason,)),), box.layers)
-    compiled = box.run("compile", request, submission.source, _compile_limits(options.limits))
+    compiled = box.run(JobKind.COMPILE, request, submission.source, _compile_limits(options.limits))
     stopped = _stopped(compiled, "importing and compiling it", options.limits.compile_cpu_s)
     if stopped is not None:
         return GateResult((_rejected(file, "", "", (stopped,)),), box.layers, submission.source)
-    proved = box.run("prove", request, compiled.data, _prove_limits(options.limits))
+    proved = box.run(JobKind.PROVE, request, compiled.data, _prove_limits(options.limits))
     kernels = []
     for index, kernel in _answers(proved, file, options):
         if kernel.accepted and (reference is not None or options.complete):
             seed = int.from_bytes(os.urandom(6)) if options.seed is None else options.seed
-            trial = {**request, "index": index, "requires": list(kernel.result.requires), "seed": seed}
-            outcome = box.run("try", trial, compiled.data, _trial_limits(options.limits))
+            trial = TrialRequest(submission=request, index=index, requires=kernel.result.requires, seed=seed)
+            outcome = box.run(JobKind.TRY, trial, compiled.data, _trial_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options, seed)
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
@@ -103,85 +104,74 @@ def own_sandbox(isolation: str) -> Sandbox:
     return _own[key]
 
 
-def _compile_limits(limits: Limits) -> dict[str, Any]:
-    return {
-        "cpu_s": limits.compile_cpu_s,
-        "wall_s": limits.compile_wall_s,
-        "memory": limits.compile_memory_mib * _MIB,
-        "output": limits.output_mib * _MIB,
-    }
+def _compile_limits(limits: Limits) -> JobLimits:
+    memory, output = limits.compile_memory_mib * _MIB, limits.output_mib * _MIB
+    return JobLimits(limits.compile_cpu_s, limits.compile_wall_s, memory, output)
 
 
-def _prove_limits(limits: Limits) -> dict[str, Any]:
-    return {
-        "cpu_s": limits.prove_cpu_s,
-        "wall_s": limits.prove_wall_s,
-        "memory": limits.prove_memory_mib * _MIB,
-        "output": limits.output_mib * _MIB,
-    }
+def _prove_limits(limits: Limits) -> JobLimits:
+    memory, output = limits.prove_memory_mib * _MIB, limits.output_mib * _MIB
+    return JobLimits(limits.prove_cpu_s, limits.prove_wall_s, memory, output)
 
 
-def _trial_limits(limits: Limits) -> dict[str, Any]:
-    return {**_prove_limits(limits), "output": limits.trial_output_mib * _MIB}
+def _trial_limits(limits: Limits) -> JobLimits:
+    return replace(_prove_limits(limits), output=limits.trial_output_mib * _MIB)
 
 
-def _stopped(outcome: Outcome, what: str, cpu_s: int) -> Reason | None:
+def _stopped(outcome: JobOutcome, what: str, cpu_s: int) -> Reason | None:
     """Why a job did not come to its own end, if it did not."""
-    if outcome.stopped == "wall":
-        return Reason("limit-time", f"{what} took longer than {outcome.wall_s:.0f} s")
-    if outcome.stopped == "output":
+    end = outcome.end
+    if end.stopped is CutOff.WALL:
+        return Reason("limit-time", f"{what} took longer than {end.wall_s:.0f} s")
+    if end.stopped is CutOff.OUTPUT:
         return Reason("limit-output", f"{what} wrote more than a submission may")
-    if outcome.signal == signal.SIGSYS:
+    if end.signal == signal.SIGSYS:
         return Reason("sandbox-system-call", f"{what} made a system call that no kernel needs")
-    if outcome.signal == signal.SIGXCPU or (outcome.signal == signal.SIGKILL and outcome.cpu_s >= cpu_s):
+    if end.signal == signal.SIGXCPU or (end.signal == signal.SIGKILL and end.cpu_s >= cpu_s):
         return Reason("limit-cpu", f"{what} took more than {cpu_s} s of the processor")
-    if outcome.exit == EXIT_MEMORY:
+    if end.exit == EXIT_MEMORY:
         return Reason("limit-memory", f"{what} took more memory than a submission may have")
-    if outcome.signal or outcome.exit or not outcome.data:
-        how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.exit}"
+    if end.signal or end.exit or not outcome.data:
+        how = f"signal {end.signal}" if end.signal else f"exit status {end.exit}"
         return Reason("crash", f"{what} ended its process ({how})")
     return None
 
 
 # -------------------------------------------------------------------------------------------------- answers
-def _answers(proved: Outcome, file: str, options: GateOptions) -> Iterator[tuple[int, GatedKernel]]:
+def _answers(proved: JobOutcome, file: str, options: GateOptions) -> Iterator[tuple[int, GatedKernel]]:
     """Each answer with the number of its kernel in what was compiled; what is about no kernel is never accepted."""
     stopped = _stopped(proved, "its proof", options.limits.prove_cpu_s)
-    lines = proved.data.split(b"\n")
+    silent = stopped or Reason("crash", "its proof gave no answer")
     try:
-        head = json.loads(lines[0]) if len(lines) > 1 else {}
-        if "reasons" in head:
-            reasons = tuple(Reason(**each) for each in head["reasons"])
-            yield -1, _rejected(file, "", "", reasons)
-            return
-        units, missing = head.get("units", []), head.get("missing", [])
-        answers = [json.loads(line) for line in lines[1:-1]]
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        yield -1, _rejected(file, "", "", (stopped or Reason("crash", "its proof gave no answer"),))
+        head, answers = read_proof(proved.data)
+        results = [answer.kernel_result() for answer in answers]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        yield -1, _rejected(file, "", "", (silent,))
         return
-    if not units:
+    if head.reasons is not None:
+        yield -1, _rejected(file, "", "", head.reasons)
+        return
+    if not head.units:
         yield -1, _rejected(file, "", "", (stopped or Reason("no-kernel", "the submission holds no kernel"),))
-    for launch in missing:
+    for launch in head.missing:
         yield (
             -1,
             _rejected(file, "", "", (Reason("missing-launch", f"the launch spec asks for {launch}, which it lacks"),)),
         )
-    for number, (kernel, launch) in enumerate(units):
+    for number, (kernel, launch) in enumerate(head.units):
         if number < len(answers):
-            yield number, _gated(answers[number], options)
+            yield number, _gated(answers[number], results[number], options)
         else:
-            reason = stopped or Reason("crash", "its proof gave no answer")
-            yield -1, _rejected(file, kernel, launch, (reason,))
+            yield -1, _rejected(file, kernel, launch, (silent,))
 
 
-def _gated(answer: dict[str, Any], options: GateOptions) -> GatedKernel:
-    result = result_from_json(answer["result"])
-    if answer.get("forged"):
+def _gated(answer: ProofAnswer, result: KernelResult, options: GateOptions) -> GatedKernel:
+    if answer.forged:
         reason = Reason("forged-result", "its process sent something that is no kernel")
         return GatedKernel(result, accepted=False, reasons=(reason,), rejected=True)
     reasons = tuple(_reasons(result, options))
     accepted = result.verdict is Verdict.PROVED and not reasons
-    bundle = base64.b64decode(answer["bundle"]) if accepted and "bundle" in answer else None
+    bundle = answer.bundle if accepted else None
     if accepted and options.bundles and bundle is None:
         why = next((note for note in result.notes if note.startswith("no certificate")), "it has no certificate")
         return GatedKernel(result, accepted=False, reasons=(Reason("no-bundle", why),))
@@ -200,28 +190,27 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
 
 
 def _tried(
-    kernel: GatedKernel, outcome: Outcome, reference: ReferenceProcess | None, options: GateOptions, seed: int
+    kernel: GatedKernel, outcome: JobOutcome, reference: ReferenceProcess | None, options: GateOptions, seed: int
 ) -> GatedKernel:
     """The kernel with what its trial says: it stays accepted if nothing speaks against it."""
     stopped = _stopped(outcome, "trying it on small inputs", options.limits.prove_cpu_s)
-    told: dict[str, Any] = {}
-    reasons = [] if stopped is None else [stopped]
-    if stopped is None:
-        told, reasons = _looked_at(outcome.data, reference, options)
+    if stopped is not None:
+        return replace(kernel, accepted=False, reasons=(stopped,), bundle=None, trial=None)
+    trial, reasons = _looked_at(outcome.data, reference, options, seed)
     bundle = None if reasons else kernel.bundle
-    trial = {**told, "seed": seed} if told else None
     return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=trial)
 
 
 def _looked_at(
-    data: bytes, reference: ReferenceProcess | None, options: GateOptions
-) -> tuple[dict[str, Any], list[Reason]]:
+    data: bytes, reference: ReferenceProcess | None, options: GateOptions, seed: int
+) -> tuple[TrialSummary | None, list[Reason]]:
     """What is told of the launches, and what speaks against them; raises `UsageError` for the caller's own mistake."""
+    silent = Reason("crash", "trying it on small inputs gave no answer")
     try:
         trial = read_trial(data)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}, [Reason("crash", "trying it on small inputs gave no answer")]
-    told = summary(trial)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None, [silent]
+    told = summary(trial, seed)
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
     reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
@@ -231,13 +220,13 @@ def _looked_at(
     if reasons or reference is None:
         return told, reasons
     answer = reference.compare(data)
-    if "usage" in answer and options.spec is not None:
-        raise UsageError(answer["usage"])
+    if answer.usage is not None and options.spec is not None:
+        raise UsageError(answer.usage)
     # A submission has a say in the sizes: what its launches make of the reference stops this one alone.
-    problem = answer.get("usage") or answer.get("failed")
+    problem = answer.usage or answer.failed
     if problem is not None:
-        return told, [Reason("not-compared", printable(str(problem)))]
-    return told, [Reason(**each) for each in answer["reasons"]]
+        return told, [Reason("not-compared", printable(problem))]
+    return told, [silent] if answer.unreadable else list(answer.reasons)
 
 
 def _place(finding: Finding) -> tuple[int | None, int | None]:

@@ -6,27 +6,53 @@ submission is, for the kernel and the launch at fault alone.  Only then is it ca
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
 
 from ..pipeline.repair.catalogue import KINDS
 from ..pipeline.repair.edits import edited, well_placed
 from ..pipeline.repair.proposals import Proposal
 from ..pipeline.repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..results import Edit, Hint, KernelResult, Verdict
-from ..results.json_report import result_from_json, result_to_json
-from .model import GatedKernel, GateResult, Limits
-from .sandbox.sandbox import Outcome, Sandbox
-from .screen.plain_values import harmless
+from ..results.json_report import result_to_json
+from .gated import GatedKernel, GateResult, Limits
+from .jobs.proved import read_proof
+from .jobs.requests import JobRequest, ProposalRequest, SubmissionRequest
+from .sandbox.orders import JobKind, JobLimits
+from .sandbox.sandbox import JobOutcome, Sandbox
+from .screen.plain_values import harmless_text
 
 _MIB: Final = 1 << 20
 _PROPOSE_CPU_S: Final = 5
 _MOST_EDITS: Final = 100
 """Of one proposal."""
 
+_Line: TypeAlias = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
+_Column: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 
-def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box: Sandbox) -> GateResult:
+
+class _ProposedEdit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An `Edit` as the sandbox sends it."""
+
+    line: _Line
+    column: _Column
+    end_line: _Line
+    end_column: _Column
+    text: str
+
+
+class _Proposed(msgspec.Struct, frozen=True):
+    """A `Proposal` as the sandbox sends it."""
+
+    kind: str
+    text: str
+    edits: Annotated[tuple[_ProposedEdit, ...], msgspec.Meta(max_length=_MOST_EDITS)]
+    same_results: bool
+
+
+def with_hints(result: GateResult, request: SubmissionRequest, limits: Limits, box: Sandbox) -> GateResult:
     """``result`` with hints on its findings; ``request``: what the submission was compiled and proved with.
 
     Verdicts, reasons and bundles stay what they are.
@@ -35,9 +61,8 @@ def with_hints(result: GateResult, request: dict[str, Any], limits: Limits, box:
     kernels = []
     for kernel in result.kernels:
         proved = frozenset(each.result.launch for each in result.kernels if _is_proved(each, kernel.result.kernel))
-        kernels.append(
-            _with_hints(kernel, proved, result.source, {**request, "bundles": False, "complete": False}, budget)
-        )
+        plain = replace(request, bundles=False, complete=False)
+        kernels.append(_with_hints(kernel, proved, result.source, plain, budget))
     return replace(result, kernels=tuple(kernels))
 
 
@@ -54,37 +79,33 @@ class _Budget:
     cpu_s: float = 0.0
     trials: int = 0
 
-    def run(self, job: str, request: dict[str, Any], payload: bytes) -> Outcome | None:
+    def run(self, job: JobKind, request: JobRequest, payload: bytes) -> JobOutcome | None:
         """An outcome that came to its own end."""
         limits = self.limits
         left = int(limits.hint_cpu_s - self.cpu_s)
         if left <= 0:
             return None
         cpu, wall, mib = {
-            "propose": (_PROPOSE_CPU_S, limits.compile_wall_s, limits.compile_memory_mib),
-            "compile": (limits.compile_cpu_s, limits.compile_wall_s, limits.compile_memory_mib),
-            "prove": (limits.prove_cpu_s, limits.prove_wall_s, limits.prove_memory_mib),
+            JobKind.PROPOSE: (_PROPOSE_CPU_S, limits.compile_wall_s, limits.compile_memory_mib),
+            JobKind.COMPILE: (limits.compile_cpu_s, limits.compile_wall_s, limits.compile_memory_mib),
+            JobKind.PROVE: (limits.prove_cpu_s, limits.prove_wall_s, limits.prove_memory_mib),
         }[job]
-        allowed = {
-            "cpu_s": min(cpu, left),
-            "wall_s": wall,
-            "memory": mib * _MIB,
-            "output": limits.output_mib * _MIB,
-        }
+        allowed = JobLimits(min(cpu, left), wall, mib * _MIB, limits.output_mib * _MIB)
         outcome = self.box.run(job, request, payload, allowed)
-        self.cpu_s += outcome.cpu_s
-        return outcome if outcome.data and not (outcome.stopped or outcome.signal or outcome.exit) else None
+        end = outcome.end
+        self.cpu_s += end.cpu_s
+        return outcome if outcome.data and not (end.stopped or end.signal or end.exit) else None
 
 
 def _with_hints(
-    kernel: GatedKernel, proved: frozenset[str], source: bytes, request: dict[str, Any], budget: _Budget
+    kernel: GatedKernel, proved: frozenset[str], source: bytes, request: SubmissionRequest, budget: _Budget
 ) -> GatedKernel:
     """``proved``: launches under which this kernel is proved as it is."""
     result = kernel.result
     if kernel.rejected or not any(map(can_be_mended, result.findings)):
         return kernel
     proposed = _proposals(result, source, budget)
-    sandboxed = _Sandboxed(source, {**request, "only": [result.kernel, result.launch]}, budget)
+    sandboxed = _Sandboxed(result.kernel, source, replace(request, only=(result.kernel, result.launch)), budget)
     trials = Trials(
         source.decode("utf-8"),
         sandboxed.prepared,
@@ -102,31 +123,32 @@ def _with_hints(
 
 @dataclass
 class _Sandboxed:
-    """Compiles and proves changed sources where the submission was."""
+    """Compiles and proves changed sources where the submission was, for one kernel."""
 
+    kernel: str
     source: bytes
-    request: dict[str, Any]
+    request: SubmissionRequest
     budget: _Budget
 
     def prepared(self, text: str | None) -> Prove | None:
         """As `Trials` wants it."""
-        compiled = self.budget.run("compile", self.request, self.source if text is None else text.encode("utf-8"))
+        compiled = self.budget.run(JobKind.COMPILE, self.request, self.source if text is None else text.encode("utf-8"))
         if compiled is None:
             return None
-        deny = bool(self.request["deny_requires"])
-        return lambda exact: self._proved(compiled.data, any_grid=text is None, deny_requires=exact or deny)
+        asked = replace(self.request, any_grid=text is None)
+        return lambda exact: self._proved(compiled.data, replace(asked, deny_requires=exact or asked.deny_requires))
 
-    def _proved(self, compiled: bytes, **more: bool) -> KernelResult | None:
-        results = _results(self.budget.run("prove", {**self.request, **more}, compiled))
-        return results[0] if [[each.kernel, each.launch] for each in results] == [self.request["only"]] else None
+    def _proved(self, compiled: bytes, request: SubmissionRequest) -> KernelResult | None:
+        results = _results(self.budget.run(JobKind.PROVE, request, compiled))
+        return results[0] if [(each.kernel, each.launch) for each in results] == [request.only] else None
 
     def launches(self, text: str) -> frozenset[str]:
         """Those under which the changed kernel is proved, of all that it has."""
-        everywhere = {**self.request, "only": [self.request["only"][0], None]}
-        compiled = self.budget.run("compile", everywhere, text.encode("utf-8"))
+        everywhere = replace(self.request, only=(self.kernel, None))
+        compiled = self.budget.run(JobKind.COMPILE, everywhere, text.encode("utf-8"))
         if compiled is None:
             return frozenset()
-        results = _results(self.budget.run("prove", everywhere, compiled.data))
+        results = _results(self.budget.run(JobKind.PROVE, everywhere, compiled.data))
         return frozenset(each.launch for each in results if each.verdict is Verdict.PROVED)
 
 
@@ -151,40 +173,36 @@ class _Elsewhere:
         return replace(hint, applicability="maybe", text=f"{hint.text}; no longer under {', '.join(sorted(lost))}")
 
 
-def _results(outcome: Outcome | None) -> list[KernelResult]:
+def _results(outcome: JobOutcome | None) -> list[KernelResult]:
     """What the prover's process says of kernels; nothing if any of it is no such answer."""
     if outcome is None:
         return []
     try:
-        lines = [json.loads(line) for line in outcome.data.splitlines()]
-        wanted = [answer for answer in lines[1:] if not answer.get("forged")]
-        return [result_from_json(answer["result"]) for answer in wanted]
+        _, answers = read_proof(outcome.data)
+        return [answer.kernel_result() for answer in answers if not answer.forged]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
 
 
 def _proposals(result: KernelResult, source: bytes, budget: _Budget) -> list[list[Proposal]]:
     """What the sandbox proposes for each finding; nothing if it says anything that is no proposal."""
-    request = {"result": result_to_json(result), "most": budget.limits.hint_trials}
-    outcome = budget.run("propose", request, source)
+    request = ProposalRequest(result=result_to_json(result), most=budget.limits.hint_trials)
+    outcome = budget.run(JobKind.PROPOSE, request, source)
     if outcome is None:
         return []
     try:
         text, most = source.decode("utf-8"), budget.limits.hint_trials
-        findings = json.loads(outcome.data)[: len(result.findings)]
-        return [[_proposal(text, each) for each in harmless(found[:most])] for found in findings]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        findings = msgspec.json.decode(outcome.data, type=list[list[_Proposed]])[: len(result.findings)]
+        return [[_proposal(text, each) for each in found[:most]] for found in findings]
+    except (ValueError, RecursionError):
         return []
 
 
-def _proposal(source: str, document: dict[str, Any]) -> Proposal:
-    edits = tuple(Edit(**each) for each in document["edits"][:_MOST_EDITS])
-    placed = all(map(_is_edit, edits)) and well_placed(source, edits)
-    if document["kind"] not in KINDS or len(document["edits"]) > _MOST_EDITS or not placed:
+def _proposal(source: str, proposed: _Proposed) -> Proposal:
+    edits = tuple(
+        Edit(each.line, each.column, each.end_line, each.end_column, harmless_text(each.text))
+        for each in proposed.edits
+    )
+    if proposed.kind not in KINDS or not well_placed(source, edits):
         raise ValueError("no proposal")
-    return Proposal(document["kind"], str(document["text"]), edits, document["same_results"] is True)
-
-
-def _is_edit(edit: Edit) -> bool:
-    *places, text = asdict(edit).values()
-    return type(text) is str and all(type(place) is int and 0 <= place < 1 << 31 for place in places) and edit.line > 0
+    return Proposal(proposed.kind, harmless_text(proposed.text), edits, proposed.same_results)

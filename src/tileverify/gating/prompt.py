@@ -9,7 +9,7 @@ from typing import Final
 from ..pipeline.repair import edits
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..system.printable import printable
-from .model import GatedKernel, GateResult
+from .gated import GatedKernel, GateResult
 
 LONGEST: Final = 1500
 """Characters; the text has less."""

@@ -11,12 +11,12 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-from .driver import NoDriver
 from .imports import AfterImport
 from .interpreting import Interpreting
-from .journal import Journal
-from .launches import LaunchHooks
-from .recorder import Limits, Recorder
+from .launch_hooks import LaunchHooks
+from .no_driver import NoDriver
+from .notes import Notes
+from .recorder import Most, Recorder
 
 # Multiprocessors and names of the devices that are imitated, by compute capability.
 _DEVICES = {
@@ -36,8 +36,8 @@ def install() -> None:
     interpret = None
     if environment["TILEVERIFY_RECORD_GPU"] == "interpreted":
         interpret = Interpreting(Path(environment["TILEVERIFY_RECORD_PACKAGE"]))
-    journal = Journal(Path(environment["TILEVERIFY_RECORD_OUT"]))
-    limits = Limits(
+    notes = Notes(Path(environment["TILEVERIFY_RECORD_OUT"]))
+    limits = Most(
         specialisations=int(environment["TILEVERIFY_RECORD_SPECIALISATIONS"]),
         launches=int(environment["TILEVERIFY_RECORD_LAUNCHES"]),
         repeats=bool(environment["TILEVERIFY_RECORD_REPEATS"]),
@@ -46,7 +46,7 @@ def install() -> None:
     after = AfterImport()
     architecture = f"sm_{major}{minor}"
     recorder = Recorder(
-        journal,
+        notes,
         limits,
         None if runs else architecture,
         version,
@@ -59,7 +59,7 @@ def install() -> None:
         configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]),
         interpret=interpret,
     )
-    after.call("cuda.tile._cext", lambda module: journal.write("cuda_tile"))
+    after.call("cuda.tile._cext", lambda module: notes.write({"event": "cuda_tile"}))
     if not runs:
         imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
     watch(after, hooks)

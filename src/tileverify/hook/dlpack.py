@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
-from typing import Any
 
 KDL_CPU, KDL_CUDA = 1, 2
 
@@ -79,7 +78,7 @@ def strides_in_elements(strides: tuple[int, ...], width: int) -> tuple[int, ...]
     return tuple(stride // width for stride in strides)
 
 
-def _tensor_of(capsule: Any) -> _Tensor:
+def _tensor_of(capsule: object) -> _Tensor:
     name = _get_name(capsule)
     pointer = _get_pointer(capsule, name)
     if name == b"dltensor":
@@ -90,7 +89,7 @@ def _tensor_of(capsule: Any) -> _Tensor:
     raise ValueError(f"not an unused DLPack capsule: {name!r}")
 
 
-def read_capsule(capsule: Any) -> Geometry:
+def read_capsule(capsule: object) -> Geometry:
     """The geometry in a DLPack capsule, which stays unused."""
     tensor = _tensor_of(capsule)
     shape = tuple(tensor.shape[: tensor.ndim])
@@ -98,13 +97,13 @@ def read_capsule(capsule: Any) -> Geometry:
     return Geometry((tensor.data or 0) + tensor.byte_offset, shape, strides)
 
 
-def read_element(capsule: Any) -> tuple[int, int]:
+def read_element(capsule: object) -> tuple[int, int]:
     """Type code and bits of an element."""
     tensor = _tensor_of(capsule)
     return int(tensor.code), int(tensor.bits)
 
 
-def move_to_cuda(capsule: Any) -> Any:
+def move_to_cuda(capsule: object) -> object:
     """The same capsule, now claiming device ``cuda:0``."""
     tensor = _tensor_of(capsule)
     tensor.device_type, tensor.device_id = KDL_CUDA, 0

@@ -11,8 +11,11 @@ import importlib
 import importlib.util
 import sys
 import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+
+from .foreign import Grid, Interpret, TileKernel
 
 OLDEST = (3, 11)
 
@@ -27,16 +30,16 @@ class Interpreting:
     def __init__(self, package: Path) -> None:
         self._package = package
         self._lock = threading.Lock()
-        self._launch: Any = None
+        self._launch: Interpret | None = None
 
-    def __call__(self, kernel: Any, grid: Any, arguments: Any) -> None:
+    def __call__(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
         """Run all blocks of a launch; raises what `launching.interpreted` raises, and `CannotInterpret`."""
         with self._lock, _without_imitation():
             if self._launch is None:
                 self._launch = self._load()
             self._launch(kernel, grid, arguments)
 
-    def _load(self) -> Any:
+    def _load(self) -> Interpret:
         if sys.version_info < OLDEST:
             raise CannotInterpret("interpreting launches needs Python 3.11 or newer in the program; use --no-gpu alone")
         try:
@@ -45,7 +48,8 @@ class Interpreting:
             raise CannotInterpret("interpreting launches needs NumPy in the program; use --no-gpu alone") from None
         if "tileverify" not in sys.modules and importlib.util.find_spec("tileverify") is None:
             _import_from(self._package)
-        return importlib.import_module("tileverify.launching.interpreted").Interpreter().launch
+        launch: Interpret = importlib.import_module("tileverify.launching.interpreted").Interpreter().launch
+        return launch
 
 
 def _import_from(package: Path) -> None:
@@ -59,6 +63,9 @@ def _import_from(package: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def _without_imitation() -> Any:
+def _without_imitation() -> AbstractContextManager[object]:
     torch = sys.modules.get("torch")
-    return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
+    around: AbstractContextManager[object] = (
+        contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
+    )
+    return around

@@ -16,11 +16,11 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from .arguments import describe, spec_dtype
+from .described_launch import Described, DescribedArray, describe, spec_dtype
 from .dlpack import contiguous_strides
+from .foreign import Interpret
 
-Interpret = Callable[[Any, Any, Any], None]
-Traced = Callable[[Any, Any, Any, Sequence[Any], Sequence[Sequence[str]]], None]
+Traced = Callable[[Any, Any, Any, Sequence[Described], Sequence[Sequence[str]]], None]
 """Told of a kernel, its grid, its signature, the described arguments, and groups of arguments that are one array."""
 
 _PAGE = 4096
@@ -131,14 +131,14 @@ class _Leaves:
         self._named: dict[str, list[str]] = {}
         self._end = _PAGE
 
-    def of(self, parts: Iterator[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
-        """Each (name, role, constraint) as `arguments.describe` would."""
+    def of(self, parts: Iterator[tuple[str, Any, Any]]) -> list[Described]:
+        """Each (name, role, constraint) as `described_launch.describe` would."""
         return [self._one(name, role, constraint) for name, role, constraint in parts]
 
     def alias(self) -> list[list[str]]:
         return [names for names in self._named.values() if len(names) > 1]
 
-    def _one(self, name: str, role: Any, constraint: Any) -> dict[str, Any]:
+    def _one(self, name: str, role: Any, constraint: Any) -> Described:
         if isinstance(role, tuple):
             parts = ((f"{name}[{n}]", *part) for n, part in enumerate(zip(role, constraint.items, strict=True)))
             return {"kind": "tuple", "items": self.of(parts)}
@@ -155,7 +155,7 @@ class _Leaves:
             next(self._outputs)
         return self._array(next(self._inputs), constraint)
 
-    def _array(self, aval: Any, constraint: Any) -> dict[str, Any]:
+    def _array(self, aval: Any, constraint: Any) -> DescribedArray:
         shape, bits = tuple(map(int, aval.shape)), int(constraint.dtype.bitwidth)
         address, self._end = self._end, self._end + (prod(shape) * bits // 8 // _PAGE + 1) * _PAGE
         return {

@@ -10,11 +10,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Literal, SupportsInt
 
-from .arguments import conflicts, describe, describe_constraint
-from .contents import Contents
-from .journal import Journal
+from .described_launch import Described, conflicts, describe, describe_constraint
+from .foreign import Grid, JitSignature, TileKernel
+from .index_contents import IndexContents
+from .noted import Source
+from .notes import Notes
 
 MAX_GRID_AXIS = 2**24 - 1
 """Tile blocks along one axis of a grid."""
@@ -29,11 +31,11 @@ class _Specialisation:
     """What is known of one (kernel, JIT signature); ``key`` is ``None`` when it is not recorded."""
 
     key: int | None
-    seen: dict[Any, int] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Limits:
+class Most:
     """How much of a kernel is kept: specialisations per kernel source, launches per specialisation; with ``repeats``
     it is noted, too, when an equal launch is made again."""
 
@@ -50,32 +52,32 @@ class Recorder:
 
     def __init__(
         self,
-        journal: Journal,
-        limits: Limits,
+        notes: Notes,
+        limits: Most,
         architecture: str | None,
         bytecode_version: str | None,
         *,
         on_device: bool,
         kernels_run: bool,
     ) -> None:
-        self._journal = journal
+        self._notes = notes
         self._limits = limits
         self._architecture = architecture
         self._bytecode_version = bytecode_version
-        self._contents = Contents(on_device=on_device, kernels_run=kernels_run)
+        self._contents = IndexContents(on_device=on_device, kernels_run=kernels_run)
         self._begin()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
         """A fork has a journal of its own, which knows nothing of what its parent wrote down."""
-        self._known: dict[Any, _Specialisation] = {}
+        self._known: dict[tuple[FunctionType, str, str], _Specialisation] = {}
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._noted: set[Any] = set()
+        self._noted: set[tuple[int, int, tuple[tuple[str, str], ...]]] = set()
 
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
         """Record one launch.
 
         What the launch itself refuses (arguments without a signature, an impossible grid, a kernel that does not
@@ -98,7 +100,13 @@ class Recorder:
             return None
 
     def traced(
-        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
+        how: str,
     ) -> Exception | None:
         """Record a launch that will be made: its arguments are described, and lie in no memory yet.
 
@@ -118,7 +126,9 @@ class Recorder:
                 self._note_failure(kernel, error, "failed")
             return None
 
-    def _record_made(self, kernel: Any, grid: list[int], arguments: tuple[Any, ...], signature: Any, how: str) -> None:
+    def _record_made(
+        self, kernel: TileKernel, grid: list[int], arguments: tuple[object, ...], signature: JitSignature, how: str
+    ) -> None:
         function = kernel._annotated_function.pyfunc
         specialisation = self._specialisation(kernel, signature)
         described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
@@ -128,7 +138,7 @@ class Recorder:
         if number is not None and specialisation.key is not None:
             self._record_contents(contents, specialisation.key, number)
 
-    def _specialisation(self, kernel: Any, signature: Any) -> _Specialisation:
+    def _specialisation(self, kernel: TileKernel, signature: JitSignature) -> _Specialisation:
         options = repr(kernel._compiler_options)
         identity = (kernel._annotated_function.pyfunc, options, signature.symbol)
         if identity not in self._known:
@@ -139,7 +149,7 @@ class Recorder:
         self,
         specialisation: _Specialisation,
         grid: list[int],
-        described: Sequence[Any],
+        described: Sequence[Described],
         how: str,
         alias: Sequence[Sequence[str]] = (),
     ) -> int | None:
@@ -151,53 +161,58 @@ class Recorder:
             if len(specialisation.seen) >= self._limits.launches:
                 return None
             specialisation.seen[fingerprint] = len(specialisation.seen)
-            self._journal.write(
-                "launch",
-                key=specialisation.key,
-                grid=grid,
-                arguments=described,
-                alias=alias,
-                how=how,
-                test=os.environ.get("PYTEST_CURRENT_TEST", ""),
+            self._notes.write(
+                {
+                    "event": "launch",
+                    "key": specialisation.key,
+                    "grid": grid,
+                    "arguments": described,
+                    "alias": alias,
+                    "how": how,
+                    "test": os.environ.get("PYTEST_CURRENT_TEST", ""),
+                }
             )
         elif self._limits.repeats:
-            self._journal.write("again", key=specialisation.key, number=specialisation.seen[fingerprint])
+            number = specialisation.seen[fingerprint]
+            self._notes.write({"event": "again", "key": specialisation.key, "number": number})
         return specialisation.seen[fingerprint]
 
     def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:
         """Note what the integer arrays of launch ``number`` of a specialisation hold, once for each content."""
-        stored = {name: self._journal.store(content, "contents") for name, content in contents.items()}
+        stored = {name: self._notes.store(content, "contents") for name, content in contents.items()}
         noted = (key, number, tuple(stored.items()))
         if noted not in self._noted:
             self._noted.add(noted)
-            self._journal.write("contents", key=key, number=number, arrays=stored)
+            self._notes.write({"event": "contents", "key": key, "number": number, "arrays": stored})
 
-    def _specialise(self, kernel: Any, signature: Any, options: str) -> int | None:
+    def _specialise(self, kernel: TileKernel, signature: JitSignature, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc
         source = describe_source(function)
         count = self._per_source.get(source["id"], 0)
         if count >= self._limits.specialisations:
-            self._journal.write("left_out", kernel=source["qualname"], symbol=signature.symbol)
+            self._notes.write({"event": "left_out", "kernel": source["qualname"], "symbol": signature.symbol})
             return None
         bytecode, version = self._export(kernel, signature)
         self._per_source[source["id"]] = count + 1
         self._next_key += 1
-        self._journal.write(
-            "specialisation",
-            key=self._next_key,
-            kernel=source,
-            symbol=signature.symbol,
-            options=options,
-            parameters=list(inspect.signature(function).parameters),
-            signature=[describe_constraint(c) for c in signature.parameters],
-            calling_convention=signature.calling_convention.name,
-            bytecode_version=version,
-            architecture=self._architecture,
-            bytecode=self._journal.store(bytecode),
+        self._notes.write(
+            {
+                "event": "specialisation",
+                "key": self._next_key,
+                "kernel": source,
+                "symbol": signature.symbol,
+                "options": options,
+                "parameters": list(inspect.signature(function).parameters),
+                "signature": [describe_constraint(c) for c in signature.parameters],
+                "calling_convention": signature.calling_convention.name,
+                "bytecode_version": version,
+                "architecture": self._architecture,
+                "bytecode": self._notes.store(bytecode),
+            }
         )
         return self._next_key
 
-    def _export(self, kernel: Any, signature: Any) -> tuple[bytes, str]:
+    def _export(self, kernel: TileKernel, signature: JitSignature) -> tuple[bytes, str]:
         """Bytecode for ``signature`` and its version; without ``tileiras`` to ask, the newest portable version."""
         from cuda.tile._compile import get_sm_arch
         from cuda.tile.compilation import export_kernel
@@ -216,25 +231,28 @@ class Recorder:
         content = buffer.getvalue()
         return content, f"{content[8]}.{content[9]}"
 
-    def _note_failure(self, kernel: Any, error: Exception, outcome: str) -> Exception:
+    def _note_failure(self, kernel: object, error: Exception, outcome: Literal["rejected", "failed"]) -> Exception:
         function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
-        self._journal.write(
-            "error",
-            outcome=outcome,
-            kernel=describe_source(function) if function is not None else None,
-            type=type(error).__name__,
-            message=str(error)[:2000],
-            test=os.environ.get("PYTEST_CURRENT_TEST", ""),
+        self._notes.write(
+            {
+                "event": "error",
+                "outcome": outcome,
+                "kernel": describe_source(function) if function is not None else None,
+                "type": type(error).__name__,
+                "message": str(error)[:2000],
+                "test": os.environ.get("PYTEST_CURRENT_TEST", ""),
+            }
         )
         return error
 
 
-def _signature(kernel: Any, arguments: tuple[Any, ...]) -> Any:
+def _signature(kernel: TileKernel, arguments: tuple[object, ...]) -> JitSignature:
     """The signature for which the JIT would compile ``kernel``."""
     from cuda.tile.compilation import CallingConvention, KernelSignature
 
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
-    return KernelSignature.from_kernel_args(kernel, arguments, convention)
+    made: JitSignature = KernelSignature.from_kernel_args(kernel, arguments, convention)
+    return made
 
 
 def _newest_version() -> str | None:
@@ -248,7 +266,7 @@ def _newest_version() -> str | None:
     return None
 
 
-def describe_source(function: FunctionType) -> dict[str, Any]:
+def describe_source(function: FunctionType) -> Source:
     """Where a kernel is written: name, module, file, lines, and the hash of its text.
 
     ``id`` tells kernels apart: qualified name and source text (bytecode of the function where there is no text).
@@ -272,15 +290,15 @@ def describe_source(function: FunctionType) -> dict[str, Any]:
     }
 
 
-def _grid(grid: Any) -> list[int]:
+def _grid(grid: Grid) -> list[int]:
     """All three axes; `ImpossibleGrid` for one that ``cuda.tile`` or the driver refuses."""
-    axes = list(grid) if isinstance(grid, (tuple, list)) else [grid]
+    axes: list[SupportsInt] = list(grid) if isinstance(grid, (tuple, list)) else [grid]
     if not 1 <= len(axes) <= 3 or any(not 1 <= int(axis) <= MAX_GRID_AXIS for axis in axes):
         raise ImpossibleGrid(f"grid {tuple(axes)}: 1 to 3 axes of 1 to {MAX_GRID_AXIS} blocks can be launched")
     return [int(axis) for axis in axes] + [1] * (3 - len(axes))
 
 
-def _without_addresses(described: Any) -> Any:
+def _without_addresses(described: object) -> object:
     if isinstance(described, dict):
         return {k: _without_addresses(v) for k, v in described.items() if k != "address"}
     return [_without_addresses(item) for item in described] if isinstance(described, list) else described

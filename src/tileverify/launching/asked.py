@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from ..backend.gpu import driver
 from ..backend.guard.arguments import Grid, Value
 from ..contract.launch import KernelUnit, LaunchSpec
-from ..hook.launches import numpy_as_cuda
-from ..results.documents import Json
+from ..hook.described_launch import Described
+from ..hook.foreign import JitSignature
+from ..hook.launch_hooks import numpy_as_cuda
 from . import calls, on_cpu
 from .arguments import device_of
 from .calls import Kernel
 from .contents import Contents, contents_of
-from .given import Arguments, Signature, Stream
+from .given import Arguments, Stream
 from .options import LaunchOptions
 
 
@@ -26,8 +27,8 @@ class Asked:
     """
 
     kernel: Kernel
-    signature: Signature
-    descriptions: Sequence[Json]
+    signature: JitSignature
+    descriptions: Sequence[Described]
     named: Mapping[str, Value]
     contents: Contents
     device: int | None

@@ -17,7 +17,7 @@ from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
 from ..frontend.bytecode import decode
-from ..hook.launches import numpy_as_cuda
+from ..hook.launch_hooks import numpy_as_cuda
 from ..pipeline import entry_of
 from ..pipeline.cache.verdicts import default_folder
 from . import on_cpu

@@ -28,10 +28,10 @@ from ..contract.spec_files import raw_launch
 from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
-from ..hook.arguments import describe
-from ..hook.driver import NoDriver, stand_in
-from ..results.documents import Json
-from .given import Arguments, GivenGrid, GivenKernel, Signature, TileKernel, is_kernel
+from ..hook.described_launch import Described, DescribedArray, describe
+from ..hook.foreign import JitSignature
+from ..hook.no_driver import NoDriver, stand_in
+from .given import Arguments, GivenGrid, GivenKernel, TileKernel, is_kernel
 
 IMITATED: Final = (10, 0)
 """The compute capability of the device that a machine without one is said to have."""
@@ -76,7 +76,7 @@ def grid_of(grid: GivenGrid) -> Grid:
     return x, y, z
 
 
-def signature_of(kernel: Kernel, arguments: Arguments) -> Signature:
+def signature_of(kernel: Kernel, arguments: Arguments) -> JitSignature:
     """The signature for which cuda.tile's JIT would compile the kernel; raises `UsageError` where it would not."""
     from cuda.tile.compilation import CallingConvention, KernelSignature
 
@@ -85,7 +85,7 @@ def signature_of(kernel: Kernel, arguments: Arguments) -> Signature:
         raise UsageError(f"'{kernel.name}' has {len(kernel.parameters)} parameters, {len(arguments)} were given")
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
     try:
-        given: Signature = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
+        given: JitSignature = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
     except (TypeError, ValueError) as error:
         raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
     except OverflowError:
@@ -93,7 +93,7 @@ def signature_of(kernel: Kernel, arguments: Arguments) -> Signature:
     parameters = tuple(map(_without_list_promises, given.parameters))
     if parameters == given.parameters:
         return given
-    plain: Signature = KernelSignature(parameters, convention).with_mangled_symbol(kernel.name.replace(".", "_"))
+    plain: JitSignature = KernelSignature(parameters, convention).with_mangled_symbol(kernel.name.replace(".", "_"))
     return plain
 
 
@@ -126,35 +126,34 @@ def _need_driver() -> None:
         NoDriver(IMITATED, multiprocessors=148).offer()
 
 
-def described(arguments: Arguments, signature: Signature) -> list[Json]:
-    """Every argument as plain data (see `record.hook.arguments.describe`); raises `UsageError` for odd strides."""
+def described(arguments: Arguments, signature: JitSignature) -> list[Described]:
+    """Every argument as plain data (see `hook.described_launch.describe`); raises `UsageError` for odd strides."""
     try:
         return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
     except ValueError as error:
         raise UsageError(str(error)) from None
 
 
-def named_values(names: Iterable[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, Value]]:
+def named_values(names: Iterable[str], descriptions: Sequence[Described]) -> Iterator[tuple[str, Value]]:
     """What a guard is told: arrays and scalars in order, tuples taken apart; constants are compiled in."""
     for name, each in zip(names, descriptions, strict=True):
-        match each["kind"]:
-            case "array":
-                yield name, _array_value(each)
-            case "scalar":
-                value = each["value"]
-                yield name, float(value) if isinstance(value, str) else int(value)
-            case "tuple":
-                items = each["items"]
-                fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
-                yield from named_values([f"{name}{field}" for field in fields], items)
+        if each["kind"] == "array":
+            yield name, _array_value(each)
+        elif each["kind"] == "scalar":
+            value = each["value"]
+            yield name, float(value) if isinstance(value, str) else int(value)
+        elif each["kind"] == "tuple":
+            items = each["items"]
+            fields = [f".{field}" for field in each.get("fields") or ()] or [f"[{n}]" for n in range(len(items))]
+            yield from named_values([f"{name}{field}" for field in fields], items)
 
 
-def _array_value(described: Json) -> ArrayValue:
+def _array_value(described: DescribedArray) -> ArrayValue:
     shape, strides = tuple(described["shape"]), tuple(described["strides"])
     return ArrayValue(described["address"], shape, strides, described["dtype"], described.get("read_only", False))
 
 
-def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
+def lists_of(names: Sequence[str], descriptions: Sequence[Described]) -> Iterator[tuple[str, tuple[ArrayValue, ...]]]:
     """The lists of arrays by name."""
     for name, each in zip(names, descriptions, strict=True):
         if each["kind"] == "list":
@@ -163,7 +162,7 @@ def lists_of(names: Sequence[str], descriptions: Sequence[Json]) -> Iterator[tup
 
 def spec_of(
     kernel: Kernel,
-    descriptions: Sequence[Json],
+    descriptions: Sequence[Described],
     contents: Mapping[str, NDArray[np.generic]],
     data: Sequence[str],
     vouched: bool,
@@ -193,7 +192,7 @@ def spec_of(
     return build_launch(raw, LAUNCH, None)
 
 
-def compiled(kernel: Kernel, signature: Signature, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
+def compiled(kernel: Kernel, signature: JitSignature, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
     """The kernel as cuda.tile compiles it for the signature; raises `SourceError` at the user's line."""
     cutile = CutileKernel(kernel.file, kernel.name, kernel.line, (), kernel.object)
     bytecode = export_bytecode(cutile, spec, signature, architecture)

@@ -54,8 +54,7 @@ class DeviceArray(Protocol):
 
 # ----------------------------------------------------------------------------------------------- kernels
 class Annotated(Protocol):
-    @property
-    def pyfunc(self) -> FunctionType: ...
+    pyfunc: FunctionType
 
 
 class CompilerOptions(Protocol):
@@ -80,16 +79,6 @@ class TileKernel(Protocol):
 
 def is_kernel(value: object) -> TypeGuard[TileKernel]:
     return getattr(getattr(value, "_annotated_function", None), "pyfunc", None) is not None
-
-
-class Signature(Protocol):
-    """A ``KernelSignature`` of cuda.tile."""
-
-    @property
-    def symbol(self) -> str: ...
-
-    @property
-    def parameters(self) -> tuple[object, ...]: ...
 
 
 class GivenOptions(TypedDict, total=False):

@@ -13,7 +13,7 @@ from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Value
 from ..contract.launch import KernelUnit
 from ..errors import UsageError
-from ..hook.launches import host_as_cuda
+from ..hook.launch_hooks import host_as_cuda
 from . import calls, on_cpu
 from .arguments import span
 from .given import Arguments, GivenGrid, Key

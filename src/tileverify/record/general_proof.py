@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..backend.guard.arguments import Grid
 from ..contract.as_table import NotExpressible, launch_table
@@ -16,11 +16,21 @@ from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
 from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
+from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
 from ..pipeline import CheckOptions, check_unit
 from ..results import Verdict
 from .generalise import GeneralLaunch, general_launches, items_of
+from .recorded import (
+    Generalised,
+    GeneralWords,
+    NotGeneralised,
+    RecordedArgument,
+    RecordedArray,
+    RecordedLaunch,
+    RecordedSpecialisation,
+)
 
 MOST_PROOFS: Final = 4
 """Of general launches of one kernel, over all its specialisations."""
@@ -29,7 +39,7 @@ _PAGE: Final = 4096
 
 
 def generalise(
-    specialisations: Mapping[str, dict[str, Any]], bytecode: Mapping[str, Path], options: CheckOptions
+    specialisations: Mapping[str, RecordedSpecialisation], bytecode: Mapping[str, Path], options: CheckOptions
 ) -> None:
     """Add to each specialisation (as in ``index.json``, by stem) its general launches: ``generalised``, ready for
     `spec.launch_table`, and ``not_generalised``, each with the reason."""
@@ -38,8 +48,8 @@ def generalise(
         if len(entry["launches"]) < 2:
             continue
         kernel = entry["source"]["id"]
-        kept: list[dict[str, Any]] = []
-        left: list[dict[str, Any]] = []
+        kept: list[Generalised] = []
+        left: list[NotGeneralised] = []
         attempts = _Attempts(entry, bytecode[stem].read_bytes(), options)
         for general in attempts.launches():
             try:
@@ -52,8 +62,15 @@ def generalise(
                 left.append({"launches": general.positions, "why": f"the kernel has had {MOST_PROOFS} proofs"})
                 continue
             name = f"general-{len(kept) + 1}" if kept else "general"
-            known = {"name": name, "launches": general.positions, "names": general.names, "clauses": clauses}
-            kept.append({**known, **general.launch})
+            kept.append(
+                {
+                    "name": name,
+                    "launches": general.positions,
+                    "names": general.names,
+                    "clauses": clauses,
+                    **general.launch,
+                }
+            )
         if kept:
             entry["generalised"] = kept
         if left:
@@ -64,7 +81,7 @@ def generalise(
 class _Attempts:
     """On one specialisation."""
 
-    entry: Mapping[str, Any]
+    entry: RecordedSpecialisation
     bytecode: bytes
     options: CheckOptions
 
@@ -93,7 +110,7 @@ class _Attempts:
             guard.check(list(values.values()), grid)
         return list(result.requires)
 
-    def _unit(self, launch: Mapping[str, Any]) -> KernelUnit:
+    def _unit(self, launch: RecordedLaunch | GeneralWords) -> KernelUnit:
         symbol, file = self.entry["symbol"], Path(self.entry["bytecode"])
         table = launch_table(symbol, self.entry["parameters"], launch, constants=False, name="general")
         spec = build_launch(raw_launch(tomllib.loads(table)["launch"][0], str(file), None, 0), "general", None)
@@ -101,29 +118,33 @@ class _Attempts:
         return entry_unit(known, spec)
 
 
-def _placed(entry: Mapping[str, Any], launch: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _placed(entry: RecordedSpecialisation, launch: RecordedLaunch) -> Iterator[Described]:
     """The arguments with addresses, which a recording forgets: arrays apart from each other, except those that were
     one array, each as aligned as the JIT saw it, and no better."""
     same = {pair["second"]: pair["first"] for pair in launch["overlaps"] if pair["same"]}
     addresses: dict[str, int] = {}
     end = _PAGE
 
-    def place(name: str, argument: Mapping[str, Any], constraint: Mapping[str, Any]) -> dict[str, Any]:
+    def placed(name: str, argument: RecordedArray, constraint: ConstraintWords) -> DescribedArray:
         nonlocal end
+        first = same.get(name, name)
+        if first not in addresses:
+            last = sum((n - 1) * step for n, step in zip(argument["shape"], argument["strides"], strict=True))
+            addresses[first] = end + constraint["base_addr_divisible_by"] % _PAGE
+            end += (max(0, last + 1) * argument["bits"] // 8 // _PAGE + 2) * _PAGE
+        addresses[name] = addresses[first]
+        return {**argument, "address": addresses[name]}
+
+    def place(name: str, argument: RecordedArgument, constraint: ConstraintWords) -> Described:
         if argument["kind"] == "array":
-            first = same.get(name, name)
-            if first not in addresses:
-                last = sum((n - 1) * step for n, step in zip(argument["shape"], argument["strides"], strict=True))
-                addresses[first] = end + constraint["base_addr_divisible_by"] % _PAGE
-                end += (max(0, last + 1) * argument["bits"] // 8 // _PAGE + 2) * _PAGE
-            addresses[name] = addresses[first]
-            return {**argument, "address": addresses[name]}
+            return placed(name, argument, constraint)
         if argument["kind"] == "tuple":
             fields = argument.get("fields")
             paths = [f".{field}" for field in fields] if fields else [f"[{n}]" for n in range(len(argument["items"]))]
             parts = zip(paths, argument["items"], items_of(constraint), strict=True)
             return {**argument, "items": [place(f"{name}{path}", item, each) for path, item, each in parts]}
-        return dict(argument)
+        assert argument["kind"] != "list"  # launches with lists are left as they are
+        return argument
 
     named = zip(entry["parameters"], launch["arguments"], entry["signature"], strict=True)
     yield from (place(name, argument, constraint) for name, argument, constraint in named)

@@ -15,14 +15,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import gcd, lcm, prod
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from ..contract.as_table import is_contiguous
+from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
 from .fitting import Column, fitted
-
-Launch: TypeAlias = Mapping[str, Any]
-Sized: TypeAlias = int | str
-"""A number, or the name or expression that stands for it."""
+from .recorded import (
+    AliasGroups,
+    GeneralArgument,
+    GeneralWords,
+    RecordedArgument,
+    RecordedArray,
+    RecordedLaunch,
+    RecordedList,
+    RecordedSpecialisation,
+    Sized,
+)
 
 _TAKEN: Final = ("grid", "cdiv", "min", "max")
 """Words of expressions, which no name of a size may be."""
@@ -34,11 +42,11 @@ class GeneralLaunch:
     each name was in them."""
 
     positions: tuple[int, ...]
-    launch: dict[str, Any]
+    launch: GeneralWords
     names: dict[str, Column]
 
 
-def general_launches(entry: Mapping[str, Any], written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
+def general_launches(entry: RecordedSpecialisation, written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
     """One for each group of launches of a specialisation (as in ``index.json``) that differ in numbers alone.
 
     ``written``: the arrays that the kernel writes, where known.  Launches with lists of arrays are left as they are.
@@ -53,13 +61,15 @@ def general_launches(entry: Mapping[str, Any], written: Collection[str] = ()) ->
             yield _Generaliser(entry, launches, written).launch(tuple(positions))
 
 
-def items_of(constraint: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def items_of(constraint: ConstraintWords) -> Sequence[ConstraintWords]:
     """The constraints of the items of a tuple or dataclass in a recorded signature."""
-    found: Sequence[Mapping[str, Any]] = constraint["items" if "items" in constraint else "fields"]
-    return found
+    return constraint["items"] if "items" in constraint else constraint["fields"]
 
 
-def _leaves(arguments: Sequence[Launch]) -> Iterator[Launch]:
+_Leaf = RecordedArray | DescribedScalar | DescribedConstant | RecordedList | DescribedOpaque
+
+
+def _leaves(arguments: Sequence[RecordedArgument]) -> Iterator[_Leaf]:
     for argument in arguments:
         if argument["kind"] == "tuple":
             yield from _leaves(argument["items"])
@@ -67,33 +77,43 @@ def _leaves(arguments: Sequence[Launch]) -> Iterator[Launch]:
             yield argument
 
 
-def _without_numbers(launch: Launch) -> str:
+def _without_numbers(launch: RecordedLaunch) -> str:
     """What launches have in common that one spec can speak of."""
-    kinds = [
-        {key: value for key, value in argument.items() if key not in ("shape", "strides")}
-        | ({"rank": len(argument["shape"])} if argument["kind"] == "array" else {})
-        | ({"value": None} if argument["kind"] == "scalar" else {})
-        for argument in _leaves(launch["arguments"])
-    ]
+    kinds = [_kind(argument) for argument in _leaves(launch["arguments"])]
     return json.dumps([kinds, launch["overlaps"], launch.get("alias")])
 
 
-def _numbers(launch: Launch) -> list[Any]:
+def _kind(argument: _Leaf) -> dict[str, object]:
+    kind = {key: value for key, value in argument.items() if key not in ("shape", "strides")}
+    if argument["kind"] == "array":
+        kind["rank"] = len(argument["shape"])
+    elif argument["kind"] == "scalar":
+        kind["value"] = None
+    return kind
+
+
+def _numbers(launch: RecordedLaunch) -> list[object]:
     """What a spec says of the launch in numbers; floats are none."""
-    found: list[Any] = [launch["grid"]]
+    found: list[object] = [launch["grid"]]
     for argument in _leaves(launch["arguments"]):
         if argument["kind"] == "array":
             contiguous = is_contiguous(argument["shape"], argument["strides"])
             found.append([argument["shape"], None if contiguous else argument["strides"]])
-        elif isinstance(argument.get("value"), int):
-            found.append(argument["value"])
+        elif (number := _integer(argument)) is not None:
+            found.append(number)
     return found
+
+
+def _integer(argument: RecordedArgument) -> int | None:
+    """The value of a scalar or constant."""
+    value = argument["value"] if argument["kind"] in ("scalar", "constant") else None
+    return value if isinstance(value, int) else None
 
 
 @dataclass
 class _Generaliser:
-    entry: Mapping[str, Any]
-    launches: Sequence[Launch]
+    entry: RecordedSpecialisation
+    launches: Sequence[RecordedLaunch]
     written: Collection[str]
     _names: dict[Column, str] = field(default_factory=dict)
     _divisors: dict[str, int] = field(default_factory=dict)
@@ -107,53 +127,66 @@ class _Generaliser:
             for name, column, constraint in zip(parameters, columns, self.entry["signature"], strict=True)
         ]
         names = {name: column for column, name in self._names.items()}
-        launch = {
+        first = self.launches[0]
+        alias: AliasGroups = {"alias": first["alias"]} if "alias" in first else {}
+        launch: GeneralWords = {
             "grid": self._grid(names, self._written_sizes(arguments)),
             "arguments": arguments,
-            **{key: self.launches[0][key] for key in ("overlaps", "alias") if key in self.launches[0]},
+            "overlaps": first["overlaps"],
+            **alias,
             "requires": [f"{name} % {divisor} == 0" for name, divisor in self._divisors.items()],
             "remark": _remark(positions, names),
         }
         return GeneralLaunch(positions, launch, names)
 
-    def _take_names_of_scalars(self, parameters: Sequence[str], columns: Sequence[Sequence[Launch]]) -> None:
+    def _take_names_of_scalars(self, parameters: Sequence[str], columns: Sequence[Sequence[RecordedArgument]]) -> None:
         for name, column in zip(parameters, columns, strict=True):
-            numbers = tuple(argument["value"] for argument in column if isinstance(argument.get("value"), int))
-            plain = column[0]["kind"] == "scalar" and column[0]["dtype"] != "bool" and name not in _TAKEN
+            numbers = tuple(number for argument in column if (number := _integer(argument)) is not None)
+            first = column[0]
+            plain = first["kind"] == "scalar" and first["dtype"] != "bool" and name not in _TAKEN
             if plain and len(numbers) == len(column) and len(set(numbers)) > 1:
                 self._names.setdefault(numbers, name)
 
     # ------------------------------------------------------------------------------------------ arguments
-    def _argument(self, name: str, column: Sequence[Launch], constraint: Mapping[str, Any]) -> dict[str, Any]:
-        first = dict(column[0])
+    def _argument(self, name: str, column: Sequence[RecordedArgument], constraint: ConstraintWords) -> GeneralArgument:
+        """``column``: what it was in each launch, alike but for numbers."""
+        first = column[0]
         if first["kind"] == "array":
-            return {**first, **self._array(name, column, constraint)}
+            arrays = [argument for argument in column if argument["kind"] == "array"]
+            shape, strides = self._array(name, arrays, constraint)
+            return {**first, "shape": shape, "strides": strides}
         if first["kind"] == "scalar":
-            return {**first, "tied": self._scalar(name, [argument["value"] for argument in column])}
+            return {**first, "tied": self._scalar(name, [_integer(argument) for argument in column])}
         if first["kind"] == "tuple":
             fields = first.get("fields") or range(len(first["items"]))
-            parts = zip(*(argument["items"] for argument in column), strict=True)
-            first["items"] = [
+            parts = zip(*(argument["items"] for argument in column if argument["kind"] == "tuple"), strict=True)
+            items = [
                 self._argument(f"{name}_{field}", part, each)
                 for field, part, each in zip(fields, parts, items_of(constraint), strict=True)
             ]
+            return {**first, "items": items}
         return first
 
-    def _scalar(self, name: str, values: Sequence[Any]) -> Sized | None:
+    def _scalar(self, name: str, values: Sequence[int | None]) -> Sized | None:
         """What the scalar is tied to; ``None``: it may have any value."""
-        if not all(isinstance(value, int) for value in values):
+        integers = tuple(value for value in values if value is not None)
+        if len(integers) < len(values):
             return None
-        if len(set(values)) == 1:
-            return int(values[0])
-        known = self._names.get(tuple(values))
+        if len(set(integers)) == 1:
+            return int(integers[0])
+        known = self._names.get(integers)
         return None if known == name else known
 
-    def _array(self, name: str, column: Sequence[Launch], constraint: Mapping[str, Any]) -> dict[str, Any]:
+    def _array(
+        self, name: str, column: Sequence[RecordedArray], constraint: ConstraintWords
+    ) -> tuple[list[Sized], list[Sized] | None]:
+        """Shape and strides."""
         shape = [
             self._sized(sizes, f"{name}_{dim}")
             for dim, sizes in enumerate(zip(*(array["shape"] for array in column), strict=True))
         ]
         factors: list[tuple[Sized, ...]]
+        strides: list[Sized] | None
         if all(is_contiguous(array["shape"], array["strides"]) for array in column):
             strides = None
             factors = [tuple(shape[dim + 1 :]) for dim in range(len(shape))]
@@ -168,7 +201,7 @@ class _Generaliser:
             self._note_divisor((size,), divisor)
         for each, divisor in zip(factors, constraint["stride_divisible_by"], strict=True):
             self._note_divisor(each, divisor)
-        return {"shape": shape, "strides": strides}
+        return shape, strides
 
     def _stride(self, column: Column, sizes: Sequence[tuple[Sized, Column]], stem: str) -> tuple[Sized, ...]:
         """The factors of a stride: a number, a name, sizes of the array, or a new name."""
@@ -197,9 +230,9 @@ class _Generaliser:
             self._divisors[names[0]] = lcm(self._divisors.get(names[0], 1), left)
 
     # ----------------------------------------------------------------------------------------------- grid
-    def _written_sizes(self, arguments: Sequence[Launch]) -> set[str]:
+    def _written_sizes(self, arguments: Sequence[GeneralArgument]) -> set[str]:
         arrays = (each for name, each in zip(self.entry["parameters"], arguments, strict=True) if name in self.written)
-        return {size for each in arrays for size in each.get("shape", ()) if isinstance(size, str)}
+        return {size for each in arrays if each["kind"] == "array" for size in each["shape"] if isinstance(size, str)}
 
     def _grid(self, names: Mapping[str, Column], written: Collection[str]) -> list[Sized] | None:
         """An expression for each axis; ``None`` where one has none that fits."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,23 +22,35 @@ from ..contract.facts.on_host import Array
 from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
 from ..errors import UsageError
+from ..hook import noted
+from ..hook.described_launch import Described, DescribedArray
 from ..system.file_names import plain_stem
+from .recorded import (
+    Index,
+    LaunchFailure,
+    RecordedArgument,
+    RecordedArray,
+    RecordedLaunch,
+    RecordedRun,
+    RecordedSpecialisation,
+    WhatThereIs,
+)
 
 SCHEMA = "tileverify/recording/1"
 INDEX = "index.json"
 
 
 @dataclass(slots=True)
-class _Journal:
+class _ProcessNotes:
     """What one process writes down, and how far it has been read: files of specialisations and launches by the
     numbers that the process gave them."""
 
     path: Path
     stems: dict[int, str] = field(default_factory=dict)
-    numbered: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    numbered: dict[int, list[RecordedLaunch]] = field(default_factory=dict)
     _read: int = 0
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[noted.Event]:
         """The new ones; a line that is not whole, cut short by the process's death or still being written, is left."""
         with self.path.open("rb") as file:
             file.seek(self._read)
@@ -47,7 +58,8 @@ class _Journal:
                 if not line.endswith(b"\n"):
                     return
                 self._read += len(line)
-                yield json.loads(line)
+                event: noted.Event = json.loads(line)
+                yield event
 
 
 @dataclass(slots=True)
@@ -55,14 +67,14 @@ class Recording:
     """``specialisations`` by file stem, in the order of their first launch, in the form that ``index.json`` has;
     ``observed`` counts the launches in the journals, ``earlier`` are the runs of a recording that this one extends."""
 
-    specialisations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    specialisations: dict[str, RecordedSpecialisation] = field(default_factory=dict)
     bytecode: dict[str, Path] = field(default_factory=dict)
-    earlier: list[dict[str, Any]] = field(default_factory=list)
+    earlier: list[RecordedRun] = field(default_factory=list)
     observed: int = 0
-    failures: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[LaunchFailure] = field(default_factory=list)
     left_out: int = 0
     imported_cuda_tile: bool = False
-    _journals: dict[Path, _Journal] = field(default_factory=dict)
+    _journals: dict[Path, _ProcessNotes] = field(default_factory=dict)
 
     @property
     def launches(self) -> int:
@@ -76,48 +88,56 @@ class Recording:
     def kernels(self) -> int:
         return len({entry["source"]["id"] for entry in self.specialisations.values()})
 
-    def read_journals(self, folder: Path, launches: int) -> list[tuple[str, dict[str, Any]]]:
+    def read_journals(self, folder: Path, launches: int) -> list[tuple[str, RecordedLaunch]]:
         """Add what the processes of a run have written down since the last time; at most ``launches`` launches a
         specialisation.  Returns the launches that they made, each with its specialisation, once."""
-        held: dict[int, tuple[dict[str, Any], list[dict[str, Array]]]] = {}  # launches by identity, with contents
-        made: dict[int, tuple[str, dict[str, Any]]] = {}
+        held: dict[int, tuple[RecordedLaunch, list[dict[str, Array]]]] = {}  # launches by identity, with contents
+        made: dict[int, tuple[str, RecordedLaunch]] = {}
         for path in sorted(folder.glob("*.jsonl")):
-            journal = self._journals.setdefault(path, _Journal(path))
-            for event in journal.events():
-                kind = event.pop("event")
-                if kind == "specialisation":
-                    self._add_specialisation(event, journal, folder)
-                elif kind in ("launch", "again", "contents"):
-                    stem = journal.stems[event["key"]]
-                    entry = self.specialisations[stem]
-                    numbered = journal.numbered.setdefault(event["key"], [])
-                    if kind == "launch":
-                        self.observed += 1
-                        numbered.append(_add_launch(entry, _launch(entry["parameters"], event), launches))
-                    launch = numbered[event.get("number", -1)]
+            notes = self._journals.setdefault(path, _ProcessNotes(path))
+            for event in notes.events():
+                if event["event"] == "launch" or event["event"] == "again" or event["event"] == "contents":
+                    stem = notes.stems[event["key"]]
+                    launch = self._made(event, stem, notes, launches)
                     made[id(launch)] = stem, launch
-                    if kind == "contents":
-                        found = _contents(entry["parameters"], launch, event["arrays"], folder)
+                    if event["event"] == "contents":
+                        found = _contents(self.specialisations[stem]["parameters"], launch, event["arrays"], folder)
                         held.setdefault(id(launch), (launch, []))[1].append(found)
                 else:
-                    self._add_event(kind, event)
+                    self._add_event(event, notes, folder)
         for launch, contents in held.values():
             _observe(launch, contents)
         return list(made.values())
 
-    def _add_specialisation(self, event: dict[str, Any], journal: _Journal, folder: Path) -> None:
-        name = plain_stem(re.sub(r"[^A-Za-z0-9_]", "_", event["kernel"]["name"]))
-        stem = f"{name}.{event['bytecode'][:12]}"
-        journal.stems[event.pop("key")] = stem
-        self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
-        self.specialisations.setdefault(stem, _entry(stem, event))
+    def _made(
+        self, event: noted.NotedLaunch | noted.Again | noted.ArrayContents, stem: str, notes: _ProcessNotes, limit: int
+    ) -> RecordedLaunch:
+        """The launch that the event is about, which is added if it is a new one."""
+        numbered = notes.numbered.setdefault(event["key"], [])
+        if event["event"] != "launch":
+            return numbered[event["number"]]
+        entry = self.specialisations[stem]
+        self.observed += 1
+        numbered.append(_add_launch(entry, _launch(entry["parameters"], event), limit))
+        return numbered[-1]
 
-    def _add_event(self, kind: str, event: dict[str, Any]) -> None:
-        if kind == "cuda_tile":
+    def _add_event(
+        self,
+        event: noted.NotedSpecialisation | noted.LeftOut | noted.LaunchError | noted.Imported,
+        notes: _ProcessNotes,
+        folder: Path,
+    ) -> None:
+        if event["event"] == "specialisation":
+            name = plain_stem(re.sub(r"[^A-Za-z0-9_]", "_", event["kernel"]["name"]))
+            stem = f"{name}.{event['bytecode'][:12]}"
+            notes.stems[event["key"]] = stem
+            self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
+            self.specialisations.setdefault(stem, _entry(stem, event))
+        elif event["event"] == "cuda_tile":
             self.imported_cuda_tile = True
-        elif kind == "left_out":
+        elif event["event"] == "left_out":
             self.left_out += 1
-        elif kind == "error":
+        else:
             failure = _failure(event)
             if failure not in self.failures:
                 self.failures.append(failure)
@@ -129,13 +149,13 @@ class Recording:
         for entry in index["specialisations"]:
             stem = plain_stem(Path(entry["bytecode"]).name.removesuffix(".tileirbc"))
             self.bytecode.setdefault(stem, folder / Path(entry["bytecode"]).name)
-            entry |= {"bytecode": f"{stem}.tileirbc", "spec": f"{stem}{SPEC_SUFFIX}"}
-            for stale in ("generalised", "not_generalised"):
-                entry.pop(stale, None)
+            entry["bytecode"], entry["spec"] = f"{stem}.tileirbc", f"{stem}{SPEC_SUFFIX}"
+            entry.pop("generalised", None)
+            entry.pop("not_generalised", None)
             for launch in entry.pop("launches"):
                 _add_launch(self.specialisations.setdefault(stem, {**entry, "launches": []}), launch, launches)
 
-    def write(self, folder: Path, run: dict[str, Any]) -> None:
+    def write(self, folder: Path, run: RecordedRun) -> None:
         """Fill the empty ``folder``; ``run`` (command, exit code, ...) is added to the runs in the index."""
         self._name_source_specs()
         for stem, entry in self.specialisations.items():
@@ -143,7 +163,7 @@ class Recording:
             tables = _tables(entry, entry["symbol"], constants=False, prefix="")
             (folder / entry["spec"]).write_text("\n".join(tables), encoding="utf-8")
         self._write_source_specs(folder)
-        index = {
+        index: Index = {
             "schema": SCHEMA,
             "runs": [*self.earlier, {**run, "left_out": self.left_out, "failures": self.failures}],
             "kernels": self.kernels,
@@ -174,21 +194,22 @@ class Recording:
             entry["source_spec"] = names[file]
 
 
-def read_index(folder: Path) -> dict[str, Any]:
+def read_index(folder: Path) -> Index:
     """``index.json`` of a recording; `UsageError` if ``folder`` is not one."""
     path = folder / INDEX
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index: Index = json.loads(path.read_text(encoding="utf-8"))
         if index["schema"] != SCHEMA:
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError):
         raise UsageError(f"not a recording: {INDEX} with schema {SCHEMA} is missing", file=str(folder)) from None
-    return dict(index)
+    return index
 
 
-def _tables(entry: Mapping[str, Any], kernel: str, *, constants: bool, prefix: str) -> Iterator[str]:
+def _tables(entry: RecordedSpecialisation, kernel: str, *, constants: bool, prefix: str) -> Iterator[str]:
     """The launches of a specialisation, equal specs once, and what they are in general; a comment stands for each that
     TOML cannot express."""
+    named: list[tuple[str, Mapping[str, object]]]
     named = [(str(position), launch) for position, launch in enumerate(entry["launches"])]
     named += [(general["name"], general) for general in entry.get("generalised", ())]
     written = set()
@@ -204,12 +225,17 @@ def _tables(entry: Mapping[str, Any], kernel: str, *, constants: bool, prefix: s
             yield text
 
 
-def _entry(stem: str, event: dict[str, Any]) -> dict[str, Any]:
-    source = event.pop("kernel")
+def _entry(stem: str, event: noted.NotedSpecialisation) -> RecordedSpecialisation:
     return {
-        "kernel": source["qualname"],
-        "source": source,
-        **event,
+        "kernel": event["kernel"]["qualname"],
+        "source": event["kernel"],
+        "symbol": event["symbol"],
+        "options": event["options"],
+        "parameters": event["parameters"],
+        "signature": event["signature"],
+        "calling_convention": event["calling_convention"],
+        "bytecode_version": event["bytecode_version"],
+        "architecture": event["architecture"],
         "bytecode": f"{stem}.tileirbc",
         "bytecode_sha256": event["bytecode"],
         "spec": f"{stem}{SPEC_SUFFIX}",
@@ -217,45 +243,71 @@ def _entry(stem: str, event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _failure(event: dict[str, Any]) -> dict[str, Any]:
-    source = event.pop("kernel") or {}
-    return {"kernel": source.get("qualname"), "file": source.get("file"), "line": source.get("line"), **event}
+def _failure(event: noted.LaunchError) -> LaunchFailure:
+    source = event["kernel"]
+    return {
+        "kernel": None if source is None else source["qualname"],
+        "file": None if source is None else source["file"],
+        "line": None if source is None else source["line"],
+        "outcome": event["outcome"],
+        "type": event["type"],
+        "message": event["message"],
+        "test": event["test"],
+    }
 
 
-def _launch(parameters: list[str], event: dict[str, Any]) -> dict[str, Any]:
+def _launch(parameters: list[str], event: noted.NotedLaunch) -> RecordedLaunch:
     pairs = overlaps(parameters, event["arguments"])
+    alias: WhatThereIs = {"alias": event["alias"]} if event["alias"] else {}
     return {
         "grid": event["grid"],
         "arguments": [_relocatable(argument) for argument in event["arguments"]],
         "overlaps": [{"first": p.first, "second": p.second, "same": p.same} for p in pairs],
-        **({"alias": event["alias"]} if event["alias"] else {}),
+        **alias,
         "how": event["how"],
         "test": event["test"],
     }
 
 
-def _relocatable(argument: dict[str, Any]) -> dict[str, Any]:
-    """The argument without its address, which means nothing once the process is gone."""
-    plain = {key: value for key, value in argument.items() if key != "address"}
-    if "items" in plain:
-        plain["items"] = [_relocatable(item) for item in plain["items"]]
-    return plain
+def _relocatable(argument: Described) -> RecordedArgument:
+    """The argument without addresses, which mean nothing once the process is gone."""
+    if argument["kind"] == "array":
+        return _relocatable_array(argument)
+    if argument["kind"] == "list":
+        return {"kind": "list", "items": [_relocatable_array(item) for item in argument["items"]]}
+    if argument["kind"] == "tuple":
+        return {**argument, "items": [_relocatable(item) for item in argument["items"]]}
+    return argument
+
+
+def _relocatable_array(argument: DescribedArray) -> RecordedArray:
+    found: RecordedArray = {
+        "kind": "array",
+        "dtype": argument["dtype"],
+        "bits": argument["bits"],
+        "shape": argument["shape"],
+        "strides": argument["strides"],
+        "index_bits": argument["index_bits"],
+    }
+    if "read_only" in argument:
+        found["read_only"] = argument["read_only"]
+    return found
 
 
 def _contents(
-    parameters: Sequence[str], launch: Mapping[str, Any], arrays: Mapping[str, str], folder: Path
+    parameters: Sequence[str], launch: RecordedLaunch, arrays: Mapping[str, str], folder: Path
 ) -> dict[str, Array]:
     """What integer arrays of the launch held, by parameter."""
     found = {}
     for parameter, argument in zip(parameters, launch["arguments"], strict=True):
-        if parameter in arrays:
+        if argument["kind"] == "array" and parameter in arrays:
             content = (folder / f"{arrays[parameter]}.contents").read_bytes()
             dtype = np.dtype(f"{argument['dtype'][0]}{argument['bits'] // 8}")
             found[parameter] = np.frombuffer(content, dtype).reshape(argument["shape"])
     return found
 
 
-def _observe(launch: dict[str, Any], contents: Sequence[dict[str, Array]]) -> None:
+def _observe(launch: RecordedLaunch, contents: Sequence[dict[str, Array]]) -> None:
     """Note what held of all the contents with which the launch was made."""
     named = {name: [each[name] for each in contents] for name in contents[0] if all(name in each for each in contents)}
     facts = observed_facts(named)
@@ -263,16 +315,16 @@ def _observe(launch: dict[str, Any], contents: Sequence[dict[str, Array]]) -> No
     launch["observed"] = facts if known is None else [fact for fact in known if fact in facts]
 
 
-def _add_launch(entry: dict[str, Any], launch: dict[str, Any], limit: int) -> dict[str, Any]:
+def _add_launch(entry: RecordedSpecialisation, launch: RecordedLaunch, limit: int) -> RecordedLaunch:
     """The recorded launch that stands for this one: an equal one, if there is one."""
 
-    def essence(launch: dict[str, Any]) -> tuple[Any, ...]:
+    def essence(launch: RecordedLaunch) -> tuple[object, ...]:
         return launch["grid"], launch["arguments"], launch["overlaps"]
 
     known = entry["launches"]
     for other in known:
         if essence(launch) == essence(other):
-            return other  # type: ignore[no-any-return]
+            return other
     if len(known) < limit:
         known.append(launch)
     return launch

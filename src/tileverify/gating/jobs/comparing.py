@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from ...backend.numbers.elements import Array, numbers
-from ..model import Reason
-from .tried import Argument, Tried
+from ..gated import Reason
+from .tried import Tried, TriedArray
 
-Reference = Callable[..., Any]
+Reference: TypeAlias = Callable[..., object]
+Call: TypeAlias = Callable[[Reference, Mapping[str, Array], Tried], tuple[Mapping[str, Array], frozenset[str]]]
+"""Gives every array after the launch, by name, and which were left alone.  Raises `NotComparable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,8 @@ class _Expected:
     untouched: bool
 
 
-def disagreements(tried: Sequence[Tried], reference: Reference, call: Callable[..., Any]) -> Iterator[Reason]:
-    """How the kernel and its reference differ, at most one reason of a kind.
-
-    ``call(reference, arrays, others)``: every array after the launch, by name, and which were left alone.  Raises
-    `NotComparable`.
-    """
+def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> Iterator[Reason]:
+    """How the kernel and its reference differ, at most one reason of a kind; raises what ``call`` does."""
     if tried[0].lists:
         yield Reason("not-compared", f"lists of arrays are not compared with a reference ({', '.join(tried[0].lists)})")
     told: set[str] = set()
@@ -91,7 +89,7 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Callable[.
     yield from wrong
 
 
-def _expected(tried: Tried, reference: Reference, call: Callable[..., Any]) -> dict[str, _Expected]:
+def _expected(tried: Tried, reference: Reference, call: Call) -> dict[str, _Expected]:
     given = {name: numbers(each.before, each.dtype) for name, each in tried.arguments.items()}
     working, untouched = call(reference, given, tried)
     wide = {name: array.astype(np.float64) if array.dtype.kind == "f" else array for name, array in given.items()}
@@ -130,7 +128,7 @@ def _differences(tried: Tried, expected: Mapping[str, _Expected]) -> Iterator[Re
                 yield from _of_array(name, argument, expected[name], tried)
 
 
-def _of_array(name: str, argument: Argument, expected: _Expected, tried: Tried) -> Iterator[Reason]:
+def _of_array(name: str, argument: TriedArray, expected: _Expected, tried: Tried) -> Iterator[Reason]:
     before, after = numbers(argument.before, argument.dtype), numbers(argument.after, argument.dtype)
     same = _bits(argument.before) == _bits(argument.after)
 

@@ -6,14 +6,11 @@ What it sends is the screen's reasons, or a list of kernels under launches, each
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from ...contract.descriptions import print_description
 from ...contract.gather import SourceSpecs, named_launches
@@ -26,29 +23,30 @@ from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
 from ...frontend.sources.python_scan import scan_text
 from ...results.codes import TV
-from ..model import Reason
+from ..gated import Reason
 from ..sandbox.tripwire import set_tripwire
-from ..screen.plain_values import NotPlain, parameter_to_json, plain
+from ..screen.plain_values import NotPlain, plain_table, whole
 from ..screen.screen import screen
+from .compiled import CompiledItem, CompiledUnit, CompileFailure, items_bytes, parameter_words, reasons_bytes
+from .requests import SubmissionRequest
 
-Send = Callable[[bytes], None]
+Send: TypeAlias = Callable[[bytes], None]
 
 _LONGEST_MESSAGE: Final = 2000
 _TOO_MUCH_MEMORY: Final = "importing or compiling it takes more memory than a submission may have"
 
 
-def compile_submission(request: dict[str, Any], source: bytes, send: Send) -> None:
-    """``request``: ``file``, ``spec`` and ``own_spec`` (texts or none), ``screen``, ``kernels`` (how many at most);
-    with ``only``, a kernel and a launch, nothing else is compiled."""
+def compile_submission(request: SubmissionRequest, source: bytes, send: Send) -> None:
+    """Send the screen's reasons, or what was compiled."""
 
     def stop(id_: str, message: str) -> None:
-        send(_message([Reason(id_, message)]))
+        send(reasons_bytes([Reason(id_, whole(message))]))
         os._exit(0)
 
-    if request["screen"]:
+    if request.screen:
         reasons = screen(source)
         if reasons:
-            send(_message(reasons))
+            send(reasons_bytes(reasons))
             return
     set_tripwire(stop)
     try:
@@ -56,7 +54,7 @@ def compile_submission(request: dict[str, Any], source: bytes, send: Send) -> No
     except TileVerifyError as error:
         if isinstance(error.__context__, MemoryError):
             stop("limit-memory", _TOO_MUCH_MEMORY)
-        items = [{"kernel": "", "launch": "", **_failure(error)}]
+        items = [CompiledItem(launch="", failure=_failure(error))]
     except NotPlain as problem:
         stop("launch-value", f"a launch holds what no launch spec can: {problem}")
     except MemoryError:
@@ -65,53 +63,49 @@ def compile_submission(request: dict[str, Any], source: bytes, send: Send) -> No
         stop("limit-recursion", "importing or compiling it recurs without end")
     if not items:
         stop("no-kernel", "the submission holds no kernel")
-    send(json.dumps({"items": items}).encode("ascii"))
+    send(items_bytes(items))
 
 
-def _message(reasons: Any) -> bytes:
-    return json.dumps({"reasons": [asdict(reason) for reason in reasons]}).encode("ascii")
-
-
-def _failure(error: TileVerifyError) -> dict[str, Any]:
+def _failure(error: TileVerifyError) -> CompileFailure:
     code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."
-    return {"error": {"code": code, "message": message, "line": error.line, "column": error.column}}
+    return CompileFailure(code, whole(message), error.line, error.column)
 
 
-def compiled_items(request: dict[str, Any], source: bytes) -> Iterator[dict[str, Any]]:
+def compiled_items(request: SubmissionRequest, source: bytes) -> Iterator[CompiledItem]:
     """Import the source, and compile each of its kernels under each of its launches."""
-    path = Path(request["file"])
+    path = Path(request.file)
     specs = specs_of(request)
     text = source.decode("utf-8", errors="strict")
     scan = scan_text(text, path)
     count = 0
-    only_kernel, only_launch = request.get("only") or (None, None)
+    only_kernel, only_launch = request.only or (None, None)
     for kernel in kernels_of_module(import_text(text, path), path, scan):
         if only_kernel is not None and kernel.name != only_kernel:
             continue
         for item in _launches(kernel, specs, only_launch):
             count += 1
-            if count > request["kernels"]:
+            if count > request.kernels:
                 raise NotPlain("there are too many kernels and launches")
-            yield {"kernel": kernel.name, "line": kernel.line, **item}
+            yield item
 
 
-def specs_of(request: dict[str, Any]) -> SourceSpecs:
+def specs_of(request: SubmissionRequest) -> SourceSpecs:
     """The launches that are written outside of the source, those of the caller if there are any."""
-    if request["spec"] is not None:
-        return SourceSpecs(launches_of_text(request["spec"], Path("spec")), given=True)
-    if request["own_spec"] is not None:
-        return SourceSpecs(launches_of_text(request["own_spec"], Path("own spec")))
+    if request.spec is not None:
+        return SourceSpecs(launches_of_text(request.spec, Path("spec")), given=True)
+    if request.own_spec is not None:
+        return SourceSpecs(launches_of_text(request.own_spec, Path("own spec")))
     return SourceSpecs(())
 
 
-def _launches(kernel: CutileKernel, specs: SourceSpecs, only: str | None) -> Iterator[dict[str, Any]]:
+def _launches(kernel: CutileKernel, specs: SourceSpecs, only: str | None) -> Iterator[CompiledItem]:
     try:
         raws = specs.of_kernel((kernel.name,), kernel.decorated())
     except TileVerifyError as error:
-        yield {"launch": "", **_failure(error)}
+        yield _failed(kernel, "", error)
         return
     if not raws and not specs.given:
         yield _inferred(kernel)
@@ -123,35 +117,39 @@ def _launches(kernel: CutileKernel, specs: SourceSpecs, only: str | None) -> Ite
                 raise twice
             unit = compile_kernel(kernel, build_launch(raw, name, kernel.parameters))
         except TileVerifyError as error:
-            yield {"launch": name, **_failure(error)}
+            yield _failed(kernel, name, error)
         else:
             yield _compiled(kernel, unit, raw.fields)
 
 
-def _inferred(kernel: CutileKernel) -> dict[str, Any]:
+def _failed(kernel: CutileKernel, launch: str, error: TileVerifyError) -> CompiledItem:
+    return CompiledItem(kernel=whole(kernel.name), launch=whole(launch), line=kernel.line, failure=_failure(error))
+
+
+def _inferred(kernel: CutileKernel) -> CompiledItem:
     try:
         unit = infer_unit(kernel)
     except TileVerifyError as error:
-        return {"launch": INFERRED, **_failure(error)}
+        return _failed(kernel, INFERRED, error)
     lines = "\n".join(f"{argument.name} = {print_description(argument)}" for argument in unit.launch.arguments)
     return _compiled(kernel, unit, {"kernel": kernel.name, "args": tomllib.loads(lines)})
 
 
-def _compiled(kernel: CutileKernel, unit: KernelUnit, fields: Any) -> dict[str, Any]:
+def _compiled(kernel: CutileKernel, unit: KernelUnit, fields: Mapping[str, object]) -> CompiledItem:
     from cuda.tile import DType
 
-    return {
-        "launch": unit.launch.name,
-        "inferred": unit.launch.inferred,
-        "notes": list(unit.notes),
-        "symbol": unit.symbol,
-        "fields": plain(dict(fields), DType),
-        "parameters": [parameter_to_json(parameter, DType) for parameter in kernel.parameters],
-        "bytecode": base64.b64encode(unit.bytecode).decode("ascii"),
-        "compile_ms": unit.compile_ms,
-    }
+    compiled = CompiledUnit(
+        inferred=unit.launch.inferred,
+        notes=tuple(map(whole, unit.notes)),
+        symbol=unit.symbol,
+        fields=dict(plain_table(fields, DType)),
+        parameters=tuple(parameter_words(parameter, DType) for parameter in kernel.parameters),
+        bytecode=unit.bytecode,
+        compile_ms=unit.compile_ms,
+    )
+    return CompiledItem(kernel=whole(kernel.name), launch=whole(unit.launch.name), line=kernel.line, unit=compiled)
 
 
-def raw_of(fields: dict[str, Any], file: str) -> RawLaunch:
+def raw_of(fields: Mapping[str, object], file: str) -> RawLaunch:
     """Fields that a submission sent as a launch; raises `SpecError`."""
     return raw_launch(fields, file, None, 0)

@@ -5,22 +5,21 @@ An untrusted text is parsed here and nowhere else; what comes of it is read by `
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import islice
-from typing import Any
+
+import msgspec
 
 from ...pipeline.repair.kernel_source import KernelSource
 from ...pipeline.repair.proposals import proposals
 from ...results.json_report import result_from_json
+from .requests import ProposalRequest
 
 
-def propose_edits(request: dict[str, Any], source: bytes, send: Callable[[bytes], None]) -> None:
-    """Send, for each finding of ``request["result"]``, proposals: ``request["most"]`` of them at most."""
+def propose_edits(request: ProposalRequest, source: bytes, send: Callable[[bytes], None]) -> None:
+    """Send, for each finding of the request's result, `Proposal`s."""
     text = KernelSource(source.decode("utf-8"))
     found = [
-        [asdict(proposal) for proposal in islice(proposals(text, finding), request["most"])]
-        for finding in result_from_json(request["result"]).findings
+        list(islice(proposals(text, finding), request.most)) for finding in result_from_json(request.result).findings
     ]
-    send(json.dumps(found).encode("ascii"))
+    send(msgspec.json.encode(found))

@@ -4,7 +4,7 @@
 NumPy, which it may change, and numbers.  It returns what is in the arguments after the launch: a table by name, or one
 array for the one that it does not take, or nothing if it changed its arrays in place.
 
-Messages (`frames`): a header with ``reference`` loads it, any other compares the payload, which `trial_job` sent.  What
+Messages (`frames`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
 the reference takes beyond its memory, or its time, costs one submission its answer and no run its end.
 """
 
@@ -16,9 +16,8 @@ import resource
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -26,8 +25,10 @@ from ...backend.numbers.elements import Array
 from ...errors import TileVerifyError, UsageError
 from ...frontend.sources.importing import import_file
 from ..sandbox.frames import BrokenFrame, read_frame, write_frame
+from ..screen.plain_values import whole
 from .comparing import NotComparable, Reference, disagreements
-from .tried import Tried, read_trial, summary
+from .reference_messages import ReferenceAnswer, ReferenceRequest
+from .tried import Tried, read_trial
 
 LARGEST_PAYLOAD: Final = 1 << 30
 _LONGEST: Final = 500
@@ -43,18 +44,18 @@ def main(parent: int, memory: int) -> None:
     reference: Reference | None = None
     while True:
         try:
-            request = read_frame(requests, LARGEST_PAYLOAD)
+            asked = read_frame(requests, LARGEST_PAYLOAD, ReferenceRequest)
         except BrokenFrame:
             return
-        if request is None:
+        if asked is None:
             return
-        header, payload = request
-        if "reference" in header:
+        request, payload = asked
+        if request.load is not None:
             try:
-                reference = _loaded(header["reference"])
-                write_frame(answers, {"loaded": True})
+                reference = _loaded(request.load)
+                write_frame(answers, ReferenceAnswer())
             except TileVerifyError as error:
-                write_frame(answers, {"usage": error.message})
+                write_frame(answers, ReferenceAnswer(usage=whole(error.message)))
             _limit_memory(memory)
         else:
             assert reference is not None
@@ -80,30 +81,28 @@ def _loaded(text: str) -> Reference:
     file, separator, function = text.partition("::")
     if not separator or not function or not Path(file).is_file():
         raise UsageError(f"--reference {text}: write FILE.py::FUNCTION, with a file that is there")
-    found = getattr(import_file(Path(file)), function, None)
+    found: object = getattr(import_file(Path(file)), function, None)
     if not callable(found):
         raise UsageError(f"--reference {text}: the file has no function '{function}'")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
-def _compared(reference: Reference, payload: bytes) -> dict[str, Any]:
-    """``reasons``, ``usage`` (the caller's mistake), ``failed`` (this submission's launches) or ``unreadable``."""
+def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:
     try:
         trial = read_trial(payload)
-        told = {"trial": summary(trial)}
         if trial.launches:
             _look_at_parameters(reference, trial.launches[0])
     except MemoryError:
-        return {"failed": "the results of its trial take too much memory"}
+        return ReferenceAnswer(failed="the results of its trial take too much memory")
     except UsageError as error:
-        return {"usage": error.message}
+        return ReferenceAnswer(usage=whole(error.message))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {"unreadable": True}
+        return ReferenceAnswer(unreadable=True)
     try:
         reasons = list(disagreements(trial.launches, reference, _called))
     except (NotComparable, MemoryError) as error:
-        return {**told, "failed": str(error) or "the reference took more memory than it may"}
-    return {**told, "reasons": [asdict(reason) for reason in reasons]}
+        return ReferenceAnswer(failed=whole(str(error)) or "the reference took more memory than it may")
+    return ReferenceAnswer(reasons=tuple(reasons))
 
 
 def _parameters(reference: Reference) -> tuple[inspect.Parameter, ...]:
@@ -147,7 +146,7 @@ def _called(reference: Reference, given: Mapping[str, Array], tried: Tried) -> t
     return {**arrays, **new}, frozenset(kept)
 
 
-def _table(result: Any, unnamed: list[str]) -> Mapping[str, Any]:
+def _table(result: object, unnamed: list[str]) -> Mapping[str, object]:
     if result is None:
         return {}
     if isinstance(result, Mapping):

@@ -9,10 +9,11 @@ import select
 import subprocess
 import sys
 import time
-from typing import IO, Any, Final
+from typing import IO, Final
 
 from ...errors import UsageError
 from ..sandbox.frames import BrokenFrame, read_frame, write_frame
+from .reference_messages import ReferenceAnswer, ReferenceRequest
 
 _MIB: Final = 1 << 20
 MEMORY: Final = 4096 * _MIB
@@ -38,18 +39,18 @@ class ReferenceProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._start()
 
-    def compare(self, payload: bytes) -> dict[str, Any]:
+    def compare(self, payload: bytes) -> ReferenceAnswer:
         """What `reference_worker` says of a trial; ``failed`` where it did not come to its own end."""
         if self._process is None:
             self._start()
         try:
-            return self._asked({}, payload, self._compare_s)
+            return self._asked(ReferenceRequest(), payload, self._compare_s)
         except TimeoutError:
             self.close()
-            return {"failed": f"the reference took longer than {self._compare_s:.0f} s"}
+            return ReferenceAnswer(failed=f"the reference took longer than {self._compare_s:.0f} s")
         except (OSError, BrokenFrame):
             self.close()
-            return {"failed": "the reference ended its process"}
+            return ReferenceAnswer(failed="the reference ended its process")
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
@@ -58,24 +59,25 @@ class ReferenceProcess:
             stdout=subprocess.PIPE,
         )
         try:
-            answer = self._asked({"reference": self._text}, b"", LOAD_S)
+            answer = self._asked(ReferenceRequest(self._text), b"", LOAD_S)
         except TimeoutError:
             self.close()
             raise UsageError(f"--reference {self._text}: it was not loaded after {LOAD_S:.0f} s") from None
         except (OSError, BrokenFrame):
             self.close()
             raise UsageError(f"--reference {self._text}: loading it ended its process") from None
-        if "usage" in answer:
+        if answer.usage is not None:
             self.close()
-            raise UsageError(str(answer["usage"]))
+            raise UsageError(answer.usage)
 
-    def _asked(self, header: dict[str, Any], payload: bytes, seconds: float) -> dict[str, Any]:
+    def _asked(self, request: ReferenceRequest, payload: bytes, seconds: float) -> ReferenceAnswer:
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        write_frame(process.stdin, header, payload)  # it reads before it does anything that takes time
-        answer = read_frame(_Patient(process.stdout, time.monotonic() + seconds), _LARGEST_ANSWER)
+        write_frame(process.stdin, request, payload)  # it reads before it does anything that takes time
+        patient = _Patient(process.stdout, time.monotonic() + seconds)
+        answer = read_frame(patient, _LARGEST_ANSWER, ReferenceAnswer)
         if answer is None:
             raise BrokenFrame
         return answer[0]

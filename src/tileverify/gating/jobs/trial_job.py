@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
 from time import process_time
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeAlias, TypeGuard
 
+import msgspec
 import numpy as np
 
 from ...backend.interpreter.conduct import RUN
@@ -23,13 +22,16 @@ from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...errors import UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
-from ..screen.plain_values import harmless
+from ..screen.plain_values import harmless_text
 from .compile_job import specs_of
-from .prove_job import claimed, unit_of
+from .compiled import claims_of
+from .prove_job import unit_of
+from .requests import TrialRequest
 from .trial_contents import fillings_of, inputs_of
 from .trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
+from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
-Send = Callable[[bytes], None]
+Send: TypeAlias = Callable[[bytes], None]
 
 LARGE: Final = 1 << 17
 """Elements of a launch that is tried with one filling alone."""
@@ -37,14 +39,14 @@ LONGEST_S: Final = 15.0
 """Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
 
 
-def try_kernel(request: dict[str, Any], compiled: bytes, send: Send) -> None:
-    """Send a line of JSON for each launch, the last with ``not_tried`` instead.  ``request``: as `prove_job`, with
-    ``index``, ``requires`` and ``seed``; the same seed gives the same launches."""
-    unit = unit_of(claimed(json.loads(compiled)["items"][request["index"]]), specs_of(request), request["file"])
-    module = decode(unit.bytecode, file=request["file"])
+def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
+    """Send a line of JSON for each launch, the last is a `TrialEnd`."""
+    items, file = claims_of(compiled).items or (), request.submission.file
+    unit = unit_of(items[request.index], specs_of(request.submission), file)
+    module = decode(unit.bytecode, file=file)
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
-    contract = ContractInNumbers(unit.launch, request["requires"])
-    constants, seed = constants_of(entry), int(request["seed"])
+    contract = ContractInNumbers(unit.launch, request.requires)
+    constants, seed = constants_of(entry), request.seed
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed))
     not_tried = list(chosen.not_tried)
     for number, values in enumerate(chosen.launches):
@@ -56,45 +58,44 @@ def try_kernel(request: dict[str, Any], compiled: bytes, send: Send) -> None:
                 inputs = inputs_of(contract, values, filling, constants, seed + number)
             except UsageError:
                 continue  # contents that the contract rules out, as where two arguments are one array
-            document = _tried(unit, module, entry, contract, inputs)
-            send(json.dumps({**document, "filling": filling}).encode("ascii") + b"\n")
-    send(json.dumps({"not_tried": harmless(not_tried[:MOST_TOLD])}).encode("ascii") + b"\n")
+            send(msgspec.json.encode(_tried(unit, module, entry, contract, inputs, filling)) + b"\n")
+    send(msgspec.json.encode(TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])))) + b"\n")
 
 
 # ------------------------------------------------------------------------------------------------- results
 def _tried(
-    unit: KernelUnit, module: Module, entry: Entry, contract: ContractInNumbers, inputs: Inputs
-) -> dict[str, Any]:
+    unit: KernelUnit, module: Module, entry: Entry, contract: ContractInNumbers, inputs: Inputs, filling: str
+) -> LaunchLine:
     with np.errstate(all="ignore"):
         run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, RUN)
     names = (*contract.sizes, *contract.scalars)
-    return {
-        "values": {name: inputs.values[name] for name in names},
-        "floats": dict(inputs.launch.floats),
-        "constants": {each.name: each.value for each in flat(unit.launch.arguments) if _is_number(each)},
-        "grid": list(inputs.launch.grid),
-        "lists": list(inputs.launch.lists),
-        "stopped": None if run.stopped is None else harmless(str(run.stopped)),
-        "arrays": {name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
-    }
+    return LaunchLine(
+        values={name: inputs.values[name] for name in names},
+        floats={name: said(value) for name, value in inputs.launch.floats.items()},
+        constants={each.name: said(each.value) for each in flat(unit.launch.arguments) if _is_number(each)},
+        lists=tuple(inputs.launch.lists),
+        stopped=None if run.stopped is None else harmless_text(str(run.stopped)),
+        arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
+        filling=filling,
+    )
 
 
 def _is_number(argument: Argument) -> TypeGuard[ConstantArgument]:
     return isinstance(argument, ConstantArgument) and isinstance(argument.value, int | float)
 
 
-def _array(array: ConcreteArray, inputs: Inputs, run: Executed) -> dict[str, Any]:
+def _array(array: ConcreteArray, inputs: Inputs, run: Executed) -> ArrayBytes:
     before = inputs.memory[array.allocation]
     after = run.contents[array.allocation]
     marks = np.asarray(run.written[array.allocation].reshape(-1, before.dtype.itemsize).any(axis=1))
-    return {
-        "dtype": array.dtype,
-        "shape": list(array.shape),
-        "before": _packed(view(before, array.shape, array.strides)),
-        "after": None if after.tobytes() == before.tobytes() else _packed(view(after, array.shape, array.strides)),
-        "written": _packed(view(marks, array.shape, array.strides)),
-    }
+    return ArrayBytes(
+        dtype=array.dtype,
+        shape=tuple(array.shape),
+        before=_packed(view(before, array.shape, array.strides)),
+        after=None if after.tobytes() == before.tobytes() else _packed(view(after, array.shape, array.strides)),
+        written=_packed(view(marks, array.shape, array.strides)),
+    )
 
 
-def _packed(array: Array) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
+def _packed(array: Array) -> bytes:
+    return np.ascontiguousarray(array).tobytes()

@@ -2,20 +2,61 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import isfinite
+from typing import Literal, TypeAlias
 
+import msgspec
 import numpy as np
 
 from ...backend.numbers.elements import Array, storage_type
-from ..model import Reason
+from ..gated import Reason, TrialSummary
+
+NoJson: TypeAlias = Literal["inf", "-inf", "nan"]
+"""Floats that JSON has no numbers for."""
+Said: TypeAlias = bool | int | float | NoJson
+_NO_JSON: Mapping[float, NoJson] = {float("inf"): "inf", float("-inf"): "-inf"}
+
+
+class ArrayBytes(msgspec.Struct, frozen=True, kw_only=True):
+    """One array of a launch: its elements as they are stored, in row-major order.  ``after``: ``None`` where they are
+    what they were ``before``; ``written``: a byte for each element."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    before: bytes
+    after: bytes | None
+    written: bytes
+
+
+class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One launch as it is sent; its parts are those of `Tried`."""
+
+    values: dict[str, int]
+    floats: dict[str, Said]
+    constants: dict[str, Said]
+    lists: tuple[str, ...]
+    stopped: str | None
+    arrays: dict[str, ArrayBytes]
+    filling: str
+
+
+class TrialEnd(msgspec.Struct, frozen=True):
+    """The last line: what was not tried, in words."""
+
+    not_tried: tuple[str, ...]
+
+
+def said(value: bool | int | float) -> Said:
+    """A number as `LaunchLine` has it."""
+    if isinstance(value, int) or isfinite(value):
+        return value
+    return _NO_JSON.get(value, "nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class TriedArray:
     """One array of one launch: before and after, in stored elements, and which elements were written."""
 
     dtype: str
@@ -33,7 +74,7 @@ class Tried:
     values: Mapping[str, int]
     others: Mapping[str, float]
     filling: str
-    arguments: Mapping[str, Argument]
+    arguments: Mapping[str, TriedArray]
     lists: tuple[str, ...]
     stopped: str | None
 
@@ -45,37 +86,39 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class KernelTrial:
     """All launches; ``not_tried``: what would have been too large, in words."""
 
     launches: tuple[Tried, ...]
     not_tried: tuple[str, ...]
 
 
-def read_trial(data: bytes) -> Trial:
-    """The lines that `trial_job` sent; raises ValueError, KeyError or TypeError for anything else."""
+def read_trial(data: bytes) -> KernelTrial:
+    """The lines that `trial_job` sent; raises ValueError, KeyError or RecursionError for anything else."""
     *lines, last = data.split(b"\n")[:-1]
-    not_tried = tuple(map(str, json.loads(last)["not_tried"]))
-    return Trial(tuple(_tried(json.loads(line)) for line in lines), not_tried)
+    end = msgspec.json.decode(last, type=TrialEnd)
+    return KernelTrial(tuple(_tried(msgspec.json.decode(line, type=LaunchLine)) for line in lines), end.not_tried)
 
 
-def _tried(document: dict[str, Any]) -> Tried:
+def _tried(line: LaunchLine) -> Tried:
     arguments = {}
-    for name, array in document["arrays"].items():
-        stored, shape = storage_type(array["dtype"]), tuple(array["shape"])
-        kept = array["before"] if array["after"] is None else array["after"]
+    for name, array in line.arrays.items():
+        stored = storage_type(array.dtype)
+        kept = array.before if array.after is None else array.after
         before, after, written = (
-            np.frombuffer(base64.b64decode(text, validate=True), kind).reshape(shape)
-            for text, kind in ((array["before"], stored), (kept, stored), (array["written"], np.dtype(np.bool_)))
+            np.frombuffer(held, kind).reshape(array.shape)
+            for held, kind in ((array.before, stored), (kept, stored), (array.written, np.dtype(np.bool_)))
         )
-        arguments[name] = Argument(array["dtype"], before, after, written)
-    others = {**document["constants"], **document["floats"]}
-    return Tried(
-        document["values"], others, document["filling"], arguments, tuple(document["lists"]), document["stopped"]
-    )
+        arguments[name] = TriedArray(array.dtype, before, after, written)
+    others = {name: _number(each) for name, each in {**line.constants, **line.floats}.items()}
+    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped)
 
 
-def summary(trial: Trial) -> dict[str, Any]:
+def _number(value: Said) -> bool | int | float:
+    return float(value) if isinstance(value, str) else value
+
+
+def summary(trial: KernelTrial, seed: int) -> TrialSummary:
     """For the answer: how many launches, how much of each array they wrote at least and at most, and what was not
     tried."""
     parts: dict[str, list[float]] = {}
@@ -83,8 +126,8 @@ def summary(trial: Trial) -> dict[str, Any]:
         for name, argument in each.arguments.items():
             if argument.written.size:
                 parts.setdefault(name, []).append(float(np.count_nonzero(argument.written)) / argument.written.size)
-    written = {name: [round(min(part), 6), round(max(part), 6)] for name, part in parts.items() if max(part) > 0}
-    return {"launches": len(trial.launches), "written": written, "not_tried": list(trial.not_tried)}
+    written = {name: (round(min(part), 6), round(max(part), 6)) for name, part in parts.items() if max(part) > 0}
+    return TrialSummary(len(trial.launches), written, trial.not_tried, seed)
 
 
 def incomplete(tried: Sequence[Tried]) -> Iterator[Reason]:

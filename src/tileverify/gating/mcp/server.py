@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import UsageError
 from ...system.version import __version__
 from .desk import Desk
-from .stdio import serve_lines
+from .stdio import SdkServer, serve_lines
 
 _INSTRUCTIONS = """\
 tileverify proves CUDA Tile kernels (cuda.tile Python) free of data races, out-of-bounds accesses and broken promises.
@@ -23,7 +21,7 @@ def serve(desk: Desk) -> None:
     anyio.run(serve_lines, made)
 
 
-def server(desk: Desk) -> Any:
+def server(desk: Desk) -> SdkServer:
     """The three tools."""
     try:
         from anyio.to_thread import run_sync
@@ -55,4 +53,5 @@ def server(desk: Desk) -> Any:
 
     for tool in (check_kernel, get_finding, explain):
         made.add_tool(tool, structured_output=False)
-    return made
+    served: SdkServer = made
+    return served

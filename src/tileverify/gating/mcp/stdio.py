@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import AsyncIterator
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Final, NoReturn, Protocol, TypedDict
 
 LONGEST_LINE: Final = 1 << 24
 """Bytes of a message."""
@@ -16,7 +16,45 @@ _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 
 
-async def serve_lines(made: Any) -> None:
+class AsyncText(Protocol):
+    """A stream of text as anyio wraps it."""
+
+    async def write(self, text: str, /) -> object: ...
+
+    async def flush(self) -> object: ...
+
+
+class LowLevelServer(Protocol):
+    """What the SDK's server is made of."""
+
+    def create_initialization_options(self) -> object: ...
+
+    async def run(self, reading: object, writing: object, options: object, /) -> object: ...
+
+
+class SdkServer(Protocol):
+    """``MCPServer`` of the SDK."""
+
+    @property
+    def _lowlevel_server(self) -> LowLevelServer: ...
+
+
+class ErrorText(TypedDict):
+    """Why a message is not answered otherwise."""
+
+    code: int
+    message: str
+
+
+class ErrorMessage(TypedDict):
+    """The answer to what is no message."""
+
+    jsonrpc: str
+    id: str | int | None
+    error: ErrorText
+
+
+async def serve_lines(made: SdkServer) -> None:
     """Serve ``made``, of the SDK, until the client hangs up."""
     import anyio
     from mcp.server.stdio import stdio_server
@@ -24,9 +62,9 @@ async def serve_lines(made: Any) -> None:
     reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     _divert()
     stdout = anyio.wrap_file(writing)
-    async with stdio_server(Messages(reading, stdout), stdout) as streams:  # type: ignore[arg-type, unused-ignore]
+    async with stdio_server(ReadableLines(reading, stdout), stdout) as streams:  # type: ignore[arg-type, unused-ignore]
         server = made._lowlevel_server
-        await server.run(*streams, server.create_initialization_options())
+        await server.run(streams[0], streams[1], server.create_initialization_options())
 
 
 def _divert() -> None:
@@ -37,10 +75,10 @@ def _divert() -> None:
     os.dup2(2, 1)
 
 
-class Messages:
+class ReadableLines:
     """The lines that the SDK can read; the others are answered here, through ``stdout``."""
 
-    def __init__(self, reading: IO[bytes], stdout: Any) -> None:
+    def __init__(self, reading: IO[bytes], stdout: AsyncText) -> None:
         self._reading, self._stdout = reading, stdout
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -70,7 +108,7 @@ class Messages:
                 return line
 
 
-def problem_of(line: bytes) -> dict[str, Any] | None:
+def problem_of(line: bytes) -> ErrorMessage | None:
     """The answer to a line that is no message of the protocol, with its id where there is one."""
     if len(line) > LONGEST_LINE:
         return _error(None, _PARSE_ERROR, f"the message has more than {LONGEST_LINE} bytes")
@@ -101,5 +139,5 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def _error(id_: str | int | None, code: int, message: str) -> dict[str, Any]:
+def _error(id_: str | int | None, code: int, message: str) -> ErrorMessage:
     return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}

@@ -19,7 +19,7 @@ _PASSING: Final = ("time_ms", "cached")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Row:
+class AnswerRow:
     """``file`` and ``position`` (of the kernel among the answers of the file) are the key; ``document`` is the line of
     ``tileverify gate`` without times; ``codes``, ``reasons`` and ``hints``: ids, separated by spaces."""
 
@@ -37,21 +37,21 @@ class Row:
     document: str
 
 
-COLUMNS: Final = tuple(field.name for field in fields(Row))
+COLUMNS: Final = tuple(field.name for field in fields(AnswerRow))
 INTEGERS: Final = ("position", "accepted")
 
 values = astuple
 
 
-def rows(task: Task, result: GateResult) -> tuple[Row, ...]:
+def rows(task: Task, result: GateResult) -> tuple[AnswerRow, ...]:
     """The rows of one submission."""
     return tuple(_row(task, position, kernel) for position, kernel in enumerate(result.kernels))
 
 
-def _row(task: Task, position: int, kernel: GatedKernel) -> Row:
+def _row(task: Task, position: int, kernel: GatedKernel) -> AnswerRow:
     document = {key: value for key, value in kernel.to_json().items() if key not in _PASSING}
     result = kernel.result
-    return Row(
+    return AnswerRow(
         file=task.submission.file,
         position=position,
         submission_sha256=task.sha256,
@@ -75,7 +75,7 @@ class Counts:
     accepted: int = 0
 
 
-class Table(Protocol):
+class AnswerTable(Protocol):
     """Answers that are kept: what `add` took is there after any end of this process."""
 
     def seed(self) -> int:
@@ -84,13 +84,13 @@ class Table(Protocol):
     def known(self) -> dict[str, str]:
         """``file -> submission_sha256`` of the submissions that have an answer, and not because time was up."""
 
-    def add(self, answers: tuple[Row, ...]) -> None:
+    def add(self, answers: tuple[AnswerRow, ...]) -> None:
         """All rows of one submission, in place of those that it had."""
 
     def keep_only(self, files: frozenset[str]) -> None:
         """Leave out rows of other files."""
 
-    def read(self) -> Iterator[Row]:
+    def read(self) -> Iterator[AnswerRow]:
         """All rows, by file and position."""
 
     def counts(self) -> Counts:

@@ -24,7 +24,7 @@ HERE: Final = PurePath()
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateFile:
     """A file that may be judged.  ``name``: what answers call it; ``spec``: the launch spec beside it; ``folder``:
     where it lies below the folder of candidates."""
 
@@ -73,12 +73,12 @@ class Task:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def candidates(target: Path, name: Callable[[Path], str]) -> tuple[Candidate, ...]:
+def candidates(target: Path, name: Callable[[Path], str]) -> tuple[CandidateFile, ...]:
     """A file, or whatever is called ``.py`` under a folder and is none, in the order of their names."""
     if target.is_file():  # a link, too: the caller chose it
-        return (Candidate(target.resolve(), answered_name(name(target)), _own_spec(target)),)
+        return (CandidateFile(target.resolve(), answered_name(name(target)), _own_spec(target)),)
     return tuple(
-        Candidate(file, answered_name(name(file)), _own_spec(file), file.relative_to(target).parent)
+        CandidateFile(file, answered_name(name(file)), _own_spec(file), file.relative_to(target).parent)
         for file in sorted(_below(target), key=lambda each: each.as_posix())
     )
 
@@ -117,7 +117,7 @@ def _own_spec(file: Path) -> Path | None:
         return None
 
 
-def tasks(of: tuple[Candidate | OnStdin, ...], options: GateOptions, trust_specs: bool) -> Iterator[Task]:
+def tasks(of: tuple[CandidateFile | OnStdin, ...], options: GateOptions, trust_specs: bool) -> Iterator[Task]:
     """``trust_specs``: the caller vouches for the launch specs beside the sources."""
     for number, candidate in enumerate(of):
         try:

@@ -7,7 +7,7 @@ from ...system.failures import failure_sentence
 from .. import IsolationUnavailable, SandboxFailure, judge
 from ..gate import own_sandbox
 from .candidates import Task
-from .spreading import Answer, Failed, Ready, Unusable, stopped
+from .spreading import Failed, Ready, Unusable, WorkerAnswer, stopped
 
 
 def ready(isolation: str) -> Ready | Unusable | Failed:
@@ -21,7 +21,7 @@ def ready(isolation: str) -> Ready | Unusable | Failed:
     return Ready()
 
 
-def judged(task: Task) -> Answer:
+def judged(task: Task) -> WorkerAnswer:
     """The answer to one task; whatever goes wrong is said, not raised."""
     if task.unread is not None:
         return stopped(task, "not-read", task.unread)
@@ -41,7 +41,7 @@ class ThisProcess:
     def __init__(self, isolation: str = "auto") -> None:
         self.count = 1
         self._isolation = isolation
-        self._heard: list[tuple[int, Answer]] = []
+        self._heard: list[tuple[int, WorkerAnswer]] = []
 
     def start(self, worker: int) -> None:
         self._heard.append((worker, ready(self._isolation)))
@@ -49,7 +49,7 @@ class ThisProcess:
     def send(self, worker: int, task: Task) -> None:
         self._heard.append((worker, judged(task)))
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         heard, self._heard = self._heard, []
         return heard
 

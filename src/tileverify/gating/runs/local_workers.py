@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import Final
 
 from .candidates import Task
-from .spreading import Answer, Failed
+from .spreading import Failed, WorkerAnswer
 
 _PR_SET_PDEATHSIG: Final = 1
 _END_S: Final = 2.0
@@ -51,18 +51,18 @@ class LocalWorkers:
         with contextlib.suppress(OSError):  # a dead worker is found by `wait`
             self._workers[worker].pipe.send(task)
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         by_pipe = {worker.pipe: number for number, worker in self._workers.items()}
-        answers: list[tuple[int, Answer]] = []
+        answers: list[tuple[int, WorkerAnswer]] = []
         for pipe in wait(list(by_pipe), timeout_s):
             assert isinstance(pipe, Connection)
             answers.append((by_pipe[pipe], self._heard(by_pipe[pipe])))
         return answers
 
-    def _heard(self, number: int) -> Answer:
+    def _heard(self, number: int) -> WorkerAnswer:
         worker = self._workers[number]
         try:
-            answer: Answer = worker.pipe.recv()
+            answer: WorkerAnswer = worker.pipe.recv()
         except (EOFError, OSError):
             worker.process.join(_END_S)
             self._end(number)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ...errors import UsageError
 from ...system.atomic_file import write_whole
-from .answer_rows import COLUMNS, INTEGERS, Counts, Row
+from .answer_rows import COLUMNS, INTEGERS, AnswerRow, Counts
 from .sqlite_table import SEED, SqliteTable, refuse_other
 
 _KEY: Final = b"tileverify"
@@ -51,7 +51,7 @@ class ParquetTable:
                 refuse_other(self._path, before, self._made_with)
                 if seed is not None:
                     self._journal.keep_seed(int(seed))
-                rows = (Row(**each) for batch in file.iter_batches(_GROUP) for each in batch.to_pylist())
+                rows = (AnswerRow(**each) for batch in file.iter_batches(_GROUP) for each in batch.to_pylist())
                 for _, answers in groupby(rows, key=lambda row: row.file):  # rows are sorted by file
                     self._journal.add(tuple(answers))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -63,13 +63,13 @@ class ParquetTable:
     def known(self) -> dict[str, str]:
         return self._journal.known()
 
-    def add(self, answers: tuple[Row, ...]) -> None:
+    def add(self, answers: tuple[AnswerRow, ...]) -> None:
         self._journal.add(answers)
 
     def keep_only(self, files: frozenset[str]) -> None:
         self._journal.keep_only(files)
 
-    def read(self) -> Iterator[Row]:
+    def read(self) -> Iterator[AnswerRow]:
         return self._journal.read()
 
     def counts(self) -> Counts:
@@ -100,8 +100,8 @@ class ParquetTable:
         self._journal.close()
 
 
-def _groups(of: Iterator[Row]) -> Iterator[list[Row]]:
-    group: list[Row] = []
+def _groups(of: Iterator[AnswerRow]) -> Iterator[list[AnswerRow]]:
+    group: list[AnswerRow] = []
     for row in of:
         group.append(row)
         if len(group) == _GROUP:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import UsageError
 from .candidates import Task
-from .spreading import Answer, Failed
+from .spreading import Failed, WorkerAnswer
 
 
 class RayWorkers:
@@ -50,13 +50,13 @@ class RayWorkers:
     def send(self, worker: int, task: Task) -> None:
         self._pending[self._actors[worker].judge.remote(task)] = worker
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         done, _ = self._ray.wait(list(self._pending), num_returns=1, timeout=timeout_s)
         return [(self._pending.pop(reference), self._heard(reference)) for reference in done]
 
-    def _heard(self, reference: Any) -> Answer:
+    def _heard(self, reference: Any) -> WorkerAnswer:
         try:
-            answer: Answer = self._ray.get(reference)
+            answer: WorkerAnswer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             return Failed(f"its actor died: {str(error).splitlines()[0]}")
         return answer
@@ -78,12 +78,12 @@ class RayWorkers:
 class _Judge:
     """The actor."""
 
-    def ready(self, isolation: str) -> Answer:
+    def ready(self, isolation: str) -> WorkerAnswer:
         from .judging import ready
 
         return ready(isolation)
 
-    def judge(self, task: Task) -> Answer:
+    def judge(self, task: Task) -> WorkerAnswer:
         from .judging import judged
 
         return judged(task)

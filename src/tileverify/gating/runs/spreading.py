@@ -43,7 +43,7 @@ class Failed:
     problem: str
 
 
-Answer: TypeAlias = Ready | Unusable | Failed | GateResult
+WorkerAnswer: TypeAlias = Ready | Unusable | Failed | GateResult
 
 
 class Workers(Protocol):
@@ -57,7 +57,7 @@ class Workers(Protocol):
     def send(self, worker: int, task: Task) -> None:
         """To a worker that waits; the answer comes by `wait`, also where the worker is already dead."""
 
-    def wait(self, timeout_s: float) -> list[tuple[int, Answer]]:
+    def wait(self, timeout_s: float) -> list[tuple[int, WorkerAnswer]]:
         """What has been heard since the last call, after ``timeout_s`` at the latest."""
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class _Turns:
         self.exhausted = task is None
         return None if task is None else _Turn(task)
 
-    def heard(self, worker: int, answer: Answer) -> _Answered:
+    def heard(self, worker: int, answer: WorkerAnswer) -> _Answered:
         """What the worker said, as the answer to its task if it is one."""
         self.starting.pop(worker, None)
         match answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import UsageError
-from .answer_rows import COLUMNS, INTEGERS, Counts, Row, values
+from .answer_rows import COLUMNS, INTEGERS, AnswerRow, Counts, values
 
 _COLUMNS = ", ".join(f"{name} {'INTEGER' if name in INTEGERS else 'TEXT'} NOT NULL" for name in COLUMNS)
 SEED = "seed"
@@ -74,7 +74,7 @@ class SqliteTable:
         )
         return dict(found.fetchall())
 
-    def add(self, answers: tuple[Row, ...]) -> None:
+    def add(self, answers: tuple[AnswerRow, ...]) -> None:
         with self._database:
             self._database.executemany("DELETE FROM kernels WHERE file = ?", {(row.file,) for row in answers})
             self._database.executemany(f"INSERT INTO kernels VALUES ({_PLACES})", map(values, answers))
@@ -85,9 +85,9 @@ class SqliteTable:
         with self._database:
             self._database.executemany("DELETE FROM kernels WHERE file = ?", gone)
 
-    def read(self) -> Iterator[Row]:
+    def read(self) -> Iterator[AnswerRow]:
         for found in self._database.execute("SELECT * FROM kernels ORDER BY file, position"):
-            yield Row(*found)
+            yield AnswerRow(*found)
 
     def counts(self) -> Counts:
         found = self._database.execute("SELECT count(*), coalesce(sum(accepted), 0) FROM kernels").fetchone()

@@ -1,22 +1,25 @@
-"""Messages between the gate and its worker: a small JSON header and bytes, both with their lengths in front."""
+"""Messages between the gate and its processes: a small JSON header and bytes, both with their lengths in front."""
 
 from __future__ import annotations
 
-import json
 import struct
-from typing import IO, Any, Final, Protocol
+from typing import IO, Final, Protocol, TypeVar
+
+import msgspec
 
 _LENGTHS: Final = struct.Struct(">IQ")
 LONGEST_HEADER: Final = 1 << 22
+
+Header = TypeVar("Header")
 
 
 class BrokenFrame(Exception):
     """The other side is gone, or does not speak this protocol."""
 
 
-def write_frame(stream: IO[bytes], header: dict[str, Any], payload: bytes = b"") -> None:
-    """Raises OSError where nobody reads."""
-    text = json.dumps(header).encode("ascii")
+def write_frame(stream: IO[bytes], header: object, payload: bytes = b"") -> None:
+    """``header``: of a type that the other side reads.  Raises OSError where nobody reads."""
+    text = msgspec.json.encode(header)
     stream.write(_LENGTHS.pack(len(text), len(payload)) + text + payload)
     stream.flush()
 
@@ -27,8 +30,11 @@ class Readable(Protocol):
     def read(self, count: int, /) -> bytes: ...
 
 
-def read_frame(stream: Readable, longest: int) -> tuple[dict[str, Any], bytes] | None:
-    """The next message, ``None`` at the end; raises `BrokenFrame`, also where the payload has more than ``longest``."""
+def read_frame(stream: Readable, longest: int, kind: type[Header]) -> tuple[Header, bytes] | None:
+    """The next message, ``None`` at the end.
+
+    Raises `BrokenFrame` for a header that is not of this kind, and where the payload has more than ``longest``.
+    """
     lengths = stream.read(_LENGTHS.size)
     if not lengths:
         return None
@@ -41,9 +47,6 @@ def read_frame(stream: Readable, longest: int) -> tuple[dict[str, Any], bytes] |
     if len(text) < header_length or len(payload) < payload_length:
         raise BrokenFrame
     try:
-        header = json.loads(text)
-    except ValueError:
+        return msgspec.json.decode(text, type=kind), payload
+    except (msgspec.DecodeError, RecursionError):
         raise BrokenFrame from None
-    if not isinstance(header, dict):
-        raise BrokenFrame
-    return header, payload

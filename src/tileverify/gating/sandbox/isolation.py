@@ -23,18 +23,23 @@ import resource
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from ..model import IsolationUnavailable
+from ..gated import IsolationUnavailable
 from .landlock import give_up_rights, landlock_version
 from .seccomp import forbid_system_calls, supported_architecture
 
-BUBBLEWRAP: Final = "bubblewrap"
-LANDLOCK: Final = "landlock"
-KINDS: Final = (BUBBLEWRAP, LANDLOCK)
+
+class Isolation(StrEnum):
+    """What stands around a worker, the stronger first."""
+
+    BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
+
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -52,18 +57,18 @@ class Confinement:
     memory: int
 
 
-def usable_kinds(wanted: str) -> tuple[str, ...]:
-    """The kinds to try for ``auto`` or one of `KINDS`, the stronger first; raises `IsolationUnavailable` for none."""
+def usable_kinds(wanted: str) -> tuple[Isolation, ...]:
+    """The kinds to try for ``auto`` or one kind, the stronger first; raises `IsolationUnavailable` for none."""
     if sys.platform != "linux" or not supported_architecture():
         raise IsolationUnavailable(
             "untrusted kernels can be judged on Linux (x86-64, arm64) alone: elsewhere nothing isolates them; "
             "run the gate in a Linux container or virtual machine"
         )
     missing = {
-        BUBBLEWRAP: None if shutil.which("bwrap") else "the program bwrap is not installed",
-        LANDLOCK: None if landlock_version() else "the kernel has no Landlock",
+        Isolation.BUBBLEWRAP: None if shutil.which("bwrap") else "the program bwrap is not installed",
+        Isolation.LANDLOCK: None if landlock_version() else "the kernel has no Landlock",
     }
-    tried = KINDS if wanted == "auto" else (wanted,)
+    tried = tuple(Isolation) if wanted == "auto" else (Isolation(wanted),)
     usable = tuple(kind for kind in tried if missing[kind] is None)
     if not usable:
         reasons = "; ".join(str(missing[kind]) for kind in tried)
@@ -74,10 +79,10 @@ def usable_kinds(wanted: str) -> tuple[str, ...]:
     return usable
 
 
-def command(kind: str, arguments: Sequence[str]) -> list[str]:
+def command(kind: Isolation, arguments: Sequence[str]) -> list[str]:
     """The command line of a worker: this interpreter with ``arguments``, in its walls."""
     interpreter = [sys.executable, "-I", *arguments]
-    if kind == LANDLOCK:
+    if kind is Isolation.LANDLOCK:
         return interpreter
     bwrap = shutil.which("bwrap")
     assert bwrap is not None
@@ -159,10 +164,10 @@ def _become_nobody() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- self-test
-def layers(kind: str) -> tuple[str, ...]:
+def layers(kind: Isolation) -> tuple[str, ...]:
     """What stands around a job, for reports."""
     version = landlock_version()
-    names = [BUBBLEWRAP] if kind == BUBBLEWRAP else []
+    names: list[str] = [kind] if kind is Isolation.BUBBLEWRAP else []
     names += [f"landlock-{version}"] if version else []
     return (*names, "seccomp", "rlimits")
 
@@ -185,8 +190,7 @@ def broken_wall() -> str | None:
     return None
 
 
-def _in_child(probe: object) -> int:
-    assert callable(probe)
+def _in_child(probe: Callable[[], object]) -> int:
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -7,7 +7,6 @@ load is imported by name.
 from __future__ import annotations
 
 import importlib
-import json
 import linecache
 import pkgutil
 import sys
@@ -15,11 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from ..jobs.compile_job import compiled_items
+from ..jobs.compiled import items_bytes
 from ..jobs.prove_job import prove_submission
+from ..jobs.requests import SubmissionRequest
 
 _PACKAGES: Final = (
     "terms", "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating",
-    "repair",
+    "pipeline.repair",
 )  # fmt: skip
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.sandbox.worker", "__main__")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""
@@ -68,8 +69,6 @@ def _keep_sources(prefix: str) -> None:
 
 def _rehearse() -> None:
     """One kernel, honest and with an error, in this process: it is our own."""
-    request = {"file": "warm.py", "spec": None, "own_spec": None, "kernels": 8, "deny_requires": False}
-    request |= {"bundles": True, "complete": True}
+    request = SubmissionRequest(file="warm.py", bundles=True, complete=True)
     for source in (_KERNEL, _KERNEL.replace(b"(i,), shape", b"(i, i), shape")):
-        items = list(compiled_items(request, source))
-        prove_submission(request, json.dumps({"items": items}).encode("ascii"), lambda data: None)
+        prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)

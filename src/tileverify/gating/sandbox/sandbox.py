@@ -8,11 +8,15 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Any, Final
+from typing import IO, Final, TypeVar
 
-from ..model import IsolationUnavailable, SandboxFailure
+import msgspec
+
+from ..gated import IsolationUnavailable, SandboxFailure
+from ..jobs.requests import JobRequest
 from .frames import BrokenFrame, read_frame, write_frame
-from .isolation import command, environment, usable_kinds
+from .isolation import Isolation, command, environment, usable_kinds
+from .orders import JobEnd, JobKind, JobLimits, JobOrder, Walls
 
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -21,17 +25,15 @@ _START: Final = (
 _SLACK: Final = 1 << 20
 
 
+Header = TypeVar("Header")
+
+
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a job ended.  ``stopped``: ``wall`` or ``output`` where a limit cut it off; ``signal``: what killed it."""
+class JobOutcome:
+    """What a job sent, untrusted, and how it ended."""
 
     data: bytes
-    stopped: str | None
-    signal: int
-    exit: int
-    cpu_s: float
-    memory_kib: int
-    wall_s: float
+    end: JobEnd
 
 
 class Sandbox:
@@ -52,25 +54,26 @@ class Sandbox:
         """Of the worker, or of the bubblewrap around it."""
         return 0 if self._worker is None else self._worker.pid
 
-    def run(self, job: str, request: dict[str, Any], payload: bytes, limits: dict[str, Any]) -> Outcome:
-        """One job in a confined child; ``limits``: ``cpu_s``, ``wall_s``, ``memory`` and ``output`` (bytes)."""
+    def run(self, job: JobKind, request: JobRequest, payload: bytes, limits: JobLimits) -> JobOutcome:
+        """One job in a confined child; ``request``: of the kind that this job reads (`jobs.requests`)."""
         if self._worker is None or self._worker.poll() is not None:
             self._start()
         try:
             worker = self._worker
             assert worker is not None
             assert worker.stdin is not None
-            write_frame(worker.stdin, {**request, **limits, "job": job}, payload)
-            header, data = self._answer(limits["output"] + _SLACK)
+            order = JobOrder(job, limits, msgspec.Raw(msgspec.json.encode(request)))
+            write_frame(worker.stdin, order, payload)
+            end, data = self._answer(limits.output + _SLACK, JobEnd)
         except (OSError, BrokenFrame):
             self.close()
             raise SandboxFailure("the sandbox's worker died; this is no verdict on the submission") from None
-        return Outcome(data, **header)
+        return JobOutcome(data, end)
 
-    def _answer(self, longest: int) -> tuple[dict[str, Any], bytes]:
+    def _answer(self, longest: int, kind: type[Header]) -> tuple[Header, bytes]:
         assert self._worker is not None
         assert self._worker.stdout is not None
-        answer = read_frame(self._worker.stdout, longest)
+        answer = read_frame(self._worker.stdout, longest, kind)
         if answer is None:
             raise BrokenFrame
         return answer
@@ -87,7 +90,7 @@ class Sandbox:
             f"untrusted kernels cannot be isolated here, so nothing was run ({'; '.join(problems)})"
         )
 
-    def _started(self, kind: str) -> str | None:
+    def _started(self, kind: Isolation) -> str | None:
         """Start a worker of this kind; why its walls do not stand, or ``None``."""
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the worker
         self._worker = subprocess.Popen(
@@ -100,12 +103,11 @@ class Sandbox:
             start_new_session=True,
         )
         try:
-            header, _ = self._answer(_SLACK)
+            walls, _ = self._answer(_SLACK, Walls)
         except (OSError, BrokenFrame):
             return f"its worker did not start: {self._last_error()}"
-        self.layers = tuple(header["layers"])
-        broken = header["broken"]
-        return None if broken is None else str(broken)
+        self.layers = walls.layers
+        return walls.broken
 
     def _last_error(self) -> str:
         assert self._errors is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 _FORBIDDEN: Final = {
     "socket": "sandbox-network",
@@ -56,7 +56,7 @@ def set_tripwire(tripped: Callable[[str, str], None]) -> None:
     """From now on the first forbidden event calls ``tripped(reason id, sentence)``, which must not return."""
     sources = frozenset(getattr(module, "__file__", None) for module in list(sys.modules.values()))
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
         reason = _reason(event, arguments, sources)
         if reason is not None:
             tripped(*reason)
@@ -64,7 +64,7 @@ def set_tripwire(tripped: Callable[[str, str], None]) -> None:
     sys.addaudithook(hook)
 
 
-def _reason(event: str, arguments: tuple[Any, ...], sources: frozenset[object]) -> tuple[str, str] | None:
+def _reason(event: str, arguments: tuple[object, ...], sources: frozenset[object]) -> tuple[str, str] | None:
     family = event.partition(".")[0]
     if event == "open":
         if isinstance(arguments[0], str) and arguments[0] in sources:

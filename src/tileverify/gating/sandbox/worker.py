@@ -13,15 +13,22 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import IO, Any, Final
+from typing import IO, Final, TypeAlias, TypeVar
+
+import msgspec
 
 from .frames import BrokenFrame, read_frame, write_frame
-from .isolation import Confinement, broken_wall, confine, layers
+from .isolation import Confinement, Isolation, broken_wall, confine, layers
+from .orders import CutOff, JobEnd, JobKind, JobOrder, Walls
 
 LARGEST_REQUEST: Final = 1 << 28
 _CHUNK: Final = 1 << 16
 
-Job = Callable[[dict[str, Any], bytes, Callable[[bytes], None]], None]
+Send: TypeAlias = Callable[[bytes], None]
+Job: TypeAlias = Callable[[bytes, bytes, Send], None]
+"""Takes the JSON of a request, and the bytes that it is about."""
+
+Request = TypeVar("Request")
 
 
 def main(kind: str) -> None:
@@ -34,58 +41,69 @@ def main(kind: str) -> None:
     jobs = _jobs()
     gc.collect()
     gc.freeze()  # what is loaded is never looked at again, so children share its pages
-    write_frame(answers, {"layers": layers(kind), "broken": broken_wall()})
+    write_frame(answers, Walls(layers(Isolation(kind)), broken_wall()))
     while True:
         try:
-            request = read_frame(requests, LARGEST_REQUEST)
+            ordered = read_frame(requests, LARGEST_REQUEST, JobOrder)
         except BrokenFrame:
             return
-        if request is None:
+        if ordered is None:
             return
-        header, payload = request
-        _serve(jobs[header["job"]], header, payload, answers)
+        order, payload = ordered
+        _serve(jobs[order.job], order, payload, answers)
 
 
-def _jobs() -> dict[str, Job]:
+def _jobs() -> dict[JobKind, Job]:
     from ..jobs.compile_job import compile_submission
     from ..jobs.propose_job import propose_edits
     from ..jobs.prove_job import prove_submission
+    from ..jobs.requests import ProposalRequest, SubmissionRequest, TrialRequest
     from ..jobs.trial_job import try_kernel
     from .preload import preload
 
     preload()
-    return {"compile": compile_submission, "prove": prove_submission, "try": try_kernel, "propose": propose_edits}
+    return {
+        JobKind.COMPILE: _reading(SubmissionRequest, compile_submission),
+        JobKind.PROVE: _reading(SubmissionRequest, prove_submission),
+        JobKind.TRY: _reading(TrialRequest, try_kernel),
+        JobKind.PROPOSE: _reading(ProposalRequest, propose_edits),
+    }
 
 
-def _serve(job: Job, request: dict[str, Any], payload: bytes, answers: IO[bytes]) -> None:
+def _reading(kind: type[Request], job: Callable[[Request, bytes, Send], None]) -> Job:
+    decoder = msgspec.json.Decoder(kind)
+    return lambda request, payload, send: job(decoder.decode(request), payload, send)
+
+
+def _serve(job: Job, order: JobOrder, payload: bytes, answers: IO[bytes]) -> None:
     reading, writing = os.pipe()
     started = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _child(job, request, payload, writing)
+        _child(job, order, payload, writing)
     os.close(writing)
-    data, stopped = _collect(reading, started + request["wall_s"], request["output"])
+    data, stopped = _collect(reading, started + order.limits.wall_s, order.limits.output)
     os.close(reading)
     if stopped is not None:
         os.kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
-    header = {
-        "stopped": stopped,
-        "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
-        "cpu_s": usage.ru_utime + usage.ru_stime,
-        "memory_kib": usage.ru_maxrss,
-        "wall_s": time.monotonic() - started,
-    }
-    write_frame(answers, header, data)
+    end = JobEnd(
+        stopped=stopped,
+        signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
+        exit=os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        memory_kib=usage.ru_maxrss,
+        wall_s=time.monotonic() - started,
+    )
+    write_frame(answers, end, data)
 
 
-def _child(job: Job, request: dict[str, Any], payload: bytes, writing: int) -> None:
+def _child(job: Job, order: JobOrder, payload: bytes, writing: int) -> None:
     """Never returns.  Before the submission is looked at, everything is given up."""
     status = 0
     try:
-        confine(Confinement(request["cpu_s"], request["memory"]), writing)
-        job(request, payload, lambda data: _write_all(writing, data))
+        confine(Confinement(order.limits.cpu_s, order.limits.memory), writing)
+        job(bytes(order.request), payload, lambda data: _write_all(writing, data))
     except BaseException as error:
         status = EXIT_MEMORY if isinstance(error, MemoryError) else EXIT_FAILED
     finally:
@@ -102,21 +120,21 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _collect(reading: int, deadline: float, most: int) -> tuple[bytes, str | None]:
-    """What the child wrote until it closed the pipe, and ``wall`` or ``output`` where it was cut off."""
+def _collect(reading: int, deadline: float, most: int) -> tuple[bytes, CutOff | None]:
+    """What the child wrote until it closed the pipe, and the limit that cut it off."""
     chunks: list[bytes] = []
     size = 0
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([reading], [], [], left)[0]:
-            return b"".join(chunks), "wall"
+            return b"".join(chunks), CutOff.WALL
         chunk = os.read(reading, _CHUNK)
         if not chunk:
             return b"".join(chunks), None
         chunks.append(chunk)
         size += len(chunk)
         if size > most:
-            return b"", "output"
+            return b"", CutOff.OUTPUT
 
 
 def start() -> None:

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator
 from typing import Final
 
-from ..model import Reason
+from ..gated import Reason
 from .screen_text import MOST_BYTES, text_reasons
 from .screen_tree import Screen
 

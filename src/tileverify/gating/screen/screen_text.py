@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
-from ..model import Reason
+from ..gated import Reason
 
 MOST_BYTES: Final = 256 * 1024
 LONGEST_LINE: Final = 4096

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from ..model import Reason
+from ..gated import Reason
 from .annotations import Hints, hints_of
 from .literals import MOST_BITS, TooLarge, integer_value
 from .screen_text import hidden_in_literal

@@ -13,10 +13,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from ...contract.launch import KernelUnit
 from ...frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
@@ -34,15 +36,35 @@ _VARIABLES: Final = ("CUDA_TILE", "PYTHON")
 """What the names of variables have in them that change what a source compiles to, or what importing it does."""
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the results of a file rest on.  ``real``: where it lies; ``files``: all that was read, with the hashes
+    (``None``: it was not there); ``folder``: the file's own, where modules are looked for; ``tops``: their names."""
+
+    real: str
+    files: list[tuple[str, str | None]]
+    folder: str | None
+    tops: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFile:
+    """A file of the cache; ``results`` as in the report."""
+
+    state: _State
+    results: list[dict[str, object]]
+    digest: str
+
+
 @dataclass
 class KnownFiles:
     """``target``: the kernel and launch that were asked for (``None``: all).  Made before a file is looked at."""
 
     folder: Path
     solver: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     target: tuple[str | None, str | None] = (None, None)
-    _surroundings: list[Any] = field(init=False)
+    _surroundings: list[object] = field(init=False)
     _foreign: list[Path] = field(init=False)
     _readings: Readings = field(init=False, default_factory=Readings)
     _asked: list[Path | None] = field(init=False, default_factory=list)
@@ -77,21 +99,22 @@ class KnownFiles:
     def load(self, path: Path) -> tuple[KernelResult, ...] | None:
         """The results of an earlier run on exactly this file; ``None`` if there are none."""
         try:
-            entry = json.loads(read_private(self._path(path)))
-            if entry["digest"] != digest_of([entry["state"], entry["results"]]):
+            # Python's own JSON: names of files may hold half a character.
+            entry = msgspec.convert(json.loads(read_private(self._path(path))), _KnownFile)
+            if entry.digest != _digest(entry.state, entry.results):
                 return None
-            if not self._is_as_it_was(path, entry["state"]):
+            if not self._is_as_it_was(path, entry.state):
                 return None
-            results = tuple(replace(result_from_json(each), cached=True) for each in entry["results"])
+            results = tuple(replace(result_from_json(each), cached=True) for each in entry.results)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
         return results if all(result.verdict in KEPT for result in results) else None
 
-    def _is_as_it_was(self, path: Path, state: Mapping[str, Any]) -> bool:
+    def _is_as_it_was(self, path: Path, state: _State) -> bool:
         return (
-            os.path.realpath(path) == state["real"]
+            os.path.realpath(path) == state.real
             and self._finds_installed(state, self._names_in)
-            and all(self._hash_of(name) == known for name, known in state["files"])
+            and all(self._hash_of(name) == known for name, known in state.files)
         )
 
     def _hash_of(self, name: str) -> str | None:
@@ -112,12 +135,12 @@ class KnownFiles:
         state = self._state(path)
         if state is None:
             return
-        documents = [result_to_json(result) for result in results]
-        entry = {"state": state, "results": documents, "digest": digest_of([state, documents])}
+        documents: list[dict[str, object]] = [result_to_json(result) for result in results]
+        entry = {"state": asdict(state), "results": documents, "digest": _digest(state, documents)}
         with contextlib.suppress(OSError):
             write_private(self._path(path), json.dumps(entry))
 
-    def _state(self, path: Path) -> dict[str, Any] | None:
+    def _state(self, path: Path) -> _State | None:
         """All that the results of ``path`` rest on; ``None`` where that cannot be told, or has changed meanwhile."""
         inputs = fixed_inputs(path)
         if inputs is None or not self._ran_as_expected(path, inputs):
@@ -127,17 +150,17 @@ class KnownFiles:
             now = _hash_of(each)
             if now != self._readings.digest(each) or (now is None and self._readings.was_read(each)):
                 return None
-            files.append([str(each.absolute()), now])
+            files.append((str(each.absolute()), now))
         folder = None if inputs.folder is None else str(inputs.folder)
-        state = {"real": os.path.realpath(path), "files": files, "folder": folder, "tops": list(inputs.modules)}
+        state = _State(os.path.realpath(path), files, folder, list(inputs.modules))
         return state if self._finds_installed(state, _names_in) else None
 
-    def _finds_installed(self, state: Mapping[str, Any], names_in: Callable[[str], list[str] | None]) -> bool:
+    def _finds_installed(self, state: _State, names_in: Callable[[str], list[str] | None]) -> bool:
         """Whether no folder that is looked into before the installed packages has a module of their names."""
-        folders = [state["folder"]] if state["folder"] is not None else []
+        folders = [state.folder] if state.folder is not None else []
         folders += map(str, self._foreign)
         found = [names_in(folder) for folder in folders]
-        return all(names is not None and not importable_of(names, top) for names in found for top in state["tops"])
+        return all(names is not None and not importable_of(names, top) for names in found for top in state.tops)
 
     def _ran_as_expected(self, path: Path, inputs: FixedInputs) -> bool:
         """Whether the modules that ran are those that the text speaks of, none from elsewhere, none from before."""
@@ -150,7 +173,11 @@ class KnownFiles:
         return self.folder / generation(self.solver) / "files" / f"{key}.json"
 
 
-def surroundings() -> list[Any]:
+def _digest(state: _State, results: list[dict[str, object]]) -> str:
+    return digest_of([asdict(state), results])
+
+
+def surroundings() -> list[object]:
     """What verdicts depend on beside files and options: versions, variables, and where modules are looked for."""
     variables = {name: value for name, value in os.environ.items() if any(each in name for each in _VARIABLES)}
     versions = [_version(package) for package in _PACKAGES]

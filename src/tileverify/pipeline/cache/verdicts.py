@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
+
+import msgspec
 
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import SpecError
@@ -37,6 +39,26 @@ MOST_BYTES: Final = 1 << 30
 """Of all verdicts; looked at once a process, when it first writes one, and then a quarter is made free."""
 
 _looked_at: set[Path] = set()
+
+Canonical: TypeAlias = "str | int | list[Canonical] | None"
+"""A JSON value that is equal exactly for equal inputs; ``bool`` is an ``int``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A file of the cache.  ``result``: a `_KeptResult` as it was written, of which ``digest`` is."""
+
+    key: str
+    digest: str
+    result: dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptResult:
+    """``verdict``: as in the report; ``launch``: as in a certificate."""
+
+    verdict: dict[str, object]
+    launch: dict[str, object] | None
 
 
 def default_folder() -> Path:
@@ -64,23 +86,24 @@ class ResultCache:
     solver: str
     most_bytes: int = MOST_BYTES
 
-    def load(self, unit: KernelUnit, options: Mapping[str, Any]) -> KernelResult | None:
+    def load(self, unit: KernelUnit, options: Mapping[str, object]) -> KernelResult | None:
         """The verdict of an earlier run on exactly this."""
         if not is_private(self.folder):
             return None
         key = _key(unit, options)
         try:
-            entry = json.loads(read_private(self._path(key)))
-            if entry["key"] != key or entry["digest"] != digest_of(entry["result"]):
+            # Python's own JSON: names of files may hold half a character.
+            entry = msgspec.convert(json.loads(read_private(self._path(key))), _Kept)
+            if entry.key != key or entry.digest != digest_of(entry.result):
                 return None
-            result = result_from_json(entry["result"]["verdict"])
-            proved = entry["result"]["launch"]
-            launch = None if proved is None else launch_from_json(proved, unit.launch.kernel)
+            kept = msgspec.convert(entry.result, _KeptResult)
+            result = result_from_json(kept.verdict)
+            launch = None if kept.launch is None else launch_from_json(kept.launch, unit.launch.kernel)
         except (OSError, ValueError, KeyError, TypeError, RecursionError, SpecError):
             return None
         return dataclasses.replace(result, cached=True, proved_launch=launch) if result.verdict in KEPT else None
 
-    def store(self, unit: KernelUnit, options: Mapping[str, Any], result: KernelResult) -> None:
+    def store(self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult) -> None:
         """Keep ``result`` if it is a verdict that another run would reach as well."""
         if result.verdict not in KEPT or not is_private(self.folder):
             return
@@ -125,18 +148,18 @@ class ResultCache:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def _launch_to_json(launch: LaunchSpec | None) -> dict[str, Any] | None:
+def _launch_to_json(launch: LaunchSpec | None) -> dict[str, object] | None:
     """``None`` too for a launch that has no words that read back as the same."""
     if launch is None:
         return None
     with contextlib.suppress(SpecError):
         document = launch_to_json(launch)
         if essence(launch_from_json(document)) == essence(launch):
-            return document
+            return dict(document)
     return None
 
 
-def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:
+def _key(unit: KernelUnit, options: Mapping[str, object]) -> str:
     parts = {
         "bytecode": hashlib.sha256(unit.bytecode).hexdigest(),
         "symbol": unit.symbol,
@@ -147,13 +170,13 @@ def _key(unit: KernelUnit, options: Mapping[str, Any]) -> str:
     return digest_of(parts)
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """SHA-256 of a JSON value, in hexadecimal."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _canonical(value: Any) -> Any:
-    """A JSON value that is equal exactly for equal inputs: types are named, sets are sorted."""
+def _canonical(value: object) -> Canonical:
+    """Types are named, sets are sorted."""
     match value:
         case enum.Enum():
             return [type(value).__name__, value.name]

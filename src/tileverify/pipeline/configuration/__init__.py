@@ -1,6 +1,6 @@
 """Settings in ``[tool.tileverify]`` of ``pyproject.toml``; what the command line says wins over them."""
 
-from .model import Configuration, FileSettings
+from .configured import Configuration, FileSettings
 from .read import configuration
 
 __all__ = ["Configuration", "FileSettings", "configuration"]

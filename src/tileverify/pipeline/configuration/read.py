@@ -10,21 +10,26 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from functools import partial
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from ...contract.descriptions import suggestion
 from ...errors import ConfigError
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, wrong_codes
 from ...results import SuppressionKind
-from .model import Configuration, FileSettings
+from .configured import Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
 
-Reader: TypeAlias = Callable[[Any], Any]
-"""From a TOML value to a setting.  Raises ValueError with what should be there."""
+Toml: TypeAlias = "str | int | float | date | datetime | time | list[Toml] | dict[str, Toml]"
+"""A value of a TOML document; ``bool`` is an ``int``."""
+TomlTable: TypeAlias = Mapping[str, Toml]
+
+Settings = TypeVar("Settings")
+Setter: TypeAlias = Callable[[Settings, Toml], Settings]
+"""The settings with one more, from a TOML value.  Raises ValueError with what should be there."""
 
 _TOOL: Final = "tool.tileverify"
 
@@ -42,13 +47,14 @@ def configuration(given: Sequence[str] = (), *, isolated: bool = False) -> Confi
         raise ConfigError("--config FILE and --isolated exclude each other")
     file = Path(files[0]) if files else None if isolated else _nearest()
     table, text = ({}, "") if file is None else _load(file)
-    settings = _Reading(str(file) if file else "--config", file.parent if file else Path(), text).read(table)
+    reading = _Reading(str(file) if file else "--config", file.parent if file else Path(), text)
+    settings = reading.read(table, Configuration(file=file))
     for value, document in single.items():
-        settings |= _Reading(f"--config {value}", Path(), "").read(document)
-    return Configuration(file=file, **settings)
+        settings = _Reading(f"--config {value}", Path(), "").read(document, settings)
+    return settings
 
 
-def _key_and_value(value: str) -> Mapping[str, Any] | None:
+def _key_and_value(value: str) -> TomlTable | None:
     """``timeout=5`` as TOML reads it; ``None`` for what is a file's name."""
     key, equals, rest = value.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+", key.strip()):
@@ -67,7 +73,7 @@ def _nearest() -> Path | None:
     return None
 
 
-def _load(file: Path) -> tuple[Mapping[str, Any], str]:
+def _load(file: Path) -> tuple[TomlTable, str]:
     """The table ``[tool.tileverify]``, or all of a file that has no table ``tool``."""
     document, text = _document(file)
     if "tool" not in document and file.name != "pyproject.toml":
@@ -78,12 +84,12 @@ def _load(file: Path) -> tuple[Mapping[str, Any], str]:
     return table, text
 
 
-def _section(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def _section(document: TomlTable) -> TomlTable:
     tool = document.get("tool", {})
     return tool if isinstance(tool, dict) else {}
 
 
-def _document(file: Path) -> tuple[Mapping[str, Any], str]:
+def _document(file: Path) -> tuple[TomlTable, str]:
     try:
         text = file.read_text(encoding="utf-8")
         return tomllib.loads(text), text
@@ -96,51 +102,52 @@ def _document(file: Path) -> tuple[Mapping[str, Any], str]:
 
 
 # ------------------------------------------------------------------------------------------------ values
-def _a_string(value: Any) -> str:
+def _a_string(value: Toml) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError('a string such as "name"')
     return value
 
 
-def _strings(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+def _strings(value: Toml) -> tuple[str, ...]:
+    strings = [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else None
+    if strings is None or strings != value:
         raise ValueError('a list of strings such as ["a", "b"]')
-    return tuple(value)
+    return tuple(strings)
 
 
-def _truth(value: Any) -> bool:
+def _truth(value: Toml) -> bool:
     if not isinstance(value, bool):
         raise ValueError("true or false")
     return value
 
 
-def _seconds(value: Any) -> float:
+def _seconds(value: Toml) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ValueError("a number of seconds greater than 0")
     return float(value)
 
 
-def _count(value: Any) -> int:
+def _count(value: Toml) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("a whole number, 0 or more")
     return value
 
 
-def _format(value: Any) -> str:
+def _format(value: Toml) -> str:
     if value not in FORMATS:
         raise ValueError(f"one of {', '.join(FORMATS)}")
     return str(value)
 
 
-def _day(value: Any) -> date:
-    if isinstance(value, str):
-        value = date.fromisoformat(value) if re.fullmatch(r"\d{4}-\d\d-\d\d", value) else None
+def _day(value: Toml) -> date:
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        return date.fromisoformat(value)
     if type(value) is not date:
         raise ValueError("a day such as 2027-12-31")
     return value
 
 
-def _codes(value: Any) -> tuple[str, ...]:
+def _codes(value: Toml) -> tuple[str, ...]:
     codes = _strings(value)
     if wrong := wrong_codes(codes):
         raise ValueError(f"a list of codes such as ['TV101'], but it {wrong}")
@@ -148,6 +155,28 @@ def _codes(value: Any) -> tuple[str, ...]:
 
 
 # ------------------------------------------------------------------------------------------------ tables
+@dataclass(frozen=True, slots=True)
+class _Ignored:
+    """A table of ``ignore`` as it is read; what is empty is missing."""
+
+    file: str = ""
+    kernel: str = "*"
+    launch: str = "*"
+    codes: tuple[str, ...] = ()
+    reason: str = ""
+    until: date | None = None
+
+
+_OF_SUPPRESSIONS: Final[Mapping[str, Setter[_Ignored]]] = {
+    "file": lambda ignored, value: replace(ignored, file=_a_string(value)),
+    "kernel": lambda ignored, value: replace(ignored, kernel=_a_string(value)),
+    "launch": lambda ignored, value: replace(ignored, launch=_a_string(value)),
+    "codes": lambda ignored, value: replace(ignored, codes=_codes(value)),
+    "reason": lambda ignored, value: replace(ignored, reason=_a_string(value)),
+    "until": lambda ignored, value: replace(ignored, until=_day(value)),
+}
+
+
 class _Reading:
     """One source of settings: ``name`` for messages, ``folder`` that its paths are relative to, its ``text``."""
 
@@ -155,81 +184,79 @@ class _Reading:
         self._name = name
         self._folder = folder
         self._text = text
-        self._readers: Mapping[str, Reader] = {
-            "paths": lambda value: tuple(os.path.normpath(folder / path) for path in _strings(value)),
-            "exclude": self._patterns,
-            "format": _format,
-            "output": _strings,
-            "strict": _truth,
-            "deny-requires": _truth,
-            "deny-undetermined": _truth,
-            "timeout": _seconds,
-            "jobs": _count,
-            "cache": _truth,
-            "baseline": lambda value: folder / _a_string(value),
-            "per-file": partial(self._tables, self._file_settings, "per-file"),
-            "ignore": partial(self._tables, self._ignore, "ignore"),
-            "launch": lambda value: value,  # launch specs, which are read beside the sources
+        self._of_files: Mapping[str, Setter[FileSettings]] = {
+            "files": lambda settings, value: replace(settings, files=self._patterns(value)),
+            "timeout": lambda settings, value: replace(settings, timeout=_seconds(value)),
+            "deny-requires": lambda settings, value: replace(settings, deny_requires=_truth(value)),
+            "strict": lambda settings, value: replace(settings, strict=_truth(value)),
+        }
+        self._of_all: Mapping[str, Setter[Configuration]] = {
+            "paths": lambda settings, value: replace(settings, paths=self._paths(value)),
+            "exclude": lambda settings, value: replace(settings, exclude=self._patterns(value)),
+            "format": lambda settings, value: replace(settings, format=_format(value)),
+            "output": lambda settings, value: replace(settings, output=_strings(value)),
+            "strict": lambda settings, value: replace(settings, strict=_truth(value)),
+            "deny-requires": lambda settings, value: replace(settings, deny_requires=_truth(value)),
+            "deny-undetermined": lambda settings, value: replace(settings, deny_undetermined=_truth(value)),
+            "timeout": lambda settings, value: replace(settings, timeout=_seconds(value)),
+            "jobs": lambda settings, value: replace(settings, jobs=_count(value)),
+            "cache": lambda settings, value: replace(settings, cache=_truth(value)),
+            "baseline": lambda settings, value: replace(settings, baseline=folder / _a_string(value)),
+            "per-file": lambda settings, value: replace(
+                settings, per_file=self._tables(self._file_settings, "per-file", value)
+            ),
+            "ignore": lambda settings, value: replace(settings, ignores=self._tables(self._ignore, "ignore", value)),
+            "launch": lambda settings, value: settings,  # launch specs, which are read beside the sources
         }
 
-    def read(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings by the names of `Configuration`'s fields."""
-        read = self._values(table, self._readers, "")
-        read.pop("launch", None)
-        names = {"ignore": "ignores"}
-        return {names.get(key, key.replace("-", "_")): value for key, value in read.items()}
+    def read(self, table: TomlTable, settings: Configuration) -> Configuration:
+        """``settings`` with what the table says in their place."""
+        return self._values(table, self._of_all, settings, "")
 
-    def _values(self, table: Mapping[str, Any], readers: Mapping[str, Reader], where: str) -> dict[str, Any]:
-        read = {}
+    def _values(
+        self, table: TomlTable, setters: Mapping[str, Setter[Settings]], settings: Settings, where: str
+    ) -> Settings:
         for key, value in table.items():
-            if key not in readers:
-                raise self._error(f"{where}unknown key '{key}'{suggestion(key, readers)}")
+            if key not in setters:
+                raise self._error(f"{where}unknown key '{key}'{suggestion(key, setters)}")
             try:
-                read[key] = readers[key](value)
+                settings = setters[key](settings, value)
             except ValueError as error:
                 raise self._error(f"{where}'{key}' must be {error}") from None
-        return read
+        return settings
 
-    def _tables(self, reader: Callable[[Mapping[str, Any], str, int | None], Any], key: str, value: Any) -> Any:
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    def _tables(
+        self, reader: Callable[[TomlTable, str, int | None], Settings], key: str, value: Toml
+    ) -> tuple[Settings, ...]:
+        tables = [each for each in value if isinstance(each, dict)] if isinstance(value, list) else None
+        if tables is None or tables != value:
             raise ValueError(f"tables, written [[{_TOOL}.{key}]]")
         header = re.compile(rf"\s*\[\[\s*(?:tool\s*\.\s*tileverify\s*\.\s*)?{re.escape(key)}\s*\]\]")
         lines = [number for number, line in enumerate(self._text.split("\n"), start=1) if header.match(line)]
         return tuple(
             reader(each, f"{key} {number + 1}, ", lines[number] if number < len(lines) else None)
-            for number, each in enumerate(value)
+            for number, each in enumerate(tables)
         )
 
-    def _file_settings(self, table: Mapping[str, Any], where: str, line: int | None) -> FileSettings:
-        readers: Mapping[str, Reader] = {
-            "files": self._patterns,
-            "timeout": _seconds,
-            "deny-requires": _truth,
-            "strict": _truth,
-        }
-        read = self._values(table, readers, where)
-        if not read.get("files"):
+    def _file_settings(self, table: TomlTable, where: str, line: int | None) -> FileSettings:
+        settings = self._values(table, self._of_files, FileSettings(()), where)
+        if not settings.files:
             raise self._error(f"{where}'files' is missing: the patterns of the files that it is about")
-        return FileSettings(read["files"], read.get("timeout"), read.get("deny-requires"), read.get("strict"))
+        return settings
 
-    def _ignore(self, table: Mapping[str, Any], where: str, line: int | None) -> TableRule:
-        readers: Mapping[str, Reader] = {
-            "file": _a_string,
-            "kernel": _a_string,
-            "launch": _a_string,
-            "codes": _codes,
-            "reason": _a_string,
-            "until": _day,
-        }
-        read = self._values(table, readers, where)
-        for key in ("file", "codes", "reason"):
-            if not read.get(key):
+    def _ignore(self, table: TomlTable, where: str, line: int | None) -> TableRule:
+        ignored = self._values(table, _OF_SUPPRESSIONS, _Ignored(), where)
+        for key, said in (("file", ignored.file), ("codes", ignored.codes), ("reason", ignored.reason)):
+            if not said:
                 raise self._error(f"{where}'{key}' is missing: a suppression names a file, codes and a reason")
-        rule = Rule(SuppressionKind.TABLE, read["codes"], read["reason"], read.get("until"), self._name, line)
-        names = (name_pattern(read.get(key, "*")) for key in ("kernel", "launch"))
-        return TableRule(rule, file_pattern(read["file"], self._folder), *names)
+        rule = Rule(SuppressionKind.TABLE, ignored.codes, ignored.reason, ignored.until, self._name, line)
+        kernel, launch = name_pattern(ignored.kernel), name_pattern(ignored.launch)
+        return TableRule(rule, file_pattern(ignored.file, self._folder), kernel, launch)
 
-    def _patterns(self, value: Any) -> tuple[re.Pattern[str], ...]:
+    def _paths(self, value: Toml) -> tuple[str, ...]:
+        return tuple(os.path.normpath(self._folder / path) for path in _strings(value))
+
+    def _patterns(self, value: Toml) -> tuple[re.Pattern[str], ...]:
         return tuple(file_pattern(pattern, self._folder) for pattern in _strings(value))
 
     def _error(self, problem: str) -> ConfigError:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ...results import Verdict
-from ..run import RecordOptions, recording_environment
-from .verdicts import Judged
+from ..recorded import Gpu
+from ..recorded_command import RecordOptions, recording_environment
+from .judged import Judged
 
 if TYPE_CHECKING:
+    from ..recorded import LaunchFailure
     from ..recording import Recording
 
 _VERDICTS: Final = "verdicts"
@@ -22,12 +23,12 @@ _EVERYTHING: Final = RecordOptions(specialisations=10**9, launches=10**9, repeat
 
 
 class Children:
-    """``folder`` is this process's own; ``gpu`` as in `recording_environment`.
+    """``folder`` is this process's own; ``gpu``: what launches do in child processes.
 
     The environment makes every Python that is started from here write down its launches.
     """
 
-    def __init__(self, folder: Path, gpu: str) -> None:
+    def __init__(self, folder: Path, gpu: Gpu) -> None:
         self._folder = folder = folder.resolve()
         self._journals = folder / "journals"
         self._verdicts = folder / _VERDICTS
@@ -55,7 +56,7 @@ class Children:
         """What child processes launched since the last time, verified."""
         found = []
         for path in sorted(self._verdicts.iterdir()):
-            found += [Judged(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+            found += [Judged.of(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
             path.unlink()
         return found + self._recorded()
 
@@ -65,7 +66,7 @@ class Children:
         from ...pipeline import CheckOptions, check_paths
         from ...pipeline.cache.verdicts import default_folder
         from ..recording import Recording
-        from .verdicts import judged
+        from .judged import judged
 
         if self._recording is None:
             self._recording = Recording()
@@ -93,7 +94,7 @@ class Children:
         return lost + [judged(each, new=True, seconds=spent) for each, spent in zip(results, seconds, strict=True)]
 
 
-def _unseen(failure: Mapping[str, Any]) -> Judged:
+def _unseen(failure: LaunchFailure) -> Judged:
     """A launch that was made and could not be written down."""
     sentence = f"'{failure['kernel']}' was not verified: {failure['type']}: {failure['message']}"
     return Judged(str(failure["kernel"]), Verdict.ERROR.value, sentence, sentence, True, 0.0)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 if TYPE_CHECKING:
-    from .session import LaunchSession
+    from .launch_session import LaunchSession
 
 _KEY: Final[pytest.StashKey[LaunchSession]] = pytest.StashKey()
 _SECTION: Final = "tileverify"
@@ -57,7 +57,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before any conftest.py can import torch or cuda.tile."""
     options = early_config.known_args_namespace
     if options.tileverify or options.tileverify_strict or options.tileverify_no_gpu:
-        from .session import LaunchSession
+        from .launch_session import LaunchSession
 
         early_config.stash[_KEY] = LaunchSession(
             no_gpu=options.tileverify_no_gpu, kernels_run=not options.tileverify_skip_launches

@@ -7,15 +7,18 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import FunctionType
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...backend.guard import LaunchRefused
-from ...contract.launch import KernelUnit
+from ...contract.facts.on_host import Array
+from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import TileVerifyError, UsageError
-from ...hook import contents as index_arrays
+from ...hook.described_launch import Described
+from ...hook.foreign import Grid, JitSignature, TileKernel
+from ...hook.index_contents import IndexContents
 from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
@@ -24,7 +27,10 @@ from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.failures import failure_sentence
-from .verdicts import Judged, judged
+from .judged import Judged, judged
+
+_Essence: TypeAlias = tuple[object, ...]
+"""What makes a launch that has no proof the same as another one."""
 
 
 @dataclass
@@ -33,7 +39,7 @@ class _Specialisation:
 
     unit: KernelUnit
     proofs: list[Proof] = field(default_factory=list)
-    others: list[tuple[Any, KernelResult]] = field(default_factory=list)
+    others: list[tuple[_Essence, KernelResult]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,8 @@ class _Made:
     """One launch; ``alias``: groups of arguments that the compiler was told may be one array."""
 
     grid: tuple[int, int, int]
-    signature: Any
-    descriptions: Sequence[Any]
+    signature: JitSignature
+    descriptions: Sequence[Described]
     contents: _Held
     alias: Sequence[Sequence[str]] = ()
 
@@ -66,12 +72,12 @@ class Watcher:
         self._note = note
         self._options = options
         self._architecture = architecture
-        self._contents = index_arrays.Contents(on_device=on_device, kernels_run=kernels_run)
-        self._kernels: weakref.WeakKeyDictionary[Any, Kernel] = weakref.WeakKeyDictionary()
-        self._known: dict[Any, _Specialisation] = {}
+        self._contents = IndexContents(on_device=on_device, kernels_run=kernels_run)
+        self._kernels: weakref.WeakKeyDictionary[TileKernel, Kernel] = weakref.WeakKeyDictionary()
+        self._known: dict[tuple[FunctionType, str, str], _Specialisation] = {}
         self._lock = threading.RLock()
 
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
         """Verify; what cannot be launched at all is returned, and no launch."""
         begun = time.perf_counter()
         with self._lock:
@@ -91,7 +97,13 @@ class Watcher:
             return self._tell(begun, known, made)
 
     def traced(
-        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
+        how: str,
     ) -> Exception | None:
         """The same for a launch whose arguments lie in no memory yet."""
         begun = time.perf_counter()
@@ -138,17 +150,17 @@ class Watcher:
         return result, True
 
     def _held(
-        self, kernel: Kernel, arguments: Sequence[Any], descriptions: Sequence[Mapping[str, Any]]
-    ) -> Iterator[tuple[str, NDArray[Any]]]:
+        self, kernel: Kernel, arguments: Sequence[object], descriptions: Sequence[Described]
+    ) -> Iterator[tuple[str, Array]]:
         """Small index arrays, by parameter."""
         function = kernel.object._annotated_function.pyfunc
         found = self._contents.of_launch(function, kernel.parameters, arguments, descriptions)
         for name, described in zip(kernel.parameters, descriptions, strict=True):
-            if name in found:
+            if described["kind"] == "array" and name in found:
                 dtype = np.dtype(f"{described['dtype'][0]}{described['bits'] // 8}")
                 yield name, np.frombuffer(found[name], dtype).reshape(described["shape"])
 
-    def _specialisation(self, kernel: Kernel, signature: Any, spec: Any) -> _Specialisation:
+    def _specialisation(self, kernel: Kernel, signature: JitSignature, spec: LaunchSpec) -> _Specialisation:
         options = repr(kernel.object._compiler_options)
         key = (kernel.object._annotated_function.pyfunc, options, signature.symbol)
         if key not in self._known:
@@ -160,7 +172,7 @@ class Watcher:
 class _Held(Contents):
     """Contents that were read already."""
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
         super().__init__({}, host_bytes)
         self._known = dict(arrays)
 

@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 from . import dlpack
+from .described_launch import Described
+from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
 from .jax_calls import JaxCalls
+
+Function = Callable[..., object]
+"""One of ``cuda.tile``, or what stands in front of it."""
 
 TUNING_TIME_US = 10.0
 """What a measurement reports when nothing runs: equal times make a tuner keep its first configuration."""
-
-
-Interpret = Callable[[Any, Any, Any], None]
-"""Runs a launch of a kernel, its grid and its arguments on arrays in the host's memory."""
-
-
-class Observer(Protocol):
-    """What is told of every launch before it is made."""
-
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
-        """What the launch itself would refuse is returned."""
-
-    def traced(
-        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
-    ) -> Exception | None:
-        """The same of a launch whose arguments lie in no memory yet."""
 
 
 class LaunchHooks:
@@ -83,39 +73,62 @@ class LaunchHooks:
         name = "benchmark_with_timeout"
         setattr(utilities, name, self._benchmark_function(getattr(utilities, name)))
 
-    def _launch_function(self, launch: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded_launch(stream: Any, grid: Any, kernel: Any, kernel_args: Any, /, **options: Any) -> Any:
+    def _launch_function(self, launch: Function) -> Function:
+        def recorded_launch(
+            stream: object, grid: Grid, kernel: TileKernel, kernel_args: Sequence[object], /, **options: object
+        ) -> object:
             self._record(kernel, grid, kernel_args, "launch")
             if self._runs:
                 return launch(stream, grid, kernel, kernel_args, **options)
-            return None if self._interpret is None else self._interpret(kernel, grid, kernel_args)
+            self._interpreted(kernel, grid, kernel_args)
+            return None
 
         return recorded_launch
 
-    def _extended_launch_function(self, launch: Callable[..., Any]) -> Callable[..., Any]:
+    def _extended_launch_function(self, launch: Function) -> Function:
         """``cuda.tile`` keeps it to itself, but tile kernels can be launched with it."""
 
         def recorded_launch(
-            stream: Any, blocks: Any, threads: Any, kernel: Any, kernel_args: Any, /, **options: Any
-        ) -> Any:
+            stream: object,
+            blocks: Grid,
+            threads: object,
+            kernel: TileKernel,
+            kernel_args: Sequence[object],
+            /,
+            **options: object,
+        ) -> object:
             if not hasattr(kernel, "_annotated_function"):  # no tile kernel
                 return launch(stream, blocks, threads, kernel, kernel_args, **options)
             self._record(kernel, blocks, kernel_args, "launch")
             if self._runs:
                 return launch(stream, blocks, threads, kernel, kernel_args, **options)
-            return None if self._interpret is None else self._interpret(kernel, blocks, kernel_args)
+            self._interpreted(kernel, blocks, kernel_args)
+            return None
 
         return recorded_launch
 
-    def _benchmark_function(self, benchmark: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded_benchmark(stream: Any, grid: Any, kernel: Any, arguments: Any, *rest: Any) -> Any:
+    def _interpreted(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
+        if self._interpret is not None:
+            self._interpret(kernel, grid, arguments)
+
+    def _benchmark_function(self, benchmark: Function) -> Function:
+        def recorded_benchmark(
+            stream: object, grid: Grid, kernel: TileKernel, arguments: Sequence[object], *rest: object
+        ) -> object:
             self._record(kernel, grid, _one_launch(kernel, arguments), "tune")
             return benchmark(stream, grid, kernel, arguments, *rest) if self._runs else TUNING_TIME_US
 
         return recorded_benchmark
 
-    def _planned_function(self, planned: Callable[..., Any]) -> Callable[..., Any]:
-        def recorded_plan(launcher: Any, stream: Any, grid: Any, kernel: Any, arguments: Any, **options: Any) -> Any:
+    def _planned_function(self, planned: Function) -> Function:
+        def recorded_plan(
+            launcher: object,
+            stream: object,
+            grid: Grid | None,
+            kernel: TileKernel,
+            arguments: Sequence[object],
+            **options: object,
+        ) -> object:
             if grid is not None and hasattr(kernel, "_annotated_function"):
                 self._record(kernel, grid, arguments, "tileverify")
             with contextlib.nullcontext() if self._runs else _as_they_are():
@@ -123,35 +136,41 @@ class LaunchHooks:
 
         return recorded_plan
 
-    def _record(self, kernel: Any, grid: Any, arguments: Any, how: str) -> None:
+    def _record(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> None:
         """Where nothing runs, NumPy arrays stand for arrays on the GPU, and a refused launch raises here."""
-        refused = self._recorder.launch(kernel, grid, arguments if self._runs else host_as_cuda(arguments), how)
+        seen = arguments if self._runs else _all_as_cuda(arguments)
+        refused = self._recorder.launch(kernel, grid, seen, how)
         if refused is not None and not self._runs:
             raise refused
 
     def _record_traced(
-        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]]
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
     ) -> None:
         refused = self._recorder.traced(kernel, grid, signature, described, alias, "jax")
         if refused is not None and not self._runs:
             raise refused
 
 
-def thinned_search(search: Callable[..., Any], configurations: int) -> Callable[..., Any]:
+def thinned_search(search: Function, configurations: int) -> Function:
     """``exhaustive_search`` over so many configurations of its search space, with arguments made once for each."""
 
     def few_are_searched(
-        search_space: Sequence[Any],
-        stream: Any,
-        grid_fn: Any,
-        kernel: Any,
-        args_fn: Callable[[Any], tuple[Any, ...]],
-        *rest: Any,
-        **options: Any,
-    ) -> Any:
-        made: dict[int, tuple[Any, ...]] = {}
+        search_space: Iterable[object],
+        stream: object,
+        grid_fn: object,
+        kernel: TileKernel,
+        args_fn: Callable[[object], tuple[object, ...]],
+        *rest: object,
+        **options: object,
+    ) -> object:
+        made: dict[int, tuple[object, ...]] = {}
 
-        def args_once(configuration: Any) -> tuple[Any, ...]:
+        def args_once(configuration: object) -> tuple[object, ...]:
             if id(configuration) not in made:
                 made[id(configuration)] = args_fn(configuration)
             return made[id(configuration)]
@@ -162,7 +181,7 @@ def thinned_search(search: Callable[..., Any], configurations: int) -> Callable[
     return few_are_searched
 
 
-def _spread(configurations: list[Any], count: int) -> list[Any]:
+def _spread(configurations: list[object], count: int) -> list[object]:
     """At most ``count`` of them, the first and the last included."""
     if len(configurations) <= count:
         return configurations
@@ -172,43 +191,63 @@ def _spread(configurations: list[Any], count: int) -> list[Any]:
     return [configurations[position * last // (count - 1)] for position in range(count)]
 
 
-def _one_launch(kernel: Any, arguments: Any) -> Any:
+def _one_launch(kernel: TileKernel, arguments: Sequence[object]) -> Sequence[object]:
     """``_benchmark`` takes the arguments of one launch, or a tuple with those of several."""
     count = len(kernel._annotated_function.pysig.parameters)
-    several = arguments and all(isinstance(a, tuple) and len(a) == count for a in arguments)
-    return arguments[0] if several and len(arguments) != count else arguments
+    launches = [each for each in arguments if isinstance(each, tuple) and len(each) == count]
+    several = launches and len(launches) == len(arguments)
+    return launches[0] if several and len(arguments) != count else arguments
 
 
-def _as_they_are() -> Any:
+def _as_they_are() -> AbstractContextManager[object]:
     """Tensors say that they lie on the CPU, which a verified launch asks for."""
     torch = sys.modules.get("torch")
-    return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
+    around: AbstractContextManager[object] = (
+        contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
+    )
+    return around
+
+
+class _WithDLPack(Protocol):
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+def _has_dlpack(value: object) -> TypeGuard[_WithDLPack]:
+    return hasattr(value, "__dlpack_device__")
 
 
 class _DLPackOnCuda:
     """An array of any other library in the host's memory, through DLPack."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: _WithDLPack) -> None:
         self._array = array
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, **options: object) -> object:
         return dlpack.move_to_cuda(self._array.__dlpack__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return dlpack.KDL_CUDA, 0
 
 
+class _NumpyArray(Protocol):
+    @property
+    def __array_interface__(self) -> dict[str, object]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+
+
 class _OnCuda:
     """A NumPy array through the CUDA array interface."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: _NumpyArray) -> None:
         interface = array.__array_interface__
         self.__cuda_array_interface__ = {key: interface[key] for key in ("shape", "typestr", "data", "version")}
         self.__cuda_array_interface__["strides"] = array.strides
         self._array = array
 
 
-def numpy_as_cuda(value: Any) -> Any:
+def numpy_as_cuda(value: object) -> object:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.ndarray):
         return _OnCuda(value)
@@ -219,13 +258,18 @@ def numpy_as_cuda(value: Any) -> Any:
     return value
 
 
-def host_as_cuda(value: Any) -> Any:
+def host_as_cuda(value: object) -> object:
     """NumPy arrays, and what other libraries (JAX, CuPy's relatives) keep in the host's memory, as if on a GPU."""
     if isinstance(value, list):
         return [host_as_cuda(item) for item in value]
     if type(value) is tuple:
         return tuple(host_as_cuda(item) for item in value)
-    if type(value).__module__.partition(".")[0] in ("numpy", "torch") or not hasattr(value, "__dlpack_device__"):
+    if type(value).__module__.partition(".")[0] in ("numpy", "torch") or not _has_dlpack(value):
         return numpy_as_cuda(value)
     on_host = not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == dlpack.KDL_CPU
     return _DLPackOnCuda(value) if on_host else value
+
+
+def _all_as_cuda(arguments: Sequence[object]) -> Sequence[object]:
+    """What is no sequence is left to who refuses it."""
+    return tuple(map(host_as_cuda, arguments)) if isinstance(arguments, (tuple, list)) else arguments

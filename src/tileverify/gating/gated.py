@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Final
 
 from ..errors import TileVerifyError
 from ..results import KernelResult
@@ -59,8 +60,8 @@ class GateOptions:
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
     how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_undetermined``: accept
     kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
-    accepted kernel.  ``isolation``: ``auto``, or one of `isolation.KINDS`.  ``screen``: only the tests of the sandbox
-    turn it off.  ``hints``: look for changes of the source that would be proved.
+    accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
+    it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
     inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there; for which
     arrays that is proved for every launch stands in the result.  ``seed``: of the inputs of trials; without one they
@@ -80,6 +81,17 @@ class GateOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSummary:
+    """How a proved kernel was tried: the number of launches, how much of each array they wrote at least and at most,
+    what was too large to be tried (in words), and the seed of the inputs."""
+
+    launches: int
+    written: Mapping[str, tuple[float, float]]
+    not_tried: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
 class GatedKernel:
     """The answer for one kernel under one launch; for a submission that was stopped, the one answer for all of it.
 
@@ -91,16 +103,16 @@ class GatedKernel:
     reasons: tuple[Reason, ...] = ()
     rejected: bool = False
     bundle: bytes | None = None
-    trial: dict[str, Any] | None = None
+    trial: TrialSummary | None = None
 
     @property
     def verdict(self) -> str:
         """``proved``, ``refuted``, ``undecided``, ``error`` or ``rejected``."""
         return REJECTED if self.rejected else self.result.verdict.value
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The line of ``tileverify gate``: a result of the report, ``accepted`` and ``reasons``."""
-        document = {
+        document: dict[str, object] = {
             **result_to_json(self.result),
             "verdict": self.verdict,
             "accepted": self.accepted,
@@ -111,7 +123,7 @@ class GatedKernel:
             ],
         }
         if self.trial is not None:
-            document["trial"] = self.trial
+            document["trial"] = asdict(self.trial)
         return document
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+import msgspec
 
 from ...pipeline import solver_version
 from ...reports.text import text_report
@@ -32,9 +34,14 @@ class Judged:
         """The word for it in lists of what is let pass: an error of the tool is undecided, too."""
         return self.verdict if self.verdict in (PROVED, REFUTED) else Verdict.UNDECIDED.value
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """For JSON."""
         return asdict(self)
+
+    @classmethod
+    def of(cls, data: object) -> Judged:
+        """The inverse of `data`; raises ValueError for anything else."""
+        return msgspec.convert(data, cls)
 
 
 def judged(result: KernelResult, *, new: bool, seconds: float) -> Judged:
@@ -52,31 +59,31 @@ def judged(result: KernelResult, *, new: bool, seconds: float) -> Judged:
 
 
 @dataclass
-class Counts:
+class LaunchCounts:
     """Of a test run, over all its processes."""
 
     launches: int = 0
     seconds: float = 0.0
-    verdicts: Counter[str] | None = None
+    verdicts: dict[str, int] = field(default_factory=dict)
 
     def add(self, launch: Judged) -> None:
         self.launches += 1
         self.seconds += launch.seconds
         if launch.new:
-            self.verdicts = Counter({launch.verdict: 1}) + (self.verdicts or Counter())
+            self._add({launch.verdict: 1})
 
-    def add_all(self, data: dict[str, Any]) -> None:
-        """What another process counted (`data`)."""
-        self.launches += data["launches"]
-        self.seconds += data["seconds"]
-        self.verdicts = Counter(data["verdicts"]) + (self.verdicts or Counter())
+    def add_all(self, other: LaunchCounts) -> None:
+        """What another process counted."""
+        self.launches += other.launches
+        self.seconds += other.seconds
+        self._add(other.verdicts)
 
-    def data(self) -> dict[str, Any]:
-        return {"launches": self.launches, "seconds": self.seconds, "verdicts": dict(self.verdicts or {})}
+    def _add(self, verdicts: Mapping[str, int]) -> None:
+        self.verdicts = dict(Counter(verdicts) + Counter(self.verdicts))
 
     def line(self) -> str:
         """``12 launches, 3 verified: 2 proved, 1 refuted (4.1 s)``"""
-        verdicts = self.verdicts or Counter()
+        verdicts = Counter(self.verdicts)
         order = [verdict.value for verdict in Verdict if verdicts[verdict.value]]
         parts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in order)
         made = f"{self.launches} launch{'' if self.launches == 1 else 'es'} of cuda.tile"

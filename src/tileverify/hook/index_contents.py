@@ -9,17 +9,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
-from typing import Any
 
+from .described_launch import Described, DescribedArray
 from .unfilled import Launched, Span, is_from_empty
 
 MOST_ELEMENTS = 1 << 16
 """Larger arrays are not read."""
 
 
-class Contents:
+class IndexContents:
     """Reads the integer arrays of one launch after another.
 
     ``on_device``: they lie in a GPU's memory, from which only torch fetches them here.  ``kernels_run``: what they hold
@@ -32,7 +32,7 @@ class Contents:
         self._launched = Launched()
 
     def of_launch(
-        self, kernel: Hashable, names: Sequence[str], arguments: Sequence[Any], described: Sequence[Mapping[str, Any]]
+        self, kernel: Hashable, names: Sequence[str], arguments: Sequence[object], described: Sequence[Described]
     ) -> dict[str, bytes]:
         """The elements in row-major order of the integer arrays among a launch's arguments that are known."""
         found: dict[str, bytes] = {}
@@ -50,7 +50,7 @@ class Contents:
             self._launched.note(_span(known), (kernel, name))
         return found
 
-    def _is_meant(self, content: bytes, known: Mapping[str, Any], user: Hashable) -> bool:
+    def _is_meant(self, content: bytes, known: DescribedArray, user: Hashable) -> bool:
         """Different numbers, or one that is not 0, were put in by the program."""
         width = known["bits"] // 8
         alike = content == content[:width] * (len(content) // width)
@@ -59,13 +59,13 @@ class Contents:
         return not is_from_empty(_span(known)) and not self._launched.used_by_others(_span(known), user)
 
 
-def _span(known: Mapping[str, Any]) -> Span:
+def _span(known: DescribedArray) -> Span:
     last = sum((size - 1) * stride for size, stride in zip(known["shape"], known["strides"], strict=True))
     start, width = known["address"], known["bits"] // 8
     return start, start + (last + 1) * width
 
 
-def _from_memory(known: Mapping[str, Any]) -> bytes:
+def _from_memory(known: DescribedArray) -> bytes:
     width = known["bits"] // 8
     steps = [stride * width for stride in known["strides"]]
     *outer, last = zip(known["shape"], steps, strict=True) if steps else [(1, width)]
@@ -81,7 +81,7 @@ def _from_memory(known: Mapping[str, Any]) -> bytes:
     return b"".join(parts)
 
 
-def _from_device(array: Any) -> bytes | None:
+def _from_device(array: object) -> bytes | None:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor) or torch.cuda.is_current_stream_capturing():
         return None

@@ -13,25 +13,25 @@ from ...errors import UsageError
 from ...pipeline import solver_version
 from ...system.version import __version__
 from .. import GateOptions, GateResult
-from .answer_rows import Counts, Table, rows
-from .candidates import Candidate, OnStdin, Task, read_text, tasks
+from .answer_rows import AnswerTable, Counts, rows
+from .candidates import CandidateFile, OnStdin, Task, read_text, tasks
 from .progress import Progress
 from .spreading import Workers, spread
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GatePlan:
     """``engine``: makes the workers, for so many submissions at most; ``keep``: does what is to be done with an answer
     beside writing it down (bundles), before that."""
 
-    candidates: tuple[Candidate | OnStdin, ...]
+    candidates: tuple[CandidateFile | OnStdin, ...]
     options: GateOptions
     trust_specs: bool
     engine: Callable[[int], Workers]
-    keep: Callable[[Candidate | OnStdin, GateResult], None]
+    keep: Callable[[CandidateFile | OnStdin, GateResult], None]
 
 
-def stream(plan: Plan, emit: Callable[[str], None]) -> Counts:
+def stream(plan: GatePlan, emit: Callable[[str], None]) -> Counts:
     """Lines of JSON in the order of the candidates, each as soon as those before it are out."""
     counts = Counts()
     waiting: dict[int, str] = {}  # lines alone: bundles and sources would fill the memory behind one slow submission
@@ -47,7 +47,7 @@ def stream(plan: Plan, emit: Callable[[str], None]) -> Counts:
     return counts
 
 
-def tabulate(plan: Plan, table: Table) -> Counts:
+def tabulate(plan: GatePlan, table: AnswerTable) -> Counts:
     """Answers into ``table``, which keeps those that it has; an equal submission is not judged again."""
     options = plan.options
     if options.seed is None and (options.reference is not None or options.complete):
@@ -68,7 +68,7 @@ def tabulate(plan: Plan, table: Table) -> Counts:
     return counts
 
 
-def _answers(plan: Plan, wanted: Iterator[Task], total: int, done: int) -> Iterator[tuple[Task, GateResult]]:
+def _answers(plan: GatePlan, wanted: Iterator[Task], total: int, done: int) -> Iterator[tuple[Task, GateResult]]:
     first = next(wanted, None)
     if first is None:
         return
@@ -99,7 +99,7 @@ def made_with(options: GateOptions, trust_specs: bool) -> dict[str, str]:
     }
 
 
-def open_table(path: Path, options: GateOptions, trust_specs: bool) -> Table:
+def open_table(path: Path, options: GateOptions, trust_specs: bool) -> AnswerTable:
     """The table in ``path``, whose suffix says what it is; raises `UsageError`."""
     if not path.parent.is_dir():
         raise UsageError(f"--results: there is no folder '{path.parent}'")

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import NoKernelFound, UsageError
+from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 
 _HOOK = Path(__file__).parents[1] / "hook"
@@ -48,7 +48,7 @@ class RecordSummary:
     specialisations: int
     launches: int
     left_out: int
-    failures: tuple[Mapping[str, Any], ...]
+    failures: tuple[LaunchFailure, ...]
     generalised: int = 0
 
 
@@ -80,7 +80,7 @@ def record(
         journals, startup, made = staging / "journals", staging / "startup", staging / "made"
         for folder in (journals, startup, made):
             folder.mkdir()
-        gpu = "interpreted" if interpret else "none" if no_gpu else "real"
+        gpu = Gpu.INTERPRETED if interpret else Gpu.NONE if no_gpu else Gpu.REAL
         exit_code = _run(command, _environment(journals, startup, gpu, options))
         recording = Recording()
         if append and output.exists():
@@ -124,17 +124,16 @@ def _check_output(output: Path) -> None:
         raise UsageError("the output is a file; name a folder", str(output))
 
 
-def _environment(journals: Path, startup: Path, gpu: str, options: RecordOptions) -> dict[str, str]:
+def _environment(journals: Path, startup: Path, gpu: Gpu, options: RecordOptions) -> dict[str, str]:
     """The command's environment: ours, less the name of a test that this process may itself be running."""
     own = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     return {**own, **recording_environment(journals, startup, gpu, options)}
 
 
-def recording_environment(journals: Path, startup: Path, gpu: str, options: RecordOptions) -> dict[str, str]:
+def recording_environment(journals: Path, startup: Path, gpu: Gpu, options: RecordOptions) -> dict[str, str]:
     """What makes every Python that sees it write its launches into the folder ``journals``.
 
-    ``startup``: an empty folder for its start-up file.  ``gpu``: ``real``, ``interpreted`` (launches are run by the
-    interpreter), or ``none`` (they are not run).
+    ``startup``: an empty folder for its start-up file.
     """
     shutil.copyfile(_HOOK / "sitecustomize.py", startup / "sitecustomize.py")
     path = os.environ.get("PYTHONPATH")
@@ -143,7 +142,7 @@ def recording_environment(journals: Path, startup: Path, gpu: str, options: Reco
         "TILEVERIFY_RECORD_OUT": str(journals.resolve()),
         "TILEVERIFY_RECORD_HOOK": str(_HOOK.resolve()),
         "TILEVERIFY_RECORD_PACKAGE": str(_HOOK.parent.resolve()),
-        "TILEVERIFY_RECORD_GPU": gpu,
+        "TILEVERIFY_RECORD_GPU": gpu.value,
         "TILEVERIFY_RECORD_CAPABILITY": ".".join(map(str, options.capability)),
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",
         "TILEVERIFY_RECORD_SPECIALISATIONS": str(options.specialisations),

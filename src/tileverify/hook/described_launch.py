@@ -3,11 +3,101 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias, TypedDict, cast
 
 from . import dlpack
 from .dlpack import Geometry, contiguous_strides, strides_in_elements
+from .foreign import (
+    ArrayConstraint,
+    DataType,
+    is_array,
+    is_constant,
+    is_data_type,
+    is_dataclass,
+    is_list,
+    is_scalar,
+    is_tuple,
+)
+
+
+class _ArrayMarks(TypedDict, total=False):
+    read_only: bool
+
+
+class DescribedArray(_ArrayMarks):
+    """``shape`` and ``strides`` in elements; ``address``: of the first element, in bytes."""
+
+    kind: Literal["array"]
+    dtype: str
+    bits: int
+    shape: list[int]
+    strides: list[int]
+    address: int
+    index_bits: int
+
+
+class DescribedScalar(TypedDict):
+    """A float is written as Python shows it."""
+
+    kind: Literal["scalar"]
+    dtype: str
+    value: bool | int | float | str
+
+
+class _ConstantType(TypedDict, total=False):
+    type: str
+
+
+class DescribedConstant(_ConstantType):
+    """``type``: what it is, where its value is not as JSON has it."""
+
+    kind: Literal["constant"]
+    value: bool | int | str | None
+
+
+class DescribedList(TypedDict):
+    kind: Literal["list"]
+    items: list[DescribedArray]
+
+
+class _FieldNames(TypedDict, total=False):
+    fields: list[str]
+
+
+class DescribedTuple(_FieldNames):
+    """``fields``: of a dataclass."""
+
+    kind: Literal["tuple"]
+    items: list[Described]
+
+
+class DescribedOpaque(TypedDict):
+    """What launch specs cannot say."""
+
+    kind: Literal["opaque"]
+    type: str
+
+
+Described: TypeAlias = (
+    "DescribedArray | DescribedScalar | DescribedConstant | DescribedList | DescribedTuple | DescribedOpaque"
+)
+"""One argument of a launch."""
+Words: TypeAlias = "bool | int | str | list[Words] | ConstraintWords | None"
+"""A field of a constraint; data types by their spec name."""
+
+
+class ConstraintWords(TypedDict, total=False):
+    """A constraint of a JIT signature: its fields by name.  These are those that are looked at."""
+
+    kind: str
+    shape_divisible_by: list[int]
+    stride_divisible_by: list[int]
+    base_addr_divisible_by: int
+    element: ConstraintWords
+    items: list[ConstraintWords]
+    fields: list[ConstraintWords]
+
 
 _DTYPES = {
     "bool_": "bool",
@@ -25,13 +115,13 @@ _DTYPES = {
 }
 
 
-def spec_dtype(dtype: Any) -> str:
+def spec_dtype(dtype: DataType) -> str:
     """The name of a ``cuda.tile`` data type in launch specs: ``float16`` is ``f16``, ``uint8`` is ``u8``."""
     name = str(dtype.name)
     return _DTYPES.get(name) or name.replace("uint", "u").replace("int", "i")
 
 
-def geometry(array: Any) -> Geometry:
+def geometry(array: object) -> Geometry:
     """Where ``array`` lies, read from the same export that ``cuda.tile`` reads: DLPack for torch tensors, then the
     CUDA array interface, then DLPack of anything else.  Raises ``TypeError`` for an object without any of them, and
     ``ValueError`` for strides that are no whole elements."""
@@ -55,9 +145,9 @@ def geometry(array: Any) -> Geometry:
     raise TypeError(f"an argument of type {type(array).__name__} is not an array that cuda.tile knows")
 
 
-def _array(array: Any, constraint: Any) -> dict[str, Any]:
+def _array(array: object, constraint: ArrayConstraint) -> DescribedArray:
     at = geometry(array)
-    return {
+    found: DescribedArray = {
         "kind": "array",
         "dtype": spec_dtype(constraint.dtype),
         "bits": int(constraint.dtype.bitwidth),
@@ -65,69 +155,76 @@ def _array(array: Any, constraint: Any) -> dict[str, Any]:
         "strides": list(at.strides),
         "address": at.address,
         "index_bits": int(constraint.index_dtype.bitwidth),
-        **({"read_only": True} if at.read_only else {}),
     }
+    if at.read_only:
+        found["read_only"] = True
+    return found
 
 
-def _constant(value: Any) -> dict[str, Any]:
-    if value is None or type(value) in (bool, int, str):
+def _constant(value: object) -> DescribedConstant:
+    if value is None or type(value) is bool or type(value) is int or type(value) is str:
         return {"kind": "constant", "value": value}
     if isinstance(value, float):
         return {"kind": "constant", "value": repr(value), "type": "float"}
-    name = getattr(value, "name", None)
-    if type(value).__name__ == "DType":
-        return {"kind": "constant", "value": f"ct.{name}", "type": "dtype"}
+    if is_data_type(value):
+        return {"kind": "constant", "value": f"ct.{value.name}", "type": "dtype"}
     return {"kind": "constant", "value": repr(value), "type": type(value).__qualname__}
 
 
-def describe(value: Any, constraint: Any) -> dict[str, Any]:
+def describe(value: object, constraint: object) -> Described:
     """One argument under its constraint in the JIT signature, as JSON-ready data with a ``kind``:
 
     ``array`` (dtype, bits, shape and strides in elements, byte address), ``scalar``, ``constant``, ``list`` of arrays,
     ``tuple`` (with ``fields`` for a dataclass), or ``opaque`` for what launch specs cannot say.
     """
-    kind = type(constraint).__name__
-    if kind == "ArrayConstraint":
+    if is_array(constraint):
         return _array(value, constraint)
-    if kind == "ScalarConstraint":
+    if is_scalar(constraint):
         return {"kind": "scalar", "dtype": spec_dtype(constraint.dtype), "value": _plain(value)}
-    if kind == "ConstantConstraint":
+    if is_constant(constraint):
         return _constant(constraint.value)
-    if kind == "ListConstraint":
+    if is_list(constraint) and isinstance(value, Iterable):
         return {"kind": "list", "items": [_array(item, constraint.element) for item in value]}
-    if kind == "TupleConstraint":
+    if is_tuple(constraint) and isinstance(value, Iterable):
         return {"kind": "tuple", "items": [describe(v, c) for v, c in zip(value, constraint.items, strict=True)]}
-    if kind == "DataclassConstraint":
-        names = list(type(value).__dataclass_fields__)
+    if is_dataclass(constraint):
+        names = list(_fields(value) or ())
         items = [describe(getattr(value, name), c) for name, c in zip(names, constraint.fields, strict=True)]
         return {"kind": "tuple", "items": items, "fields": names}
-    return {"kind": "opaque", "type": kind}
+    return {"kind": "opaque", "type": type(constraint).__name__}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> bool | int | float | str:
     if isinstance(value, (bool, int, float)):
         return value if not isinstance(value, float) else repr(value)
-    return value.item() if hasattr(value, "item") else repr(value)
+    plain: bool | int | float | str = value.item() if hasattr(value, "item") else repr(value)
+    return plain
 
 
-def describe_constraint(constraint: Any) -> Any:
-    """A constraint of a JIT signature as JSON-ready data: its fields by name, data types by their spec name."""
-    if isinstance(constraint, (bool, int, str)) or constraint is None:
-        return constraint
-    if isinstance(constraint, (list, tuple)):
-        return [describe_constraint(item) for item in constraint]
-    if type(constraint).__name__ == "DType":
-        return spec_dtype(constraint)
-    fields = getattr(type(constraint), "__dataclass_fields__", None)
-    if fields is None:
-        return repr(constraint)
-    return {
-        "kind": type(constraint).__name__.removesuffix("Constraint").lower(),
-        **{name: describe_constraint(getattr(constraint, name)) for name in fields},
-    }
+def _fields(value: object) -> Iterable[str] | None:
+    """The names of a dataclass's fields."""
+    names: Iterable[str] | None = getattr(type(value), "__dataclass_fields__", None)
+    return names
 
 
-def conflicts(arguments: Sequence[dict[str, Any]]) -> list[tuple[int, int, int]]:
+def describe_constraint(constraint: object) -> ConstraintWords:
+    """A constraint of a JIT signature as JSON-ready data."""
+    fields = {name: _words(getattr(constraint, name)) for name in _fields(constraint) or ()}
+    kind = type(constraint).__name__.removesuffix("Constraint").lower()
+    return cast("ConstraintWords", {"kind": kind, **fields})  # with whatever fields this version has
+
+
+def _words(value: object) -> Words:
+    if isinstance(value, (bool, int, str)) or value is None:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_words(item) for item in value]
+    if is_data_type(value):
+        return spec_dtype(value)
+    return repr(value) if _fields(value) is None else describe_constraint(value)
+
+
+def conflicts(arguments: Sequence[Described]) -> list[tuple[int, int, int]]:
     """Pairs of top-level arguments whose byte ranges meet: ``(i, j, first byte of j - first byte of i)``."""
     found = []
     spans = [list(_spans(argument)) for argument in arguments]
@@ -138,7 +235,7 @@ def conflicts(arguments: Sequence[dict[str, Any]]) -> list[tuple[int, int, int]]
     return found
 
 
-def _spans(argument: dict[str, Any]) -> Sequence[tuple[int, int]]:
+def _spans(argument: Described) -> Sequence[tuple[int, int]]:
     if argument["kind"] == "array":
         if 0 in argument["shape"]:
             return []
@@ -147,4 +244,6 @@ def _spans(argument: dict[str, Any]) -> Sequence[tuple[int, int]]:
             low, high = low + min(0, (size - 1) * stride), high + max(0, (size - 1) * stride)
         start = argument["address"]
         return [(start + low * argument["bits"] // 8, start + ((high + 1) * argument["bits"] + 7) // 8)]
-    return [span for item in argument.get("items", ()) for span in _spans(item)]
+    if argument["kind"] == "list" or argument["kind"] == "tuple":
+        return [span for item in argument["items"] for span in _spans(item)]
+    return []

@@ -6,21 +6,39 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from ...hook import imitate_gpu, watch
+from ...hook.described_launch import Described
+from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.imports import AfterImport
 from ...hook.interpreting import Interpreting
-from ...hook.launches import LaunchHooks
+from ...hook.launch_hooks import LaunchHooks
+from ..recorded import Gpu
 from .children import Children
-from .verdicts import REFUTED, Counts, Judged, not_passed
+from .judged import REFUTED, Judged, LaunchCounts, not_passed
+
+if TYPE_CHECKING:
+    from .watcher import Watcher
 
 _CAPABILITY: Final = (10, 0)
 _CONFIGURATIONS: Final = 3
 _RECORDED: Final = "_tileverify_record_hook"
 """The package that a recorded program has loaded: it imitates a GPU itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionData:
+    """What one process of several says at its end."""
+
+    counts: LaunchCounts
+    tolerated: list[str]
+    outside: list[Judged]
 
 
 class LaunchSession:
@@ -30,7 +48,7 @@ class LaunchSession:
         self.outside: list[Judged] = []
         self.tolerated: list[str] = []
         self._made: list[Judged] = []
-        self._counts = Counts()
+        self._counts = LaunchCounts()
         self._pid = os.getpid()
         self._strict = False
         self._allowed_kernels: Sequence[str] = ()
@@ -50,7 +68,7 @@ class LaunchSession:
         watch(after, hooks)
         after.install()
 
-    def _watcher(self) -> Any:
+    def _watcher(self) -> Watcher:
         """Loaded with the first launch: a test suite without any pays nothing."""
         from ...pipeline import CheckOptions
         from ...pipeline.cache.verdicts import default_folder
@@ -68,7 +86,7 @@ class LaunchSession:
         """``children``: this process runs tests, whose child processes are watched too."""
         self._strict, self._allowed_kernels = strict, allowed_kernels
         if children:
-            gpu = "real" if not self._no_gpu else "interpreted" if self._kernels_run else "none"
+            gpu = Gpu.REAL if not self._no_gpu else Gpu.INTERPRETED if self._kernels_run else Gpu.NONE
             self._children = Children(Path(self._folder.name), gpu)
 
     def close(self) -> None:
@@ -115,19 +133,17 @@ class LaunchSession:
         """Note what was launched by no test: while test files were imported, say."""
         self.outside += self.not_passed(())
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, object]:
         """For the process that hands out the tests, as plain data."""
-        return {
-            "counts": self._counts.data(),
-            "tolerated": self.tolerated,
-            "outside": [launch.data() for launch in self.outside],
-        }
+        return asdict(_SessionData(self._counts, self.tolerated, self.outside))
 
-    def add_all(self, data: dict[str, Any]) -> None:
-        self._counts.add_all(data["counts"])
-        self.tolerated += [sentence for sentence in data["tolerated"] if sentence not in self.tolerated]
+    def add_all(self, data: object) -> None:
+        """The `data` of another process."""
+        other = msgspec.convert(data, _SessionData)
+        self._counts.add_all(other.counts)
+        self.tolerated += [sentence for sentence in other.tolerated if sentence not in self.tolerated]
         known = {launch.sentence for launch in self.outside}
-        self.outside += [Judged(**each) for each in data["outside"] if each["sentence"] not in known]
+        self.outside += [launch for launch in other.outside if launch.sentence not in known]
 
     def line(self) -> str:
         return self._counts.line()
@@ -136,20 +152,26 @@ class LaunchSession:
 class _LateWatcher:
     """An observer that is made with the first launch."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, make: Callable[[], Watcher]) -> None:
         self.closed = False
         self._make = make
-        self._watcher: Any = None
+        self._watcher: Watcher | None = None
 
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any], how: str) -> Exception | None:
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
         return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how))
 
     def traced(
-        self, kernel: Any, grid: Any, signature: Any, described: Sequence[Any], alias: Sequence[Sequence[str]], how: str
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
+        how: str,
     ) -> Exception | None:
         return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
 
-    def _tell(self, tell: Callable[[Any], Exception | None]) -> Exception | None:
+    def _tell(self, tell: Callable[[Watcher], Exception | None]) -> Exception | None:
         if self.closed:
             return None
         if self._watcher is None:

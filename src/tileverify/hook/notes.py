@@ -1,7 +1,7 @@
 """The notes that a recorded process leaves: one line of JSON per event, bytecode in files named by their hash.
 
-A journal belongs to one process (a fork opens its own) and each line is written whole, so that a killed process
-leaves a readable journal.
+A file of notes belongs to one process (a fork opens its own) and each line is written whole, so that a killed process
+leaves one that can be read.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TextIO
+
+from .noted import Event
 
 
-class Journal:
+class Notes:
     """Writes into ``folder``, which exists."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pid = -1
-        self._file: Any = None
+        self._file: TextIO | None = None
 
-    def write(self, event: str, **fields: Any) -> None:
-        """Append one event; ``fields`` are JSON data."""
-        if self._pid != os.getpid():
+    def write(self, event: Event) -> None:
+        """Append one event."""
+        if self._file is None or self._pid != os.getpid():
             self._pid = os.getpid()
             handle, _ = tempfile.mkstemp(prefix=f"{self._pid}-", suffix=".jsonl", dir=self._folder)
             self._file = os.fdopen(handle, "w", encoding="utf-8")
-        self._file.write(json.dumps({"event": event, **fields}) + "\n")
+        self._file.write(json.dumps(event) + "\n")
         self._file.flush()
 
     def store(self, content: bytes, suffix: str = "tileirbc") -> str:

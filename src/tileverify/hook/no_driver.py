@@ -14,7 +14,7 @@ import sys
 import types
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_uint64, c_void_p
-from typing import Any
+from typing import Protocol
 
 _MODULE = "cuda.tile._load_libcuda"
 
@@ -29,6 +29,12 @@ _MAX_THREADS_PER_BLOCK = 1
 _MAX_GRID = {5: 2**31 - 1, 6: 65535, 7: 65535}
 _MULTIPROCESSORS = 16
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+
+
+class NumberPointer(Protocol):
+    """A pointer to one number."""
+
+    def __setitem__(self, index: int, value: int | None, /) -> None: ...
 
 
 class NoDriver:
@@ -47,7 +53,7 @@ class NoDriver:
         out_int, out_pointer = POINTER(c_int), POINTER(c_void_p)
         succeed = CFUNCTYPE(c_int)(lambda: 0)
         context: Callable[..., int] = _answer(_CONTEXT)
-        self._entry_points: dict[bytes, Any] = {
+        self._entry_points: dict[bytes, ctypes._CFunctionType] = {
             b"cuDriverGetVersion": CFUNCTYPE(c_int, out_int)(_answer(DRIVER_VERSION)),
             b"cuDeviceGetCount": CFUNCTYPE(c_int, out_int)(_answer(1)),
             b"cuDeviceGet": CFUNCTYPE(c_int, out_int, c_int)(_answer(0)),
@@ -63,13 +69,13 @@ class NoDriver:
         self._get_proc_address = CFUNCTYPE(c_int, c_char_p, out_pointer, c_int, c_uint64, out_int)(self._look_up)
         self._slot = c_void_p(ctypes.cast(self._get_proc_address, c_void_p).value)
 
-    def _look_up(self, name: bytes, out: Any, version: int, flags: int, status: Any) -> int:
+    def _look_up(self, name: bytes, out: NumberPointer, version: int, flags: int, status: NumberPointer | None) -> int:
         out[0] = ctypes.cast(self._entry_points.get(name, self._succeed), c_void_p).value
         if status:
             status[0] = 0
         return 0
 
-    def _device_attribute(self, out: Any, attribute: int, device: int) -> int:
+    def _device_attribute(self, out: NumberPointer, attribute: int, device: int) -> int:
         return _store(out, self._attributes.get(attribute, 1024))
 
     def offer(self) -> None:
@@ -80,12 +86,13 @@ class NoDriver:
         sys.modules[_MODULE] = module
 
 
-def stand_in() -> Any:
+def stand_in() -> NoDriver | None:
     """The driver that was offered in this process, if one was."""
-    return getattr(sys.modules.get(_MODULE), "driver", None)
+    offered: NoDriver | None = getattr(sys.modules.get(_MODULE), "driver", None)
+    return offered
 
 
-def _store(out: Any, value: int) -> int:
+def _store(out: NumberPointer, value: int) -> int:
     out[0] = value
     return 0
 

@@ -1,0 +1,25 @@
+"""What the gate asks of a reference's process, and what that answers, in front of the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..gated import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRequest:
+    """``load``: ``FILE.py::FUNCTION``; without it the payload, which `trial_job` sent, is compared."""
+
+    load: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAnswer:
+    """``usage``: the caller's mistake; ``failed``: why these launches could not be compared; ``unreadable``: what came
+    is no trial; else ``reasons`` say how kernel and reference differ."""
+
+    usage: str | None = None
+    failed: str | None = None
+    unreadable: bool = False
+    reasons: tuple[Reason, ...] = ()

@@ -1,0 +1,138 @@
+"""What the recorder knows of the objects of ``cuda.tile``, which it neither makes nor imports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING, Protocol, SupportsInt, TypeAlias, TypeGuard
+
+if TYPE_CHECKING:
+    from .described_launch import Described
+
+Grid: TypeAlias = "SupportsInt | tuple[SupportsInt, ...] | list[SupportsInt]"
+"""One axis, or up to three."""
+
+
+class TileFunction(Protocol):
+    """What ``@ct.kernel`` stands on."""
+
+    pyfunc: FunctionType
+    pysig: inspect.Signature
+
+
+class TileKernel(Protocol):
+    """A ``@ct.kernel``."""
+
+    _annotated_function: TileFunction
+    _compiler_options: object
+
+
+class DataType(Protocol):
+    """``ct.float32`` and its like."""
+
+    @property
+    def name(self) -> object: ...
+    @property
+    def bitwidth(self) -> SupportsInt: ...
+
+
+class ArrayConstraint(Protocol):
+    """What a signature says of an array; the other kinds of parameters follow."""
+
+    dtype: DataType
+    index_dtype: DataType
+
+
+class ScalarConstraint(Protocol):
+    dtype: DataType
+
+
+class ConstantConstraint(Protocol):
+    value: object
+
+
+class ListConstraint(Protocol):
+    element: ArrayConstraint
+
+
+class TupleConstraint(Protocol):
+    items: Sequence[object]
+
+
+class DataclassConstraint(Protocol):
+    fields: Sequence[object]
+
+
+def is_array(constraint: object) -> TypeGuard[ArrayConstraint]:
+    return _kind(constraint) == "ArrayConstraint"
+
+
+def is_scalar(constraint: object) -> TypeGuard[ScalarConstraint]:
+    return _kind(constraint) == "ScalarConstraint"
+
+
+def is_constant(constraint: object) -> TypeGuard[ConstantConstraint]:
+    return _kind(constraint) == "ConstantConstraint"
+
+
+def is_list(constraint: object) -> TypeGuard[ListConstraint]:
+    return _kind(constraint) == "ListConstraint"
+
+
+def is_tuple(constraint: object) -> TypeGuard[TupleConstraint]:
+    return _kind(constraint) == "TupleConstraint"
+
+
+def is_dataclass(constraint: object) -> TypeGuard[DataclassConstraint]:
+    return _kind(constraint) == "DataclassConstraint"
+
+
+def is_data_type(value: object) -> TypeGuard[DataType]:
+    return _kind(value) == "DType"
+
+
+def _kind(value: object) -> str:
+    """By name: the classes move between versions of ``cuda.tile``."""
+    return type(value).__name__
+
+
+class CallingConvention(Protocol):
+    """How arguments are handed over."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class JitSignature(Protocol):
+    """For what the JIT compiles a kernel."""
+
+    @property
+    def parameters(self) -> Sequence[object]: ...
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def calling_convention(self) -> CallingConvention: ...
+
+
+# ------------------------------------------------------------------------------------------- what is told of launches
+Interpret: TypeAlias = Callable[[TileKernel, Grid, Sequence[object]], None]
+"""Runs a launch of a kernel, its grid and its arguments on arrays in the host's memory."""
+
+
+class Observer(Protocol):
+    """What is told of every launch before it is made."""
+
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
+        """What the launch itself would refuse is returned."""
+
+    def traced(
+        self,
+        kernel: TileKernel,
+        grid: Grid,
+        signature: JitSignature,
+        described: Sequence[Described],
+        alias: Sequence[Sequence[str]],
+        how: str,
+    ) -> Exception | None:
+        """The same of a launch whose arguments lie in no memory yet."""

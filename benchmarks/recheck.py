@@ -23,12 +23,12 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
-from tileverify.verifier.certificate.model import STRUCTURAL, CertificateError
+from tileverify.results.tiers import THEORIES, Tier
+from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Answer, Rechecked, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
-from tileverify.verifier.rules.rungs import THEORIES
 
-RUNGS = (STRUCTURAL, *THEORIES)
+TIERS = (Tier.STRUCTURAL, *THEORIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,11 @@ def _line(row: Row) -> str:
 def _summary(rows: Sequence[Row], solver: SecondSolver) -> Iterator[str]:
     found = [row.found for row in rows if row.found is not None]
     yield f"{len(rows)} proved launches, {len(found)} certificates; limit {solver.limit}"
-    for rung in (*RUNGS, None):
-        counts = [sum(each.count(answer, *([rung] if rung else [])) for each in found) for answer in Answer]
+    for tier in (*TIERS, None):
+        counts = [sum(each.count(answer, *([tier] if tier else [])) for each in found) for answer in Answer]
         total, confirmed = sum(counts), counts[0]
         share = f"{100 * confirmed / total:.1f} %" if total else "-"
-        yield f"{rung or 'all obligations':20}{confirmed:6} of {total:5} confirmed ({share}), {counts[2]} rejected"
+        yield f"{tier or 'all obligations':20}{confirmed:6} of {total:5} confirmed ({share}), {counts[2]} rejected"
     questions = sum(len(each.certificate.questions) for each in found)
     lemmas = sum(len(each.certificate.lemmas) for each in found)
     equal = sum(len(question.equal) for each in found for question in each.certificate.questions)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import (
     ArrayArgument,
     ConstantArgument,
@@ -34,7 +35,7 @@ LAUNCH = LaunchSpec(
     name="0",
     arguments=(ArrayArgument("a", "f32", (Name("N"),)), ConstantArgument("t", 128)),
     grid=(Name("N"), Number(1), Number(1)),
-    data=(DataFact("injective", "a", text="injective(a)"),),
+    data=(DataFact(FactKind.INJECTIVE, "a", text="injective(a)"),),
     alias=(frozenset(["a", "b", "c", "d", "e"]),),
 )
 UNIT = KernelUnit(

@@ -17,8 +17,8 @@ import jsonschema
 import pytest
 
 from tileverify import cli, pipeline
-from tileverify.codes import CODES
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
+from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.codes import CODES, Code, Family
 from tileverify.corpus import corpus_launches
 from tileverify.corpus.examples import FOLDER, examples_of
 from tileverify.results import WARNINGS, Verdict
+from tileverify.results.codes import CODES, Code, Family
 
 ROOT = Path(__file__).parents[1]
 

@@ -1,7 +1,7 @@
 """Writes docs/codes.md, the reference of codes: ``python -m tools.codes_page``.
 
-Words come from `tileverify.codes`, examples from the corpus: what ``tileverify explain`` shows, or for a code that it
-has no pair for, the shortest kernel whose label names the code.
+Words come from `tileverify.results.codes`, examples from the corpus: what ``tileverify explain`` shows, or for a code
+that it has no pair for, the shortest kernel whose label names the code.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from tileverify.codes import CODES, Code
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.corpus.examples import Example, examples_of
+from tileverify.results.codes import CODES, Code
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "codes.md"
 _HEAD: Final = """\
 # Codes
 
-<!-- Written by `python -m tools.codes_page` from src/tileverify/codes.py and the corpus. -->
+<!-- Written by `python -m tools.codes_page` from src/tileverify/results/codes.py and the corpus. -->
 
 Codes are stable and never used again for something else. `tileverify explain TV101` prints what stands here.
 """

@@ -15,14 +15,14 @@ SOURCE: Final = ROOT / "src"
 PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
-    "errors", "codes", "hook", "system", "terms", "contract", "results",
+    "errors", "hook", "system", "terms", "contract", "results",
     "frontend", "verifier", "backend", "corpus", "reports",
     "pipeline", "launching", "record", "gating",
     "commands", "cli", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""
 
-EVERYWHERE: Final = frozenset({"errors", "codes", "system", "results"})
+EVERYWHERE: Final = frozenset({"errors", "system", "results"})
 """Rooms that nearly every other one imports: no arrow leads to them."""
 
 FACES: Final = frozenset({"__init__", "__main__", "playback", "cli"})

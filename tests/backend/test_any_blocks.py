@@ -9,10 +9,11 @@ import pytest
 
 from tileverify.backend.replay.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
 from tileverify.results.claim import Claim
+from tileverify.results.codes import TV
 
 
 def claim(block_a: tuple[int, int, int], block_b: tuple[int, int, int] | None = None) -> Claim:
-    return Claim("TV101", block_a, block_b)
+    return Claim(TV.RACE_WRITE_WRITE, block_a, block_b)
 
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (3, 1, 1), (2, 2, 2), (1, 5, 1), (2, 1, 7), (3, 2, 2)])

@@ -27,6 +27,7 @@ from tileverify.contract.launch import (
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.results.claim import Claim
+from tileverify.results.codes import TV
 
 from ..grids import blocks_of
 from .helpers import contiguous
@@ -109,7 +110,7 @@ def test_race_free(path: Path) -> None:
         blocks += [last] if last not in blocks else []
         for code in ("TV101", "TV102", "TV103"):
             for a, b in pairwise(blocks):
-                assert check(concrete, Claim(code, a, b)) is None, (unit.kernel, unit.launch.name, code, a, b)
+                assert check(concrete, Claim(TV(code), a, b)) is None, (unit.kernel, unit.launch.name, code, a, b)
                 assert check.last_reason == f"no {code} shows"
         for code in ("TV201", "TV202"):
-            assert check(concrete, Claim(code, last, None)) is None, (unit.kernel, unit.launch.name, code)
+            assert check(concrete, Claim(TV(code), last, None)) is None, (unit.kernel, unit.launch.name, code)

@@ -15,6 +15,7 @@ from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import F16, F32, I8, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module, PartitionViewType, ScalarType, TensorViewType, Value
 from tileverify.results.claim import Claim
+from tileverify.results.codes import TV
 
 from ..tiles import Parts
 from .helpers import array, launch, pointers
@@ -134,7 +135,7 @@ def test_what_races_and_what_does_not() -> None:
         module = made(I32, build)
         check = Replayer(module, module.entries[0], pointers("a"))
         code = "TV101" if name == "multimem_store_view_tko" else "TV103"
-        return check(concrete(I32), Claim(code, (0, 0, 0), (1, 0, 0))) is not None
+        return check(concrete(I32), Claim(TV(code), (0, 0, 0), (1, 0, 0))) is not None
 
     assert races("multimem_store_view_tko")
     assert not races("multimem_store_view_tko", **ANY)

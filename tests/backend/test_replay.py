@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from tileverify.backend.replay.replay import replay
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown
+from tileverify.results.codes import TV
 
 from .helpers import array, compiled, decoded, launch, replayer
 
@@ -15,7 +17,7 @@ ALL_CODES = ("TV101", "TV102", "TV103", "TV201", "TV202", "TV301", "TV302", "TV3
 
 
 def claim(code: str, a: tuple[int, int, int] = A, b: tuple[int, int, int] = B) -> Claim:
-    return Claim(code, a, b if code < "TV2" else None)
+    return Claim(TV(code), a, b if code < "TV2" else None)
 
 
 def confirmed(kernel: str, concrete: ConcreteLaunch, wanted: Claim) -> Confirmation:
@@ -190,7 +192,7 @@ def test_reasons() -> None:
     check = replayer("racy", "own_tile")
     arrays = {"x": array("f32", 32), "out": array("f32", 32)}
     for concrete, wanted, reason in (
-        (launch((2, 1, 1), **arrays), claim("TV999"), "TV999 is not something that a run can show"),
+        (launch((2, 1, 1), **arrays), Claim(cast(TV, "TV999"), A, None), "TV999 is not something that a run can show"),
         (launch((2, 1, 1), **arrays), claim("TV101", A, A), "two different blocks"),
         (launch((2, 1, 1), **arrays), claim("TV101", A, (2, 0, 0)), "no block (2, 0, 0)"),
         (launch((0, 1, 1), **arrays), claim("TV301"), "no block"),
@@ -217,7 +219,7 @@ def test_the_claimed_ops_are_preferred() -> None:
     _, entry = decoded("racy", "neighbour")
     load, store = (next(op for op in entry.body.ops if op.name == name) for name in ("load_view_tko", "store_view_tko"))
     concrete = launch((3, 1, 1), x=array("f32", 64))
-    found = replayer("racy", "neighbour")(concrete, Claim("TV102", A, B, load.offset, store.offset))
+    found = replayer("racy", "neighbour")(concrete, Claim(TV.RACE_READ_WRITE, A, B, load.offset, store.offset))
     assert found is not None
     assert found.second is not None
     assert (found.first.offset, found.second.offset) == (load.offset, store.offset)
@@ -243,7 +245,7 @@ def test_what_is_at_stake_where_no_fault_shows() -> None:
     def shown(*, first: int) -> Shown:
         contents = {i: first + i for i in range(64)}
         concrete = launch((4, 1, 1), idx=array("i32", 64, contents=contents), out=array("f32", 64))
-        return check.anywhere(concrete, Claim("TV101", A, B, stored.first.offset, stored.first.offset))
+        return check.anywhere(concrete, Claim(TV.RACE_WRITE_WRITE, A, B, stored.first.offset, stored.first.offset))
 
     check = replayer("racy", "scattered")
     clash = launch((2, 1, 1), idx=array("i32", 32), out=array("f32", 64))
@@ -283,16 +285,16 @@ def test_launches_of_one_claim_leave_steps_to_the_others() -> None:
     assert 0 < check.others.left < steps, "one claim has a part of the steps"
     assert check.anywhere(concrete, claim("TV301")).confirmation is not None
     assert check.claims.left == steps
-    assert check(concrete, Claim("TV301", (4, 0, 0), None)) is not None
+    assert check(concrete, Claim(TV.TILE_OUT_OF_INDEX_SPACE, (4, 0, 0), None)) is not None
 
 
 def test_what_a_block_does_alone_takes_no_other_blocks() -> None:
     def steps(blocks: int, code: str, elements: int) -> int:
         check, concrete = replayer("racy", "neighbour"), launch((blocks, 1, 1), x=array("f32", elements))
-        found = check(concrete, Claim(code, A, B if code == "TV102" else None))
+        found = check(concrete, Claim(TV(code), A, B if code == "TV102" else None))
         assert found is not None
         second = None if found.second is None else found.second.offset
-        shown = check.anywhere(concrete, Claim(code, A, B if second else None, found.first.offset, second))
+        shown = check.anywhere(concrete, Claim(TV(code), A, B if second else None, found.first.offset, second))
         assert shown.confirmation is not None
         assert shown.claim.block_a == A
         return shown.confirmation.steps

@@ -15,6 +15,7 @@ from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.results import ABOUT, Elements, SeenValues, SideValue
 from tileverify.results.claim import Claim, Confirmation
+from tileverify.results.codes import TV
 
 from .helpers import array, launch, replayer
 
@@ -23,7 +24,7 @@ A, B = (0, 0, 0), (1, 0, 0)
 
 def seen(kernel: str, concrete: ConcreteLaunch, code: str) -> Confirmation:
     check: Replayer = replayer("values", kernel)
-    found = check(concrete, Claim(code, A, B if code < "TV2" else None))
+    found = check(concrete, Claim(TV(code), A, B if code < "TV2" else None))
     assert found is not None, check.last_reason
     return found
 
@@ -52,7 +53,7 @@ def test_a_tile_is_clipped_to_its_array() -> None:
 def test_elements_that_form_no_box_are_counted() -> None:
     """Rows 4 apart that are 10 wide: elements 4 to 9 of the storage, which are 4 of row 1 and 2 of row 2."""
     found = replayer("racy", "rows_without_second_axis")(
-        launch((3, 1, 1), out=array("f32", 3, 10, strides=(4, 1))), Claim("TV101", A, B)
+        launch((3, 1, 1), out=array("f32", 3, 10, strides=(4, 1))), Claim(TV.RACE_WRITE_WRITE, A, B)
     )
     assert found is not None
     assert (found.element, found.elements) == ("out[1, 0] and 5 more", Elements("out", (), 6))
@@ -61,7 +62,7 @@ def test_elements_that_form_no_box_are_counted() -> None:
 def test_lanes_that_meet_in_several_places() -> None:
     contents = dict(enumerate([0, 0, 20, 21, 2, 2, 2, 23, 40, 41, 42, 43, 44, 7, 7, 45]))
     concrete = launch((1, 1, 1), idx=array("i32", 16, contents=contents), out=array("f32", 64))
-    found = replayer("racy", "scattered")(concrete, Claim("TV202", A, None))
+    found = replayer("racy", "scattered")(concrete, Claim(TV.DUPLICATE_LANES, A, None))
     assert found is not None
     assert (found.element, found.elements) == ("out[0] and 2 more", Elements("out", (), 3))
 
@@ -71,7 +72,7 @@ def test_what_lies_outside_is_named() -> None:
     found = seen("past_the_end", concrete, "TV302")
     assert (found.element, found.byte) == ("x[10:16]", 40)
     missing = replayer("values", "tile_zero")(
-        launch((2, 1, 1), x=array("f32", 16), out=array("f32", 16)), Claim("TV301", B, None)
+        launch((2, 1, 1), x=array("f32", 16), out=array("f32", 16)), Claim(TV.TILE_OUT_OF_INDEX_SPACE, B, None)
     )
     assert missing is not None
     assert (missing.element, missing.elements) == ("x[16:32]", Elements("x", ((16, 32),), 16))
@@ -108,12 +109,12 @@ def test_what_the_specification_leaves_open_is_not_shown() -> None:
 def test_a_load_before_and_after_the_store() -> None:
     concrete = launch((3, 1, 1), x=array("f32", 48))
     check = replayer("values", "from_the_left")
-    reading_first = check(concrete, Claim("TV102", (2, 0, 0), B))
+    reading_first = check(concrete, Claim(TV.RACE_READ_WRITE, (2, 0, 0), B))
     assert reading_first is not None
     assert (reading_first.element, reading_first.first.access) == ("x[16:32]", "load")
     load, store = SideValue("a", "load", "17.0", "1.0"), SideValue("b", "store", "1.0")
     assert reading_first.values() == SeenValues("x[16]", (load, store), True)
-    writing_first = check(concrete, Claim("TV102", B, (2, 0, 0)))
+    writing_first = check(concrete, Claim(TV.RACE_READ_WRITE, B, (2, 0, 0)))
     assert writing_first is not None
     store, load = SideValue("a", "store", "1.0"), SideValue("b", "load", "17.0", "1.0")
     assert writing_first.values() == SeenValues("x[16]", (store, load), True)
@@ -138,10 +139,10 @@ def test_atomics_have_no_value_of_their_own() -> None:
 
 def test_looking_at_values_changes_no_verdict() -> None:
     check = replayer("values", "tile_zero")
-    first = check(two(), Claim("TV101", A, B))
+    first = check(two(), Claim(TV.RACE_WRITE_WRITE, A, B))
     assert first is not None
     first.values()
-    assert check(two(), Claim("TV101", A, B)) == first
+    assert check(two(), Claim(TV.RACE_WRITE_WRITE, A, B)) == first
 
 
 # --------------------------------------------------------------------------------------------- counting

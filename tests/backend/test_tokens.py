@@ -11,6 +11,7 @@ from tileverify.backend.replay.replay import Replayer
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, TOKEN, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.results.claim import Claim, Confirmation
+from tileverify.results.codes import TV
 
 from ..tiles import Parts
 from .helpers import array, hand_made, launch, pointers
@@ -26,7 +27,7 @@ def shown(build: Callable[[BodyBuilder, Value], Any], code: str = "TV201") -> Co
 
     module, entry = hand_made([P], body)
     check = Replayer(module, entry, pointers("a"))
-    found = check(launch((1, 1, 1), a=array("i32", 64)), Claim(code, (0, 0, 0), None))
+    found = check(launch((1, 1, 1), a=array("i32", 64)), Claim(TV(code), (0, 0, 0), None))
     if found is None:
         assert check.last_reason == f"no {code} shows"
     return found
@@ -218,4 +219,4 @@ def test_locals_are_private_and_unspecified() -> None:
     module, entry = hand_made([P], build)
     check = Replayer(module, entry, pointers("a"))
     for code in ("TV101", "TV102"):
-        assert check(launch((2, 1, 1), a=array("i32", 64)), Claim(code, (0, 0, 0), (1, 0, 0))) is None
+        assert check(launch((2, 1, 1), a=array("i32", 64)), Claim(TV(code), (0, 0, 0), (1, 0, 0))) is None

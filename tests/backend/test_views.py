@@ -21,6 +21,7 @@ from tileverify.frontend.bytecode.model import (
     Value,
 )
 from tileverify.results.claim import Claim
+from tileverify.results.codes import TV
 
 from .helpers import array, hand_made, launch, pointers
 
@@ -136,27 +137,27 @@ FIRST, NEXT = (0, 0, 0), (1, 0, 0)
 
 def test_overlapping_tiles_race() -> None:
     overlapping = StridedViewType((2, 4), (1, 4), TENSOR, (0, 1))
-    found = storing(overlapping, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim("TV101", FIRST, NEXT))
+    found = storing(overlapping, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim(TV.RACE_WRITE_WRITE, FIRST, NEXT))
     assert found is not None
     assert found.element == "a[1, 0:4]"
     apart = PartitionViewType((2, 4), TENSOR, (0, 1))
-    assert storing(apart, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim("TV101", FIRST, NEXT)) is None
+    assert storing(apart, lambda f, x: [x, *scalars(f, 0)])(CONCRETE, Claim(TV.RACE_WRITE_WRITE, FIRST, NEXT)) is None
 
 
 def test_doubled_rows_of_a_scatter_view() -> None:
     kind = GatherScatterViewType((4, 2), TENSOR, 0)
     found = storing(kind, lambda f, _: [f.constant(tile(I32, 4), 0, 3, 2, 3), *scalars(f, 4)])(
-        CONCRETE, Claim("TV202", FIRST, None)
+        CONCRETE, Claim(TV.DUPLICATE_LANES, FIRST, None)
     )
     assert found is not None
     assert found.element == "a[3, 4:6]"
     clipped = storing(kind, lambda f, _: [f.constant(tile(I32, 4), 0, 9, 2, 9), *scalars(f, 4)])
-    assert clipped(CONCRETE, Claim("TV202", FIRST, None)) is None
+    assert clipped(CONCRETE, Claim(TV.DUPLICATE_LANES, FIRST, None)) is None
 
 
 def test_indices_are_unsigned() -> None:
     check = storing(PartitionViewType((2, 2), TENSOR, (0, 1)), lambda f, x: [x, *scalars(f, -1)])
-    found = check(CONCRETE, Claim("TV301", FIRST, None))
+    found = check(CONCRETE, Claim(TV.TILE_OUT_OF_INDEX_SPACE, FIRST, None))
     assert found is not None
     assert found.element == f"a[0:2, {2 * 0xFFFFFFFF}:{2 * 0xFFFFFFFF + 2}]"
 
@@ -164,21 +165,21 @@ def test_indices_are_unsigned() -> None:
 def test_the_in_bounds_promise() -> None:
     kind = PartitionViewType((4, 2), TENSOR, (0, 1))
     check = storing(kind, lambda f, x: [x, *scalars(f, 0)], inbounds=(True, False))
-    assert check(CONCRETE, Claim("TV303", FIRST, None)) is None
-    found = check(CONCRETE, Claim("TV303", NEXT, None))
+    assert check(CONCRETE, Claim(TV.INBOUNDS_PROMISE, FIRST, None)) is None
+    found = check(CONCRETE, Claim(TV.INBOUNDS_PROMISE, NEXT, None))
     assert found is not None
     assert found.element == "a[6:8, 0:2]", "rows 4 to 7 of 6"
     unpromised = storing(kind, lambda f, x: [x, *scalars(f, 0)])
-    assert unpromised(CONCRETE, Claim("TV303", NEXT, None)) is None
+    assert unpromised(CONCRETE, Claim(TV.INBOUNDS_PROMISE, NEXT, None)) is None
 
 
 def test_a_view_larger_than_its_array() -> None:
     small = launch((1, 1, 1), a=array("i32", 59))
     check = storing(PartitionViewType((2, 2), TENSOR, (0, 1)), lambda f, _: scalars(f, 2, 4))
-    found = check(small, Claim("TV302", FIRST, None))
+    found = check(small, Claim(TV.POINTER_OUT_OF_ALLOCATION, FIRST, None))
     assert found is not None
     assert found.element == "a+0xec"
-    assert check(launch((1, 1, 1), a=array("i32", 60)), Claim("TV302", FIRST, None)) is None
+    assert check(launch((1, 1, 1), a=array("i32", 60)), Claim(TV.POINTER_OUT_OF_ALLOCATION, FIRST, None)) is None
 
 
 def test_view_reductions_are_atomic() -> None:
@@ -198,7 +199,7 @@ def test_view_reductions_are_atomic() -> None:
     assert run.arrays["a"].reshape(MATRIX)[2:4, :3].tolist() == [[3, 6, 0], [9, 12, 0]]
     check = Replayer(module, entry, pointers("a"))
     for code in ("TV101", "TV102", "TV103"):
-        assert check(CONCRETE, Claim(code, FIRST, NEXT)) is None
+        assert check(CONCRETE, Claim(TV(code), FIRST, NEXT)) is None
 
 
 def test_a_huge_view_costs_its_tile() -> None:

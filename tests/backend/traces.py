@@ -23,6 +23,7 @@ import numpy as np
 from tileverify.backend.interpreter.access_log import BlockLog, DynamicAccess, PointFootprint
 from tileverify.backend.interpreter.races import Race, find_races
 from tileverify.backend.interpreter.trace import Event, Trace
+from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.bytecode.optable import BY_NAME
 
@@ -73,8 +74,8 @@ def parsed(text: str, loop: str = "", *, sources: bool = True) -> Table:
                 number=len(log.accesses),
                 op=ops[site],
                 kind="atomic" if kind == "failed" else kind,
-                ordering=ordering,
-                scope=None if scope == "-" else scope,
+                ordering=MemoryOrdering(ordering),
+                scope=None if scope == "-" else MemoryScope(scope),
                 origin=0,
                 reads=None if kind == "store" else footprint,
                 writes=None if kind in ("load", "failed") else footprint,

@@ -9,12 +9,11 @@ from tests.corpus.compiled import corpus_kernels
 
 from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.results.tiers import THEORIES, Tier
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
-from tileverify.verifier.certificate.model import STRUCTURAL
 from tileverify.verifier.certificate.recheck import Answer, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
-from tileverify.verifier.rules.rungs import BIT_VECTORS, THEORIES
 
 from .proofs import certificates_of
 
@@ -53,14 +52,14 @@ def test_a_certificate_reads_back_and_is_written_the_same_again(target: str) -> 
         assert certificate_text(read_certificate(first.text, target)) == first.text
 
 
-def test_every_rung_occurs() -> None:
-    rungs = {
-        proved.rung
+def test_every_tier_occurs() -> None:
+    tiers = {
+        proved.tier
         for target in ("showcase/matmul_swizzled.py", "twins/contiguous_shares.py", "integers/bit_patterns.py")
         for each in certificates_of(target)
         for proved in read_certificate(each.text, target).obligations
     }
-    assert rungs == {STRUCTURAL, *THEORIES}
+    assert tiers == {Tier.STRUCTURAL, *THEORIES}
 
 
 def test_words_of_bits_are_confirmed() -> None:
@@ -70,8 +69,8 @@ def test_words_of_bits_are_confirmed() -> None:
     for unit, _, text in certificates_of("integers/bit_patterns.py"):
         found = recheck(text, "", bytecode=unit.bytecode, solver=solver)
         assert not found.count(Answer.REJECTED)
-        assert not found.count(Answer.OPEN, BIT_VECTORS)
-        confirmed += found.count(Answer.CONFIRMED, BIT_VECTORS)
+        assert not found.count(Answer.OPEN, Tier.BIT_VECTORS)
+        confirmed += found.count(Answer.CONFIRMED, Tier.BIT_VECTORS)
     assert confirmed >= 6
 
 

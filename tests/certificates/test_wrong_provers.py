@@ -14,6 +14,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
+from tileverify.results.tiers import Tier
 from tileverify.terms import Term
 from tileverify.verifier import case
 from tileverify.verifier.certificate.recheck import Answer, recheck
@@ -23,8 +24,7 @@ from tileverify.verifier.rules.answers import Answer as SolverAnswer
 from tileverify.verifier.rules.answers import Proof, Result
 from tileverify.verifier.rules.arithmetic import expand
 from tileverify.verifier.rules.lemmas import quotient_lemma
-from tileverify.verifier.rules.rungs import BIT_VECTORS, LINEAR
-from tileverify.verifier.smt import Decider, rung
+from tileverify.verifier.smt import Decider, tier_solver
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]
 
@@ -50,9 +50,9 @@ def count_rejected(target: str) -> int:
     return rejected
 
 
-@pytest.mark.parametrize("theory", [LINEAR, BIT_VECTORS])
+@pytest.mark.parametrize("theory", [Tier.LINEAR, Tier.BIT_VECTORS])
 @pytest.mark.parametrize("target", RACY)
-def test_a_solver_that_contradicts_everything(target: str, theory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solver_that_contradicts_everything(target: str, theory: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
 
     def contradicted(self: Decider, conditions: Iterable[Term], **_: Any) -> Result:
@@ -85,7 +85,7 @@ def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_unit(one_more).verdict is Verdict.REFUTED
 
     honest = quotient_lemma
-    monkeypatch.setattr(rung, "quotient_lemma", lambda quotient: replace(honest(quotient), formula=t.FALSE))
+    monkeypatch.setattr(tier_solver, "quotient_lemma", lambda quotient: replace(honest(quotient), formula=t.FALSE))
     result = check_unit(one_more, CheckOptions(certificate=True))
     assert result.verdict is Verdict.PROVED
     assert result.certificate is not None

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number
 from tileverify.errors import UsageError
 
@@ -77,15 +78,15 @@ def _narrowed(
     begin = max(low, source.choice((*NEAR, low, low + (high - low) // 2, high - count, high - 1)))
     width = source.choice((*NEAR[1:], count, 2 * count, (high - low) // 2, high - low, *sizes))
     end = max(begin + 1, min(begin + width, high))
-    narrower = DataFact("range", name, Number(begin), Number(end))
+    narrower = DataFact(FactKind.RANGE, name, Number(begin), Number(end))
     yield from (replace(fact, low=Number(begin), high=Number(end)) if fact in ranges else fact for fact in facts)
     if not ranges and source.random() < 0.7:
         yield narrower
-    for kind in ("nondecreasing", "injective"):
+    for kind in (FactKind.NONDECREASING, FactKind.INJECTIVE):
         if source.random() < 0.2:
             yield DataFact(kind, name)
     if source.random() < 0.2:
-        yield DataFact("multiples", name, amount=Number(source.choice(MULTIPLES)))
+        yield DataFact(FactKind.MULTIPLES, name, amount=Number(source.choice(MULTIPLES)))
 
 
 def _in_steps(

@@ -125,8 +125,8 @@ def test_every_obligation_of_a_proof_is_listed_once(target: str) -> None:
         listed = result.details.obligations
         assert len(listed) == result.obligations.total
         assert {each.code for each in listed} == set(result.proved_codes)
-        assert all(each.state is State.PROVED and each.rung for each in listed)
-        assert sum(each.rung == "structural" for each in listed) == result.obligations.structural
+        assert all(each.state is State.PROVED and each.tier for each in listed)
+        assert sum(each.tier == "structural" for each in listed) == result.obligations.structural
 
 
 def test_what_is_broken_is_listed_beside_what_holds() -> None:

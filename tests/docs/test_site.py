@@ -9,8 +9,8 @@ import pytest
 from tools.codes_page import PAGE, codes_page
 from tools.site_hooks import foreign
 
-from tileverify.codes import CODES, Family
 from tileverify.results import WARNINGS
+from tileverify.results.codes import CODES, Family
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -12,6 +12,7 @@ from tileverify.gating.prompt import LONGEST, changed_lines, prompt_text
 from tileverify.pipeline.repair.edits import changed_lines as lines_changed
 from tileverify.pipeline.repair.edits import edited, well_placed
 from tileverify.results import (
+    Applicability,
     Edit,
     Finding,
     Hint,
@@ -69,7 +70,7 @@ def test_both_sides_and_the_repair() -> None:
 
 
 @pytest.mark.parametrize(("applicability", "word"), [("safe", "FIX"), ("maybe", "POSSIBLE FIX"), ("display", "ADVICE")])
-def test_how_sure_a_repair_is(applicability: str, word: str) -> None:
+def test_how_sure_a_repair_is(applicability: Applicability, word: str) -> None:
     hint = Hint("mend-loop", applicability, "the loop")
     assert f"\n  {word} (mend-loop): the loop\n" in told(kernel("k", Verdict.REFUTED, race(hint)))
 

@@ -15,6 +15,7 @@ from tests.command_line import CommandLine
 from tileverify.backend.guard import ArrayValue, LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.backend.numbers.fact_checks import violation
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Number
 from tileverify.errors import UsageError
 from tileverify.launching import contents, device_facts, fact_kernels
@@ -73,7 +74,7 @@ def value_of(array: Array) -> ArrayValue:
 
 def fact(kind: str, *bounds: int) -> DataFact:
     low, high = (Number(each) for each in bounds) if bounds else (None, None)
-    return DataFact(kind, "a", low, high, kind)
+    return DataFact(FactKind(kind), "a", low, high, kind)
 
 
 def number(expression: Any) -> int:
@@ -151,7 +152,7 @@ def test_random_arrays(facts: DeviceFacts) -> None:
         (UPWARDS, fact("injective", 0, 7)),
         (UPWARDS, fact("permutation")),
         (UPWARDS, fact("range", 0, 2**31)),
-        (UPWARDS, DataFact("range", "a", Number(0), Number(COUNT), "", unless=(Number(-1),))),
+        (UPWARDS, DataFact(FactKind.RANGE, "a", Number(0), Number(COUNT), "", unless=(Number(-1),))),
     ],
 )
 def test_the_rest_is_left_to_the_host(facts: DeviceFacts, array: Array, asked: DataFact) -> None:

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 import jsonschema
 import pytest
 
-from tileverify.codes import CODES
 from tileverify.reports import sarif
 from tileverify.reports.sarif import sarif_report
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict, Witness
+from tileverify.results.codes import CODES
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())

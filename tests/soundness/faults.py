@@ -43,6 +43,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
 from tileverify.pipeline import entry_of
+from tileverify.results.codes import TV
 
 from ..corpus.launches import SCHEDULES, some_blocks
 from .sharing import share_bytes
@@ -53,7 +54,7 @@ COMPARING = 1 << 26
 """The same for the comparison of accesses."""
 SEQUENCES = 6
 """Ordered pairs of blocks that run one after the other, where atomics carry values between blocks."""
-BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
+BETWEEN_BLOCKS = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 Contents = Mapping[str, NDArray[Any]]
 """Memory by allocation, where it is given outright."""
@@ -64,7 +65,7 @@ class Fault:
     """Obligation ``code`` is broken by ``launch``; ``blocks`` and ``text`` say where it shows, ``ops`` at which
     offsets."""
 
-    code: str
+    code: TV
     launch: ConcreteLaunch
     blocks: tuple[Block, ...]
     text: str
@@ -150,7 +151,8 @@ class Watched:
             for event in log.events:
                 text = f"{event.op} at {event.offset:#x}: {event.message}"
                 yield Fault(event.code, self.launch, (log.block,), text, frozenset({event.offset}))
-            for code, conflicts in (("TV201", unordered(log, self.loops, budget)), ("TV202", doubled_lanes(log))):
+            pairs = unordered(log, self.loops, budget)
+            for code, conflicts in ((TV.UNORDERED_IN_BLOCK, pairs), (TV.DUPLICATE_LANES, doubled_lanes(log))):
                 for conflict in conflicts:
                     yield Fault(code, self.launch, (log.block,), _described(self.bound, conflict), _ops(conflict))
 
@@ -176,7 +178,7 @@ class Watched:
             tuple(frozenset(a.op.offset for a in log.accesses if a.footprints) for log in self.logs),
         )
 
-    def at_fault(self, code: str) -> set[tuple[Block, ...]] | None:
+    def at_fault(self, code: TV) -> set[tuple[Block, ...]] | None:
         """The blocks, or pairs of blocks, that show such a fault; ``None`` if it takes too long to tell."""
         try:
             if code not in BETWEEN_BLOCKS:

@@ -14,6 +14,7 @@ from tileverify import terms as t
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
+from tileverify.results.codes import TV
 
 from .readings import campaign, readings
 
@@ -73,7 +74,7 @@ def masked_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _without(monkeypatch: pytest.MonkeyPatch, left_out: Callable[[Check], bool]) -> None:
-    def check(source: str, text: str, code: str = "TV502") -> Check:
+    def check(source: str, text: str, code: TV = TV.LAUNCH_CONTRACT) -> Check:
         made = Check(source, text, code)
         return replace(made, source="True") if left_out(made) else made
 

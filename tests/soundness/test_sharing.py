@@ -11,6 +11,7 @@ import pytest
 from tileverify.backend.interpreter import BlockLog
 from tileverify.backend.interpreter.access_log import BoxFootprint, DynamicAccess, Footprint, PointFootprint
 from tileverify.backend.interpreter.memory import MemoryImage, Provenance
+from tileverify.frontend.bytecode.enums import MemoryOrdering
 from tileverify.frontend.bytecode.model import Op
 
 from .sharing import share_bytes
@@ -43,7 +44,9 @@ def _log(image: MemoryImage, block: int, random: Random) -> BlockLog:
         touched = _footprint(image, origin, random)
         kind = random.choice(("load", "load", "store", "atomic"))
         reads, writes = touched if kind != "store" else None, touched if kind != "load" else None
-        log.accesses.append(DynamicAccess(number, _OP, kind, "weak", None, origin, reads, writes, 0, number))
+        log.accesses.append(
+            DynamicAccess(number, _OP, kind, MemoryOrdering.WEAK, None, origin, reads, writes, 0, number)
+        )
     return log
 
 

@@ -6,6 +6,7 @@ from tileverify import terms as t
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, Number
 from tileverify.contract.variables import BID
+from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.symbolic.summary import (
     Access,
     AccessSummary,
@@ -48,8 +49,8 @@ def tile_site(
     guard: Term = t.TRUE,
     loops: tuple[Loop, ...] = (),
     waits: tuple[Wait, ...] = (),
-    ordering: str = "weak",
-    scope: str | None = None,
+    ordering: MemoryOrdering = MemoryOrdering.WEAK,
+    scope: MemoryScope | None = None,
 ) -> Site:
     """A load or store through a partition view of a whole array."""
     lane = lanes(*tile)
@@ -80,8 +81,8 @@ def pointer_site(
     *,
     loops: tuple[Loop, ...] = (),
     waits: tuple[Wait, ...] = (),
-    ordering: str = "weak",
-    scope: str | None = None,
+    ordering: MemoryOrdering = MemoryOrdering.WEAK,
+    scope: MemoryScope | None = None,
 ) -> Site:
     footprint = PointerFootprint(array, offset, array.element_bytes)
     return Site(number, "store_ptr_tko", access, ordering, scope, footprint, guard, lane, loops, waits, None, number)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.profiles import tries
 
 from tileverify import terms as t
+from tileverify.results.tiers import Tier
 from tileverify.terms import Function, Scope, Term
 from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question
-from tileverify.verifier.rules.rungs import BIT_VECTORS
 from tileverify.verifier.rules.smtlib import Vocabulary
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.on_bit_vectors import Words
@@ -126,7 +126,7 @@ def solutions(first: Tree, second: Tree) -> list[dict[str, int]]:
 @given(trees, trees)
 @settings(max_examples=tries(short=125, long=2500), deadline=None)
 def test_answers_are_those_of_trying_all_values(first: Tree, second: Tree) -> None:
-    """Whichever rung answers; a model of the rung on words is one of the integers."""
+    """Whichever tier answers; a model of the tier on words is one of the integers."""
     expected = solutions(first, second)
     condition = t.eq(term(first), term(second))
     result = Decider([], Limits(linear=400_000, nonlinear=400_000, rounds=20)).decide([condition], model=True)
@@ -169,7 +169,7 @@ def test_machine_integers_of_every_width_are_decided(bits: int) -> None:
         equal = t.eq(folded(x, combine), folded(y, combine))
         result = Decider([]).decide([equal, t.ne(x, y)])
         assert result.answer is answer
-        assert result.rung == BIT_VECTORS or answer is Answer.SATISFIABLE  # numbers may be at hand before
+        assert result.tier == Tier.BIT_VECTORS or answer is Answer.SATISFIABLE  # numbers may be at hand before
 
 
 def test_what_has_no_range_says_nothing() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tileverify import terms as t
 from tileverify.contract.variables import BID
+from tileverify.frontend.bytecode.enums import MemoryScope
 from tileverify.frontend.symbolic.summary import Access, Site
 from tileverify.terms import Function, Scope, Term
 from tileverify.verifier.rules.rewritten import rewritten_arrays
@@ -43,8 +44,8 @@ def test_what_the_kernel_computes_over_tiles_or_from_floats_is_not_followed() ->
 
 
 def test_atomics_are_not_followed() -> None:
-    assert rewritten_arrays([READ_BACK], [load(), store(BLOCK, access=Access.ATOMIC, scope="device")]) is None
-    assert rewritten_arrays([READ_BACK], [replace(load(), scope="device"), store(BLOCK)]) is None
+    assert rewritten_arrays([READ_BACK], [load(), store(BLOCK, access=Access.ATOMIC, scope=MemoryScope.DEVICE)]) is None
+    assert rewritten_arrays([READ_BACK], [replace(load(), scope=MemoryScope.DEVICE), store(BLOCK)]) is None
 
 
 def test_other_arrays_may_be_written_as_they_like() -> None:

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
+from tileverify.results.codes import TV
 from tileverify.verifier.refute.sampled_contents import FEWEST, SampledContents
 
 from .numbered import fact
 
-CLAIM = Claim("TV101", (0, 0, 0), (1, 0, 0))
+CLAIM = Claim(TV.RACE_WRITE_WRITE, (0, 0, 0), (1, 0, 0))
 STEPS = 5
 OTHER = "another fault"
 

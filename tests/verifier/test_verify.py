@@ -8,11 +8,14 @@ import pytest
 
 from tileverify import terms as t
 from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import Apply, DataFact, LaunchSpec, Name, Number
 from tileverify.contract.variables import BID, GRID
+from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.symbolic.summary import Access, Loop, Promise, Wait, earlier
 from tileverify.results import Verdict
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
+from tileverify.results.codes import TV
 from tileverify.terms import Function, Scope, Term
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
@@ -195,7 +198,9 @@ def test_reading_what_a_neighbour_writes() -> None:
 
 @pytest.mark.parametrize(("scope", "expected"), [("device", set()), ("sys", set()), ("tl_blk", {"TV103"})])
 def test_scope_of_atomics(scope: str, expected: set[str]) -> None:
-    atomic = tile_site(1, Access.ATOMIC, OUT, (t.ZERO,), (128,), ordering="relaxed", scope=scope)
+    atomic = tile_site(
+        1, Access.ATOMIC, OUT, (t.ZERO,), (128,), ordering=MemoryOrdering.RELAXED, scope=MemoryScope(scope)
+    )
     result = outcome(
         spec({"out": ("N",)}, (16,), requires=(Apply(">=", (Name("N"), Number(1))),)), atomic, replay=Witnesses()
     )
@@ -204,7 +209,9 @@ def test_scope_of_atomics(scope: str, expected: set[str]) -> None:
 
 
 def test_weak_store_beside_an_atomic() -> None:
-    atomic = tile_site(1, Access.ATOMIC, OUT, (t.ZERO,), (128,), ordering="relaxed", scope="device")
+    atomic = tile_site(
+        1, Access.ATOMIC, OUT, (t.ZERO,), (128,), ordering=MemoryOrdering.RELAXED, scope=MemoryScope.DEVICE
+    )
     store = tile_site(2, Access.WRITE, OUT, (t.ZERO,), (128,), guard=t.eq(X, t.ZERO), waits=(Wait(1),))
     launch = spec({"out": ("N",)}, (16,), requires=(Apply(">=", (Name("N"), Number(1))),))
     assert codes(outcome(launch, atomic, store, replay=Witnesses())) == {"TV103"}
@@ -265,7 +272,7 @@ def test_scatter_through_an_index_array_needs_a_fact() -> None:
     store = pointer_site(2, Access.WRITE, OUT, t.scale(4, element), mask, lanes(1024))
     arrays: dict[str, tuple[str | int, ...]] = {"idx": ("N",), "out": ("M",)}
     grid = (cdiv("N", 1024),)
-    fact = DataFact("injective", "idx", text="injective(idx)")
+    fact = DataFact(FactKind.INJECTIVE, "idx", text="injective(idx)")
     open_result = outcome(spec(arrays, grid), read, store)
     assert open_result.verdict is Verdict.UNDECIDED
     assert codes(open_result) == {"TV901"}
@@ -279,7 +286,7 @@ def test_scatter_through_an_index_array_needs_a_fact() -> None:
 # ------------------------------------------------------------------------------- promises and contracts
 def test_a_launch_promise_becomes_a_clause() -> None:
     aligned = t.eq(t.floormod(OUT.shape[0], t.const(16)), t.ZERO)
-    item = Promise("TV401", aligned, t.TRUE, "the size is divisible by 16", None)
+    item = Promise(TV.ASSUME_PROMISE, aligned, t.TRUE, "the size is divisible by 16", None)
     launch = spec({"out": ("N",)}, (cdiv("N", 128),))
     store = tile_site(1, Access.WRITE, OUT, (X,), (128,))
     result = outcome(launch, store, promises=(item,))

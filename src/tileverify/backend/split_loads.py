@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from ..errors import TileVerifyError
 from ..frontend.bytecode import decode
+from ..frontend.bytecode.enums import MemoryOrdering
 from ..frontend.bytecode.model import Entry, Op
 from ..frontend.bytecode.traverse import walk
 from ..frontend.symbolic.locations import user_frame
@@ -31,7 +32,7 @@ _ADVICE = "wait with an atomic operation, as `atomic_add(flag, 0)`"
 def split_loads(entry: Entry) -> Iterator[Op]:
     """The scoped loads of an entry."""
     for op in walk(entry.body):
-        if op.name in _LOADS and op.attributes["ord"] != "weak":
+        if op.name in _LOADS and op.attributes["ord"] != MemoryOrdering.WEAK:
             yield op
 
 

@@ -14,8 +14,8 @@ from ..reports.suppress.model import wrong_codes
 from .shell import emit
 
 if TYPE_CHECKING:
-    from ..codes import Code
     from ..corpus.examples import Example
+    from ..results.codes import Code
 
 
 @click.command()
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain(code: str | None, format_: str) -> None:
     """Tell what a code means, with a kernel that is refuted and a mended one; without CODE, list all codes."""
-    from ..codes import CODES
+    from ..results.codes import CODES
 
     chosen = list(CODES.values())
     if code is not None:
@@ -46,7 +46,7 @@ def explain(code: str | None, format_: str) -> None:
 
 
 def _document(code: Code) -> dict[str, Any]:
-    document = {**asdict(code), "family": code.family.value}
+    document = {"code": code.code, "name": code.name, **asdict(code), "family": code.family.value}
     shown = examples_of(code.code)
     if shown is not None:
         pair = {"wrong": shown.wrong, "right": shown.right}

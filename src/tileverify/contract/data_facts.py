@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from .expressions import ExpressionParser, print_expression
+from .fact_kind import FactKind
 from .facts.form import Form
 from .facts.kinds import FACTS
 from .launch import DataFact, Expression
@@ -29,9 +30,9 @@ def parse_data_fact(text: str) -> DataFact:
     tree = parser.tree()
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise parser.error(tree, f"expected {_EXPECTED}")
-    kind = tree.func.id
-    if kind not in FACTS:
-        raise parser.error(tree, f"there is no fact '{kind}'; expected {_EXPECTED}")
+    if tree.func.id not in FACTS:
+        raise parser.error(tree, f"there is no fact '{tree.func.id}'; expected {_EXPECTED}")
+    kind = FactKind(tree.func.id)
     form = FACTS[kind].form
     fields = form.fields(len(tree.args) - 1)
     if fields is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ..errors import SpecError
+from .fact_kind import FactKind
 
 GRID_MAX: Final = 2**24 - 1
 """Tile blocks along one axis of a grid: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
@@ -63,7 +64,7 @@ class DataFact:
     of which the fact says nothing.
     """
 
-    kind: str
+    kind: FactKind
     array: str
     low: Expression | None = None
     high: Expression | None = None

@@ -14,6 +14,7 @@ from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from ..errors import UsageError
+from .given import Arguments
 from .journal import Use
 from .reach import Reach, Reached, within
 
@@ -33,7 +34,7 @@ class Touched(NamedTuple):
         return self._replace(by_elements=frozenset(), reach=None)
 
 
-def values_by_contract(arguments: Sequence[Argument], given: Sequence[Any], kernel: str) -> list[Value]:
+def values_by_contract(arguments: Sequence[Argument], given: Arguments, kernel: str) -> list[Value]:
     """What a guard of the contract with these ``arguments`` is told; raises `LaunchRefused` for other constants.
 
     Of a list, its length and then its arrays (`backend.launch.lists`).
@@ -67,7 +68,7 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
         yield _array(argument.name, given, kernel)
 
 
-def _array(name: str, given: Any, kernel: str) -> Value:
+def _array(name: str, given: object, kernel: str) -> Value:
     value = array_value(given)
     if value is None:
         raise UsageError(f"`{name}` of '{kernel}' is a {type(given).__name__}, no array and no number")

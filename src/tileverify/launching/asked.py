@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..backend.gpu import driver
 from ..backend.guard.arguments import Grid, Value
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..hook.described_launch import Described
+from ..hook.foreign import JitSignature
 from ..hook.launch_hooks import numpy_as_cuda
 from . import calls, on_cpu
 from .arguments import device_of
 from .calls import Kernel
 from .contents import Contents, contents_of
+from .given import Arguments, Stream
 from .options import LaunchOptions
 
 
@@ -26,7 +27,7 @@ class Asked:
     """
 
     kernel: Kernel
-    signature: Any
+    signature: JitSignature
     descriptions: Sequence[Described]
     named: Mapping[str, Value]
     contents: Contents
@@ -34,7 +35,7 @@ class Asked:
     said: LaunchOptions
 
     @classmethod
-    def of(cls, kernel: Kernel, arguments: Sequence[Any], said: LaunchOptions, stream: Any) -> Asked:
+    def of(cls, kernel: Kernel, arguments: Arguments, said: LaunchOptions, stream: Stream) -> Asked:
         """Raises `UsageError` and `LaunchRefused` for arguments that make no launch."""
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))

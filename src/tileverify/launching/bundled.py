@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, Unpack
 
 from ..backend.early_start import waits_first
 from ..backend.gpu import driver
@@ -27,6 +27,7 @@ from .bundle.model import Bundle
 from .bundle.trust import check_proof, trusted_cubin, trusted_keys
 from .calls import grid_of
 from .contents import contents_of
+from .given import Arguments, GivenGrid, GivenOptions, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .proofs import broken_fact, touched_by
@@ -81,7 +82,7 @@ class BundledKernel:
     def _launch(self) -> LaunchSpec:
         return replace(self.bundle.certificate.launch, kernel=self.name)
 
-    def _admission(self, arguments: Sequence[Any]) -> Admission:
+    def _admission(self, arguments: Arguments) -> Admission:
         """The guard of a launch with lists of these lengths."""
         lengths = lengths_of(self._launch.arguments, arguments)
         if not lengths:
@@ -113,7 +114,7 @@ class BundledKernel:
             parameters=certificate.parameters,
         )
 
-    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def launch(self, stream: Stream, grid: GivenGrid, arguments: Arguments, **options: Unpack[GivenOptions]) -> None:
         """Check the contract and run; raises `LaunchRefused` (TV501, TV502) before anything runs.
 
         ``options``: fields of `LaunchOptions`, without ``data``.
@@ -121,7 +122,9 @@ class BundledKernel:
         if options or not self.tileverify_again(stream, grid, arguments):
             self.look_and_launch(stream, grid, arguments, **options)
 
-    def look_and_launch(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def look_and_launch(
+        self, stream: Stream, grid: GivenGrid, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> None:
         """`launch` for what `tileverify_again` did not make."""
         early = options_of(options).programmatic_dependent_launch
         remembered = self._early if early else self._remembered
@@ -140,7 +143,9 @@ class BundledKernel:
         """Whether it may be started early."""
         return waits_first(entry_of(decode(self.bundle.bytecode, file=self.file), self.unit))
 
-    def planned(self, stream: Any, grid: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+    def planned(
+        self, stream: Stream, grid: GivenGrid, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> Planned:
         """A launch that was checked and is ready to be made."""
         said = options_of(options)
         if said.data:

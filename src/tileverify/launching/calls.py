@@ -12,6 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..backend.guard import ArrayValue, LaunchRefused
 from ..backend.guard.arguments import Grid, Value
 from ..contract.as_table import NotExpressible, launch_table
@@ -26,7 +29,9 @@ from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..hook.described_launch import Described, DescribedArray, describe
+from ..hook.foreign import JitSignature
 from ..hook.no_driver import NoDriver, stand_in
+from .given import Arguments, GivenGrid, GivenKernel, TileKernel, is_kernel
 
 IMITATED: Final = (10, 0)
 """The compute capability of the device that a machine without one is said to have."""
@@ -38,18 +43,18 @@ LAUNCH: Final = "call"
 class Kernel:
     """A ``@ct.kernel`` and where it stands."""
 
-    object: Any
+    object: TileKernel
     name: str
     file: Path
     line: int
     parameters: tuple[str, ...]
 
     @classmethod
-    def of(cls, kernel: Any) -> Kernel:
+    def of(cls, kernel: GivenKernel) -> Kernel:
         """Raises `UsageError` for what is no kernel of cuda.tile."""
-        function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
-        if function is None:
+        if not is_kernel(kernel):
             raise UsageError(f"{kernel!r} is not a kernel: decorate the function with @ct.kernel")
+        function = kernel._annotated_function.pyfunc
         names = tuple(inspect.signature(function).parameters)
         code = function.__code__
         return cls(kernel, function.__qualname__, Path(code.co_filename), code.co_firstlineno, names)
@@ -61,7 +66,7 @@ class Kernel:
         return tuple(dict.fromkeys(stated))
 
 
-def grid_of(grid: Any) -> Grid:
+def grid_of(grid: GivenGrid) -> Grid:
     """All three axes; raises `UsageError` for a grid that cannot be launched."""
     axes = tuple(grid) if isinstance(grid, tuple | list) else (grid,)
     whole = all(isinstance(axis, int) and not isinstance(axis, bool) for axis in axes)
@@ -71,7 +76,7 @@ def grid_of(grid: Any) -> Grid:
     return x, y, z
 
 
-def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
+def signature_of(kernel: Kernel, arguments: Arguments) -> JitSignature:
     """The signature for which cuda.tile's JIT would compile the kernel; raises `UsageError` where it would not."""
     from cuda.tile.compilation import CallingConvention, KernelSignature
 
@@ -80,7 +85,7 @@ def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
         raise UsageError(f"'{kernel.name}' has {len(kernel.parameters)} parameters, {len(arguments)} were given")
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
     try:
-        given = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
+        given: JitSignature = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
     except (TypeError, ValueError) as error:
         raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
     except OverflowError:
@@ -88,11 +93,11 @@ def signature_of(kernel: Kernel, arguments: Sequence[Any]) -> Any:
     parameters = tuple(map(_without_list_promises, given.parameters))
     if parameters == given.parameters:
         return given
-    plain = KernelSignature(parameters, convention)
-    return plain.with_mangled_symbol(kernel.name.replace(".", "_"))
+    plain: JitSignature = KernelSignature(parameters, convention).with_mangled_symbol(kernel.name.replace(".", "_"))
+    return plain
 
 
-def _too_large(kernel: Kernel, arguments: Sequence[Any]) -> str:
+def _too_large(kernel: Kernel, arguments: Arguments) -> str:
     """Which number is larger than what the kernel takes; without a word of its own that is int32."""
     known = ELEMENT_TYPES["i32"]
     pairs = zip(kernel.parameters, arguments, strict=True)
@@ -100,7 +105,7 @@ def _too_large(kernel: Kernel, arguments: Sequence[Any]) -> str:
     return f"{' and '.join(found) or 'a number'} does not fit int32, or what the kernel's annotation says"
 
 
-def _without_list_promises(constraint: Any) -> Any:
+def _without_list_promises(constraint: Any) -> object:
     """No clause can say that all arrays of a list are aligned, so the compiler is not told."""
     if type(constraint).__name__ != "ListConstraint":
         return constraint
@@ -121,7 +126,7 @@ def _need_driver() -> None:
         NoDriver(IMITATED, multiprocessors=148).offer()
 
 
-def described(arguments: Sequence[Any], signature: Any) -> list[Described]:
+def described(arguments: Arguments, signature: JitSignature) -> list[Described]:
     """Every argument as plain data (see `hook.described_launch.describe`); raises `UsageError` for odd strides."""
     try:
         return [describe(value, constraint) for value, constraint in zip(arguments, signature.parameters, strict=True)]
@@ -158,7 +163,7 @@ def lists_of(names: Sequence[str], descriptions: Sequence[Described]) -> Iterato
 def spec_of(
     kernel: Kernel,
     descriptions: Sequence[Described],
-    contents: Mapping[str, Any],
+    contents: Mapping[str, NDArray[np.generic]],
     data: Sequence[str],
     vouched: bool,
     grid: Grid | None,
@@ -187,7 +192,7 @@ def spec_of(
     return build_launch(raw, LAUNCH, None)
 
 
-def compiled(kernel: Kernel, signature: Any, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
+def compiled(kernel: Kernel, signature: JitSignature, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:
     """The kernel as cuda.tile compiles it for the signature; raises `SourceError` at the user's line."""
     cutile = CutileKernel(kernel.file, kernel.name, kernel.line, (), kernel.object)
     bytecode = export_bytecode(cutile, spec, signature, architecture)

@@ -16,8 +16,10 @@ from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, 
 from ..pipeline import CheckOptions, check_paths, check_unit, check_units
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
+from ..results.codes import TV
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
+from .given import Arguments
 from .launcher import Launcher
 from .proofs import Request, proof_of
 
@@ -41,9 +43,9 @@ class Checked(Report):
 
 def check(
     launcher: Launcher,
-    target: Any,
-    grid: Any,
-    arguments: Mapping[str, Any] | Sequence[Any] | None,
+    target: object,
+    grid: object,
+    arguments: Spec | Arguments | None,
     more: Spec,
     *,
     spec: Path | None,
@@ -72,9 +74,9 @@ def check(
 
 def _call(
     launcher: Launcher,
-    kernel: Any,
-    grid: Any,
-    arguments: Sequence[Any],
+    kernel: object,
+    grid: object,
+    arguments: Arguments,
     more: Spec,
     spec: Path | None,
     options: CheckOptions,
@@ -97,11 +99,13 @@ def _call(
     try:
         proof_of(unit, result).check(Request(asked.named, axes, asked.contents, asked.said.vouch, lambda: unit))
     except LaunchRefused as refused:
-        return replace(result, verdict=Verdict.UNDECIDED, holds_for=None, findings=(Finding("TV502", refused.message),))
+        return replace(
+            result, verdict=Verdict.UNDECIDED, holds_for=None, findings=(Finding(TV.LAUNCH_CONTRACT, refused.message),)
+        )
     return result
 
 
-def _said(grid: Any, arguments: Spec | None, more: Spec) -> Spec:
+def _said(grid: object, arguments: Spec | None, more: Spec) -> Spec:
     """The fields of one launch spec that were given."""
     axes = list(grid) if isinstance(grid, tuple) else grid
     given = {"grid": axes, "args": None if arguments is None else dict(arguments), **more}

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final, Generic, TypeVar
+
+E = TypeVar("E")  # the event of a driver
 
 ASKED_FIRST_S: Final = 20e-6
 ASKED_LAST_S: Final = 1e-3
@@ -15,22 +17,22 @@ ASKED_LAST_S: Final = 1e-3
 
 
 @dataclass(eq=False, slots=True)
-class _Awaited:
-    event: Any
+class _Awaited(Generic[E]):
+    event: E
     settle: Callable[[], None]
     future: Future[None]
 
 
 @dataclass(eq=False)
-class Completion:
+class Completion(Generic[E]):
     """``done(event)`` asks the driver.  An event is asked now and then, so that no launch needs a thread of its own."""
 
-    done: Callable[[Any], bool]
-    _awaited: list[_Awaited] = field(default_factory=list)
+    done: Callable[[E], bool]
+    _awaited: list[_Awaited[E]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _thread: threading.Thread | None = None
 
-    def future(self, event: Any, settle: Callable[[], None]) -> Future[None]:
+    def future(self, event: E, settle: Callable[[], None]) -> Future[None]:
         """Done behind ``event`` and ``settle()``, whose error is its own; callbacks run in the thread that asks."""
         future: Future[None] = Future()
         with self._lock:
@@ -61,7 +63,7 @@ class Completion:
                 pause = min(2 * pause, ASKED_LAST_S)
 
 
-def _over(done: Callable[[Any], bool], each: _Awaited) -> bool:
+def _over(done: Callable[[E], bool], each: _Awaited[E]) -> bool:
     """Also where the driver reports an error, which `_tell` meets again."""
     try:
         return done(each.event)
@@ -77,7 +79,7 @@ def _raising(error: Exception) -> Callable[[], None]:
     return settle
 
 
-def _tell(each: _Awaited) -> None:
+def _tell(each: _Awaited[E]) -> None:
     if not each.future.set_running_or_notify_cancel():
         return
     try:

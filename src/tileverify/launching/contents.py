@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from ..backend.gpu import driver
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Value
 from ..contract.launch import DataFact, Expression
+from .given import Stream
 
 _TYPES = {f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}") for kind in "iu" for bits in (8, 16, 32, 64)}
 
@@ -34,7 +34,7 @@ def nobody_looks(array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], n
     return False
 
 
-class Contents(Mapping[str, NDArray[Any]]):
+class Contents(Mapping[str, NDArray[np.generic]]):
     """The integer arrays among named values, in row-major order; each is read once, when it is asked for."""
 
     def __init__(self, values: Mapping[str, Value], read: Read, seen: Seen = nobody_looks) -> None:
@@ -45,14 +45,14 @@ class Contents(Mapping[str, NDArray[Any]]):
         }
         self._read = read
         self._seen = seen
-        self._known: dict[str, NDArray[Any]] = {}
+        self._known: dict[str, NDArray[np.generic]] = {}
 
     def seen_to_keep(self, fact: DataFact, facts: Sequence[DataFact], number: Number) -> bool:
         """Whether the fact was seen to hold where the array lies, without fetching it."""
         array = self._arrays.get(fact.array)
         return array is not None and fact.array not in self._known and self._seen(array, fact, facts, number)
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
         if name not in self._known:
             self._known[name] = self._elements(self._arrays[name])
         return self._known[name]
@@ -63,7 +63,7 @@ class Contents(Mapping[str, NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._arrays)
 
-    def _elements(self, array: ArrayValue) -> NDArray[Any]:
+    def _elements(self, array: ArrayValue) -> NDArray[np.generic]:
         dtype = _TYPES[array.dtype]
         last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
         flat = self._read(array.address, (last + 1) * dtype.itemsize).view(dtype)
@@ -71,7 +71,7 @@ class Contents(Mapping[str, NDArray[Any]]):
         return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, array.shape, strides, writeable=False))
 
 
-def contents_of(values: Mapping[str, Value], on_host: bool, stream: Any) -> Contents:
+def contents_of(values: Mapping[str, Value], on_host: bool, stream: Stream) -> Contents:
     """Those of a launch on ``stream``: on the host read as they are, on a GPU looked at there or fetched."""
     if on_host:
         return Contents(values, host_bytes)

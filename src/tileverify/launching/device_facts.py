@@ -8,10 +8,10 @@ array, looks itself, and words the refusal.  Small arrays are fetched at once.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from ..backend.guard import ArrayValue
 from ..backend.ledger import InFlightConflict
@@ -20,6 +20,7 @@ from ..contract.facts.kinds import meaning_of
 from ..contract.facts.on_host import Value
 from ..contract.launch import DataFact
 from ..errors import TileVerifyError
+from .given import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream
 from .journal import Use
 from .remembered import Planned
 
@@ -37,10 +38,10 @@ _INT32: Final = range(-(1 << 31), 1 << 31)
 class Scratch(Protocol):
     """Zeroed memory of a device, used by one check at a time."""
 
-    def zeros(self, stream: Any, near: int, what: str, count: int) -> Any:
+    def zeros(self, stream: Stream, near: int, what: str, count: int) -> DeviceArray:
         """``count`` zeros of 4 bytes, on ``stream``, as an array that kernels take, where the address ``near`` lies."""
 
-    def number(self, stream: Any, near: int, what: str) -> int:
+    def number(self, stream: Stream, near: int, what: str) -> int:
         """The first element, once ``stream`` has come so far."""
 
 
@@ -52,7 +53,7 @@ class IndexArray:
     count: int
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> Interface:
         return {"shape": (self.count,), "typestr": "<i4", "data": (self.address, False), "version": 3}
 
 
@@ -60,7 +61,7 @@ class IndexArray:
 class _Asked:
     """So many elements at an address, on the stream of the launch that asks."""
 
-    stream: Any
+    stream: Stream
     address: int
     count: int
 
@@ -69,14 +70,16 @@ class _Asked:
 class DeviceFacts:
     """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches."""
 
-    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]
-    make: Callable[[Any, Planned, Sequence[Any]], None]
+    plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]
+    make: Callable[[Stream, Planned, Arguments], None]
     scratch: Scratch
-    array: Callable[[int, int], Any] = IndexArray
-    _plans: dict[tuple[Any, ...], Planned] = field(default_factory=dict)
+    array: Callable[[int, int], DeviceArray] = IndexArray
+    _plans: dict[Key, Planned] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keeps(self, stream: Any, array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
+    def keeps(
+        self, stream: Stream, array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], number: Value
+    ) -> bool:
         """Whether ``array`` was seen to keep ``fact``, one of ``facts`` that are asked of the launch.
 
         Not seen is all that ``False`` means.  Raises `InFlightConflict` where the launch that asks would.
@@ -119,7 +122,7 @@ class DeviceFacts:
         marks = self.scratch.zeros(asked.stream, asked.address, "marks", high - low)
         return self._all_keep(asked, first_of_its_kind, low, marks)
 
-    def _all_keep(self, asked: _Asked, kernel: Any, *rest: Any) -> bool:
+    def _all_keep(self, asked: _Asked, kernel: object, *rest: int | DeviceArray) -> bool:
         """Whether the kernel counts every element."""
         kept = self.scratch.zeros(asked.stream, asked.address, "kept", 1)
         arguments = (self.array(asked.address, asked.count), *rest, kept, TILE)
@@ -135,7 +138,7 @@ class DeviceFacts:
         return self.scratch.number(asked.stream, asked.address, "kept") == asked.count
 
 
-def _place(argument: Any) -> Any:
+def _place(argument: int | DeviceArray) -> Hashable:
     """What a plan knows of an argument."""
     return argument if isinstance(argument, int) else (argument.address, argument.count)
 
@@ -153,7 +156,7 @@ def device_facts() -> DeviceFacts:
     from .in_flight import in_flight
     from .launcher import Launcher
 
-    def make(stream: Any, planned: Planned, arguments: Sequence[Any]) -> None:
+    def make(stream: Stream, planned: Planned, arguments: Arguments) -> None:
         in_flight().launch(stream, of_values(planned.use), arguments, planned.plan.launch, planned.plan.alive)
 
     return DeviceFacts(Launcher().planned, make, DeviceScratch())

@@ -20,6 +20,7 @@ from ..backend.guard import LaunchRefused
 from ..backend.ledger import ByteAccess, InFlightConflict, unordered_conflicts
 from ..backend.ledger import GraphNode as Footprint
 from ..errors import UsageError
+from .given import Arguments, GivenGrid, Stream
 from .in_flight import InFlight, in_flight
 from .journal import Use, leaves
 from .on_cpu import HOST, HostPlan
@@ -37,7 +38,7 @@ wait for more than it has to: launches that need each other would conflict, and 
 class Backend(Protocol):
     """A graph of the driver, or of the host; a plan is one for its device, a handle is whatever ``add`` gives."""
 
-    def add(self, plan: Any, after: Sequence[Any]) -> Any:
+    def add(self, plan: Any, after: Sequence[Any]) -> object:
         """A launch behind others."""
 
     def finish(self) -> None:
@@ -46,7 +47,7 @@ class Backend(Protocol):
     def change(self, handle: Any, plan: Any) -> None:
         """Another launch of the same kernel in a finished graph, for replays from now on."""
 
-    def replay(self, stream: Any) -> None:
+    def replay(self, stream: Stream) -> None:
         """All of it."""
 
 
@@ -66,7 +67,7 @@ class HostGraph:
     def change(self, handle: int, plan: HostPlan) -> None:
         self._plans[handle] = plan
 
-    def replay(self, stream: Any) -> None:
+    def replay(self, stream: Stream) -> None:
         for plan in self._plans:
             plan.launch(stream)
 
@@ -83,11 +84,11 @@ class Node:
     """One launch of a graph."""
 
     number: int
-    kernel: Any
+    kernel: object
     planned: Planned
-    arguments: Sequence[Any]
+    arguments: Arguments
     after: tuple[Node, ...]
-    handle: Any = None
+    handle: object = None
 
 
 @dataclass(eq=False)
@@ -100,13 +101,13 @@ class Graph:
     _nodes: list[Node] = field(default_factory=list)
     _made: Backend | None = None
     _use: Use | None = None
-    _kept: tuple[Any, ...] = ()  # what has to live while a replay is in flight, each object once
+    _kept: tuple[object, ...] = ()  # what has to live while a replay is in flight, each object once
 
     def launch(
         self,
-        grid: Any,
-        kernel: Any,
-        arguments: Sequence[Any],
+        grid: GivenGrid,
+        kernel: object,
+        arguments: Arguments,
         *,
         after: Sequence[Node] | None = None,
         data: Sequence[str] = (),
@@ -129,7 +130,9 @@ class Graph:
         self._nodes.append(node)
         return node
 
-    def _planned(self, grid: Any, kernel: Any, arguments: Sequence[Any], data: Sequence[str], vouch: bool) -> Planned:
+    def _planned(
+        self, grid: GivenGrid, kernel: object, arguments: Arguments, data: Sequence[str], vouch: bool
+    ) -> Planned:
         planned = self.plan(grid, kernel, arguments, data=data, vouch=vouch)
         if not planned.again and not vouch:
             raise LaunchRefused(
@@ -153,7 +156,7 @@ class Graph:
             raise UsageError("the graph has no launch")
         self._check()
         made = self.backend(self._nodes[0].planned.use.device)
-        free: list[Any] = []
+        free: list[object] = []
         for node in self._nodes:
             behind = [each.handle for each in node.after]
             if not behind and len(free) >= BRANCHES:
@@ -181,7 +184,7 @@ class Graph:
         held = [each for node in self._nodes for each in (*leaves(node.arguments), *node.planned.plan.alive)]
         self._kept = tuple({id(each): each for each in held if not isinstance(each, int | float | str)}.values())
 
-    def update(self, node: Node, grid: Any, arguments: Sequence[Any], *, vouch: bool = False) -> None:
+    def update(self, node: Node, grid: GivenGrid, arguments: Arguments, *, vouch: bool = False) -> None:
         """Other arguments for one launch, verified like the first ones, for replays from now on.
 
         What breaks the contract, or the order of the graph, changes nothing.
@@ -201,7 +204,7 @@ class Graph:
             self._check()
             raise
 
-    def replay(self, stream: Any = None) -> None:
+    def replay(self, stream: Stream = None) -> None:
         """Make all launches, in order with whatever they conflict with on other streams."""
         if self._made is None or self._use is None:
             raise UsageError("the graph is not finished: replay it behind its 'with' block")

@@ -22,16 +22,17 @@ from typing import Any, Protocol
 from ..backend.gpu import driver
 from ..backend.ledger import EventMark, Ledger, Order, StreamId, Work
 from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
+from .given import Arguments, Stream, TorchStream
 from .journal import Journal, Noted, Repeated, Use, complain
 
 
 class Device(Protocol):
     """What is asked of the driver; an event is whatever ``record`` gives."""
 
-    def stream(self, device: int, stream: Any) -> StreamId:
+    def stream(self, device: int, stream: Stream) -> StreamId:
         """The identity of a stream of ``device``."""
 
-    def record(self, stream: StreamId) -> Any:
+    def record(self, stream: StreamId) -> object:
         """An event behind all that ``stream`` was given."""
 
     def wait(self, stream: StreamId, event: Any) -> None:
@@ -49,7 +50,7 @@ class Event:
     """What a stream had been given when it was recorded."""
 
     mark: EventMark
-    driver: Any
+    driver: object
 
 
 @dataclass
@@ -62,19 +63,19 @@ class InFlight:
     lock: threading.RLock = field(default_factory=threading.RLock)
     _place: tuple[int, int] | None = None  # device and handle of the journal's place
     _ledger: Ledger = field(init=False)
-    _events: dict[StreamId, deque[tuple[Work, Any]]] = field(default_factory=dict)  # in the order of each stream
-    _completion: Completion | None = None
+    _events: dict[StreamId, deque[tuple[Work, object]]] = field(default_factory=dict)  # in the order of each stream
+    _completion: Completion[object] | None = None
 
     def __post_init__(self) -> None:
         self._ledger = Ledger(Order(), self._let_wait)
 
     def launch(
         self,
-        stream: Any,
+        stream: Stream,
         use: Use,
-        arguments: Sequence[Any],
-        make: Callable[[Any], None],
-        owners: Sequence[Any] = (),
+        arguments: Arguments,
+        make: Callable[[Stream], None],
+        owners: Sequence[object] = (),
     ) -> None:
         """``make(stream)``, in order with all that it conflicts with.
 
@@ -100,7 +101,7 @@ class InFlight:
             self.journal.place, self._place = stream, (stream.device, stream.handle)
         return self.journal.place == stream
 
-    def enter(self, launch: Repeated, stream: Any, arrays: tuple[Any, ...]) -> int | None:
+    def enter(self, launch: Repeated, stream: TorchStream, arrays: tuple[object, ...]) -> int | None:
         """Make it on ``stream``, of torch, and note it in the open batch; the driver's status.
 
         ``None``, and nothing done, where that is not the only stream with work.
@@ -161,14 +162,14 @@ class InFlight:
         if finished:
             self._ledger.finished(finished)
 
-    def record(self, stream: Any, device: int = 0) -> Event:
+    def record(self, stream: Stream, device: int = 0) -> Event:
         """An event behind all that ``stream`` was given by launches."""
         with self.lock:
             self._take_in_noted()
             identity = self.device.stream(device, stream)
             return Event(self._ledger.order.record(identity), self.device.record(identity))
 
-    def wait(self, stream: Any, event: Event, device: int = 0) -> None:
+    def wait(self, stream: Stream, event: Event, device: int = 0) -> None:
         """``stream`` runs nothing more before ``event``; launches on it are in order with what lies behind that."""
         with self.lock:
             self._take_in_noted()
@@ -194,7 +195,7 @@ class InFlight:
             finally:
                 complain(noted)
 
-    def future(self, stream: Any = None, device: int = 0) -> Future[None]:
+    def future(self, stream: Stream = None, device: int = 0) -> Future[None]:
         """Done when all is that ``stream`` was given so far; it raises what `synchronize` raises.
 
         ``add_done_callback`` makes it call back.  One thread asks the driver for all of them.
@@ -206,7 +207,7 @@ class InFlight:
             self._completion = Completion(self.device.done)
         return self._completion.future(event, self._settle)
 
-    async def finished(self, stream: Any = None, device: int = 0) -> None:
+    async def finished(self, stream: Stream = None, device: int = 0) -> None:
         """`future`, for coroutines, which ask themselves: no thread at all."""
         import asyncio  # nobody else needs it
 
@@ -235,7 +236,7 @@ class InFlight:
 class HostDevice:
     """The host alone: what it was given is done."""
 
-    def stream(self, device: int, stream: Any) -> StreamId:
+    def stream(self, device: int, stream: Stream) -> StreamId:
         return StreamId(device, driver.stream_handle(stream))
 
     def record(self, stream: StreamId) -> None:

@@ -6,9 +6,8 @@ Programs that are recorded or tested without a GPU get the results that they wai
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Value
@@ -17,15 +16,16 @@ from ..errors import UsageError
 from ..hook.launch_hooks import host_as_cuda
 from . import calls, on_cpu
 from .arguments import span
+from .given import Arguments, GivenGrid, Key
 
 
 @dataclass
 class Interpreter:
     """Kernels are compiled once for each signature."""
 
-    _units: dict[Any, KernelUnit] = field(default_factory=dict)
+    _units: dict[Key, KernelUnit] = field(default_factory=dict)
 
-    def launch(self, kernel: Any, grid: Any, arguments: Sequence[Any]) -> None:
+    def launch(self, kernel: object, grid: GivenGrid, arguments: Arguments) -> None:
         """Run all blocks in the order of their ids.
 
         Raises `UsageError` for what cannot be launched, `SourceError` for what does not compile, and
@@ -40,7 +40,7 @@ class Interpreter:
         _in_memory(known.name, [*named.values(), *(array for of in lists.values() for array in of)])
         axes = calls.grid_of(grid)
         spec = calls.spec_of(known, descriptions, {}, (), False, axes)
-        key = (kernel._annotated_function.pyfunc, repr(kernel._compiler_options), signature.symbol)
+        key = (known.object._annotated_function.pyfunc, repr(known.object._compiler_options), signature.symbol)
         if key not in self._units:
             self._units[key] = calls.compiled(known, signature, spec)
         on_cpu.run(replace(self._units[key], launch=spec), tuple(named.values()), lists, axes)

@@ -13,9 +13,10 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ..backend.ledger import ByteAccess, InFlightConflict, StreamId, merged
+from .given import Repeatable, TorchStream
 
 POLLED_EVERY: Final = 512
 """Launches of a batch: between two looks at what has finished."""
@@ -53,10 +54,10 @@ class Noted(NamedTuple):
     """A launch and what it was made with, which lives as long as this does."""
 
     use: Use
-    kept: tuple[Any, ...]
+    kept: tuple[object, ...]
 
     @classmethod
-    def of(cls, use: Use, arguments: Iterable[Any], owners: Iterable[Any]) -> Noted:
+    def of(cls, use: Use, arguments: Iterable[object], owners: Iterable[object]) -> Noted:
         """``owners``: what else has to live, and is not looked into."""
         return cls(use, (*leaves(arguments), *owners))
 
@@ -83,10 +84,10 @@ class Repeated:
     """
 
     use: Use
-    plan: Any
+    plan: Repeatable
     same: Callable[..., bool] | None
     nothing: tuple[None, ...]
-    held: tuple[Any, ...] = ()
+    held: tuple[object, ...] = ()
     handle: int = -1
     stream: object = field(default_factory=object)  # nobody's
     go: Callable[[], int] = int
@@ -94,7 +95,7 @@ class Repeated:
     def __post_init__(self) -> None:
         self.held = self.nothing
 
-    def bind(self, stream: Any) -> None:
+    def bind(self, stream: TorchStream) -> None:
         """Ready for a stream, and not in the open batch."""
         self.held = self.nothing  # first: a thread that makes the launch meanwhile shall not
         lasting = type(stream).__module__.partition(".")[0] == "torch"  # whose streams cannot change
@@ -110,13 +111,13 @@ class Journal:
     left: int = POLLED_EVERY
     _open: list[Noted] = field(default_factory=list)
     _repeated: list[Repeated] = field(default_factory=list)  # those of the open batch
-    _closed: deque[tuple[Any, int, list[Noted]]] = field(default_factory=deque)  # behind an event, so many launches
+    _closed: deque[tuple[object, int, list[Noted]]] = field(default_factory=deque)  # behind an event, so many launches
 
     def note(self, launch: Noted) -> None:
         """A launch that was just made."""
         self._open.append(launch)
 
-    def repeat(self, each: Repeated, arrays: tuple[Any, ...]) -> None:
+    def repeat(self, each: Repeated, arrays: tuple[object, ...]) -> None:
         """The same for one that may be made again with these very ``arrays`` without a word."""
         self._repeated.append(each)
         self._open.append(Noted(each.use, arrays))
@@ -128,7 +129,7 @@ class Journal:
             each.held = each.nothing
         self._repeated.clear()
 
-    def close(self, event: Any) -> None:
+    def close(self, event: object) -> None:
         """The batch that was sealed lies before ``event``."""
         self._closed.append((event, POLLED_EVERY - self.left, self._emptied()))
 
@@ -136,7 +137,7 @@ class Journal:
         noted, self._open, self.left = self._open, [], POLLED_EVERY
         return noted
 
-    def finished(self, done: Callable[[Any], bool]) -> Iterator[Noted]:
+    def finished(self, done: Callable[[object], bool]) -> Iterator[Noted]:
         """The launches of closed batches that the device has come past; they are let go."""
         while self._closed and done(self._closed[0][0]):
             yield from self._closed.popleft()[2]
@@ -155,7 +156,7 @@ class Journal:
         return sum(count for _, count, _ in self._closed) + POLLED_EVERY - self.left
 
 
-def leaves(arguments: Iterable[Any]) -> Iterator[Any]:
+def leaves(arguments: Iterable[object]) -> Iterator[object]:
     """What stands in arguments, also in lists and dataclasses, which may change while the launch is in flight."""
     for each in arguments:
         yield each

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Unpack
 
 from ..backend.assembler import find_assembler
 from ..backend.gpu import driver
@@ -25,6 +24,7 @@ from .bundle.manifest import parameter_types
 from .bundled import BundledKernel
 from .calls import Kernel
 from .cubins import CubinCache
+from .given import Arguments, GivenGrid, GivenOptions, Key, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
@@ -37,14 +37,16 @@ class Launcher:
     """All kernels that a process launches, and what was proved of them; threads may share it."""
 
     options: CheckOptions = field(default_factory=lambda: CheckOptions(cache=default_folder()))
-    _specialisations: dict[Any, Specialisation] = field(default_factory=dict)
-    _kernels: weakref.WeakKeyDictionary[Any, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
+    _specialisations: dict[Key, Specialisation] = field(default_factory=dict)
+    _kernels: weakref.WeakKeyDictionary[object, Kernel] = field(default_factory=weakref.WeakKeyDictionary)
     _loaded: dict[tuple[int, int], GpuKernel] = field(default_factory=dict)
-    _remembered: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
-    _early: weakref.WeakKeyDictionary[Any, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _remembered: weakref.WeakKeyDictionary[object, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
+    _early: weakref.WeakKeyDictionary[object, Remembered] = field(default_factory=weakref.WeakKeyDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def launch(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> None:
         """Verify and run.
 
         ``kernel``: of cuda.tile, or a `BundledKernel`.  ``grid``: as cuda.tile takes it, or ``None`` for the one that
@@ -57,7 +59,9 @@ class Launcher:
         if not again(stream, grid, arguments):
             self.look_and_launch(stream, grid, kernel, arguments, **options)
 
-    def look_and_launch(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> None:
+    def look_and_launch(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> None:
         """`launch` for what the kernel's ``tileverify_again`` did not make, which it gets with its first launch."""
         if isinstance(kernel, BundledKernel):
             kernel.look_and_launch(stream, grid, arguments, **options)
@@ -74,9 +78,11 @@ class Launcher:
         remembered = launches.setdefault(kernel, Remembered())
         remembered.first(stream, grid, arguments, planned)
         if not early:
-            kernel.tileverify_again = remembered.again
+            self._kernel(kernel).object.tileverify_again = remembered.again
 
-    def planned(self, stream: Any, grid: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Planned:
+    def planned(
+        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+    ) -> Planned:
         """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
         if isinstance(kernel, BundledKernel):
             return kernel.planned(stream, grid, arguments, **options)
@@ -111,7 +117,7 @@ class Launcher:
         # What depends on contents, or ran by an opt-out, is asked again each time.
         return Planned(plan, use, again=proof is not None and not proof.assumed)
 
-    def asked(self, stream: Any, kernel: Any, arguments: Sequence[Any], **options: Any) -> Asked:
+    def asked(self, stream: Stream, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]) -> Asked:
         """A launch looked at, not verified; ``options`` and errors are those of `launch`."""
         return Asked.of(self._kernel(kernel), arguments, options_of(options), stream)
 
@@ -126,7 +132,7 @@ class Launcher:
             note(OptOut(reason, kernel.name, str(kernel.file), kernel.line, refused.message))
             return None
 
-    def _kernel(self, kernel: Any) -> Kernel:
+    def _kernel(self, kernel: object) -> Kernel:
         try:
             known = self._kernels.get(kernel)
             if known is None:

@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..errors import TileVerifyError, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module
 from .arguments import span
+from .given import Stream
 from .turns import turns
 
 Bytes = NDArray[np.uint8]
@@ -34,7 +35,7 @@ class RunStopped(TileVerifyError):
     exit_code = 1
 
 
-def on_host(value: Any) -> bool:
+def on_host(value: object) -> bool:
     """Whether ``value`` is an array in the memory of the host, or has one in it: of NumPy, or of torch on the CPU."""
     if isinstance(value, tuple | list):
         return any(map(on_host, value))
@@ -43,20 +44,30 @@ def on_host(value: Any) -> bool:
     return _is_host_array(value)
 
 
-def _is_host_array(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return True
+class _HostTensor(Protocol):
+    """Of torch, on the CPU."""
+
+    def detach(self) -> _HostTensor: ...
+
+    def numpy(self) -> NDArray[np.generic]: ...
+
+
+def _is_host_array(value: object) -> bool:
+    return isinstance(value, np.ndarray) or _is_host_tensor(value)
+
+
+def _is_host_tensor(value: object) -> TypeGuard[_HostTensor]:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and value.device.type == "cpu"
 
 
-def host_arrays(value: Any) -> Any:
+def host_arrays(value: object) -> object:
     """The argument with tensors of torch as NumPy arrays on the same memory, inside tuples and lists too."""
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(map(host_arrays, value))
     if isinstance(value, list):
         return list(map(host_arrays, value))
-    if not isinstance(value, np.ndarray) and _is_host_array(value):
+    if not isinstance(value, np.ndarray) and _is_host_tensor(value):
         try:
             return value.detach().numpy()
         except TypeError as error:
@@ -81,7 +92,7 @@ class HostPlan:
     run: Callable[[], None]
     alive: tuple[()] = ()
 
-    def launch(self, stream: Any) -> None:
+    def launch(self, stream: Stream) -> None:
         """Every stream is in order with everything; raises `RunStopped`."""
         self.run()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ..errors import UsageError
+from .given import GivenOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class LaunchOptions:
 PLAIN: Final = LaunchOptions()
 
 
-def options_of(given: dict[str, Any]) -> LaunchOptions:
+def options_of(given: GivenOptions) -> LaunchOptions:
     """The keyword arguments of a call; raises `UsageError` for one that there is not."""
     try:
         return LaunchOptions(**given) if given else PLAIN

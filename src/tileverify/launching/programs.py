@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from types import CellType, FrameType, FunctionType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ..backend.guard import LaunchRefused
 from ..errors import UsageError
+from .given import Arguments, GivenGrid, Stream, TileKernel
 
 if TYPE_CHECKING:
     from .launcher import Launcher
@@ -22,31 +23,31 @@ _BESIDE: Final = ("launch_extended", "_benchmark")
 
 
 @cache
-def _verified_kernel_class() -> Any:
+def _verified_kernel_class() -> Callable[..., TileKernel]:
     import cuda.tile as ct
 
     class VerifiedKernel(ct.kernel):  # type: ignore[misc]
         """A kernel that ``cuda.tile`` cannot compile, and so cannot launch, on its own."""
 
-        def _compile(self, *arguments: Any, **options: Any) -> Any:
+        def _compile(self, *arguments: object, **options: object) -> NoReturn:
             name = self._annotated_function.pyfunc.__qualname__
             raise LaunchRefused(
                 f"'{name}' is a tileverify.kernel: launch it with tileverify.launch or after tileverify.patch() (TV502)"
             )
 
-        def replace_hints(self, **hints: Any) -> Any:
+        def replace_hints(self, **hints: object) -> VerifiedKernel:
             other = super().replace_hints(**hints)
             return VerifiedKernel(other._pyfunc, **_hints(other))
 
     return VerifiedKernel
 
 
-def _hints(kernel: Any) -> dict[str, Any]:
+def _hints(kernel: TileKernel) -> dict[str, object]:
     options = kernel._compiler_options
     return {name: getattr(options, name) for name in options.__dataclass_fields__}
 
 
-def verified_kernel(function: Any = None, /, **hints: Any) -> Any:
+def verified_kernel(function: object = None, /, **hints: object) -> Any:
     """``@ct.kernel``, with its compiler options, for kernels that run verified or not at all."""
     if function is None:
         return lambda each: verified_kernel(each, **hints)
@@ -67,8 +68,8 @@ class Patch:
         from cuda.tile import _cext
 
         self._launcher = launcher
-        self._before: list[tuple[Any, str, Any]] = []
-        replaced: dict[int, tuple[Any, Any]] = {}
+        self._before: list[tuple[object, str, object]] = []
+        replaced: dict[int, tuple[object, Callable[..., object]]] = {}
         for owner in (ct, _cext):
             for name in ("launch", *_BESIDE):
                 if hasattr(owner, name):
@@ -87,12 +88,19 @@ class Patch:
                 stacklevel=3,
             )
 
-    def _replace(self, owner: Any, name: str, function: Any) -> None:
+    def _replace(self, owner: object, name: str, function: object) -> None:
         self._before.append((owner, name, vars(owner)[name]))
         setattr(owner, name, function)
 
     def _launch(
-        self, stream: Any, grid: Any, kernel: Any, kernel_args: Any, /, *, programmatic_dependent_launch: bool = False
+        self,
+        stream: Stream,
+        grid: GivenGrid,
+        kernel: object,
+        kernel_args: Arguments,
+        /,
+        *,
+        programmatic_dependent_launch: bool = False,
     ) -> None:
         self._launcher.launch(
             stream, grid, kernel, kernel_args, programmatic_dependent_launch=programmatic_dependent_launch
@@ -113,7 +121,7 @@ class Patch:
         self.undo()
 
 
-def _namespaces() -> Iterator[Any]:
+def _namespaces() -> Iterator[ModuleType | type]:
     """All modules but those of tileverify, and the classes that they define."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == _OWN or not isinstance(module, ModuleType):
@@ -124,7 +132,7 @@ def _namespaces() -> Iterator[Any]:
                 yield value
 
 
-def _left(original: Any, before: list[tuple[Any, str, Any]]) -> Iterator[str]:
+def _left(original: object, before: list[tuple[object, str, object]]) -> Iterator[str]:
     """Where else the program holds a function, in words."""
     ours = {id(before), *map(id, before)}
     namespaces = {id(vars(module)) for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
@@ -146,8 +154,8 @@ def _left(original: Any, before: list[tuple[Any, str, Any]]) -> Iterator[str]:
             yield from (f"the defaults of {each.__qualname__}" for each in functions if each.__defaults__ is holder)
 
 
-def _refusal(name: str) -> Any:
-    def refuse(*arguments: Any, **options: Any) -> Any:
+def _refusal(name: str) -> Callable[..., NoReturn]:
+    def refuse(*arguments: object, **options: object) -> NoReturn:
         raise LaunchRefused(f"cuda.tile's {name} is not verified, and refused by tileverify.patch() (TV502)")
 
     return refuse

@@ -8,10 +8,10 @@ what fails is remembered, so that the same launch is refused at once the next ti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from ..backend.early_start import waits_first
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
@@ -97,8 +97,8 @@ class Specialisation:
 
     unit: KernelUnit
     proofs: list[Proof] = field(default_factory=list)
-    _any_grid: dict[Any, Guard | None] = field(default_factory=dict)
-    _refused: dict[Any, str] = field(default_factory=dict)
+    _any_grid: dict[Hashable, Guard | None] = field(default_factory=dict)
+    _refused: dict[Hashable, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
@@ -234,7 +234,7 @@ def touched_by(unit: KernelUnit) -> Touched:
     return Touched(written, frozenset(views), Reach.of(summary))
 
 
-def _essence(launch: LaunchSpec) -> Any:
+def _essence(launch: LaunchSpec) -> Hashable:
     """All of a launch with numbers that a proof may rest on."""
     return (
         launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap

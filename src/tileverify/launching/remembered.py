@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import Plan
+from .given import Arguments, GivenGrid, Key, Stream
 from .in_flight import InFlight, in_flight
 from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
 from .on_cpu import HostPlan
@@ -38,17 +39,13 @@ class Planned(NamedTuple):
     again: bool
 
 
-Again: TypeAlias = Callable[[Any, Any, Sequence[Any]], bool]
-Reader: TypeAlias = Callable[[Any, Sequence[Any]], tuple[Any, ...]]
+Again: TypeAlias = Callable[[Stream, GivenGrid, Arguments], bool]
+Reader: TypeAlias = Callable[[GivenGrid, Arguments], Key]
 
 
-def never(stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+def never(stream: Stream, grid: GivenGrid, arguments: Arguments) -> bool:
     """Nothing is remembered."""
     return False
-
-
-def _nothing(grid: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    raise KeyError
 
 
 @dataclass(eq=False)
@@ -61,14 +58,14 @@ class Remembered:
     _in_flight: InFlight = field(default_factory=in_flight)
     again: Again = never
     _kinds: Kinds | None = None
-    _plans: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)
-    _latest: dict[tuple[Any, ...], Repeated] = field(default_factory=dict)  # by addresses, grid and scalars
+    _plans: dict[Key, Repeated] = field(default_factory=dict)
+    _latest: dict[Key, Repeated] = field(default_factory=dict)  # by addresses, grid and scalars
 
-    def made(self, stream: Any, grid: Any, arguments: Sequence[Any], *, untried: bool) -> bool:
+    def made(self, stream: Stream, grid: GivenGrid, arguments: Arguments, *, untried: bool) -> bool:
         """`launch`; ``untried``: nobody has asked `again` yet."""
         return (untried and self.again(stream, grid, arguments)) or self.launch(stream, grid, arguments)
 
-    def launch(self, stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+    def launch(self, stream: Stream, grid: GivenGrid, arguments: Arguments) -> bool:
         """Launch if there was an equal launch; whether there was."""
         if self._kinds is None:
             return False
@@ -80,11 +77,11 @@ class Remembered:
         self._show(found, grid, arguments)
         return True
 
-    def first(self, stream: Any, grid: Any, arguments: Sequence[Any], planned: Planned) -> None:
+    def first(self, stream: Stream, grid: GivenGrid, arguments: Arguments, planned: Planned) -> None:
         """Launch for the first time, and remember it if its arguments are of kinds that can be told apart."""
         plan, use, again = planned
         self._in_flight.launch(stream, use, arguments, plan.launch, plan.alive)
-        if not again:
+        if not again or isinstance(plan, HostPlan):
             return
         if self._kinds is None:
             self._kinds = Kinds.of(arguments)
@@ -99,7 +96,7 @@ class Remembered:
         found = self._plans[key] = Repeated(use, plan, sameness(arrays), (None,) * len(arrays))
         self._show(found, grid, arguments)
 
-    def _show(self, found: Repeated, grid: Any, arguments: Sequence[Any]) -> None:
+    def _show(self, found: Repeated, grid: GivenGrid, arguments: Arguments) -> None:
         """To `again`, so that the next equal launch is made at once."""
         kinds = self._kinds
         if kinds is None or found.same is None:
@@ -112,7 +109,7 @@ class Remembered:
             self._latest[key] = found
 
 
-def _make_room(launches: dict[tuple[Any, ...], Repeated]) -> None:
+def _make_room(launches: dict[Key, Repeated]) -> None:
     while len(launches) >= MOST_PLANS:
         try:
             del launches[next(iter(launches))]
@@ -163,7 +160,7 @@ class Kinds:
     most: Reader
 
     @classmethod
-    def of(cls, arguments: Sequence[Any]) -> Kinds | None:
+    def of(cls, arguments: Arguments) -> Kinds | None:
         """``None`` for lists, and for arrays that are not torch's."""
         torch = sys.modules.get("torch")
         arrays, most, rest = [], ["grid"], []
@@ -184,10 +181,10 @@ class Kinds:
         alone = len(arrays) == len(arguments)
         return cls(f"({names})", alone, tuple(arrays), ", ".join(most), *readers)
 
-    def arrays(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    def arrays(self, arguments: Arguments) -> tuple[object, ...]:
         return tuple(arguments[place] for place in self._arrays)
 
-    def again(self, work: InFlight, latest: dict[tuple[Any, ...], Repeated]) -> Again:
+    def again(self, work: InFlight, latest: dict[Key, Repeated]) -> Again:
         """The function for these kinds; nothing in it depends on what anybody wrote."""
 
         def each(form: str) -> Iterator[str]:
@@ -206,8 +203,8 @@ class Kinds:
         return made if ALONE_BETWEEN_CALLS and not driver.several() else _one_at_a_time(made, work.lock)
 
 
-def _one_at_a_time(again: Again, lock: AbstractContextManager[Any]) -> Again:
-    def locked(stream: Any, grid: Any, arguments: Sequence[Any]) -> bool:
+def _one_at_a_time(again: Again, lock: AbstractContextManager[object]) -> Again:
+    def locked(stream: Stream, grid: GivenGrid, arguments: Arguments) -> bool:
         with lock:
             return again(stream, grid, arguments)
 
@@ -220,6 +217,6 @@ def _reader(names: str, parts: Sequence[str]) -> Reader:
     return made
 
 
-def _function(source: str, name: str, namespace: dict[str, Any]) -> Any:
+def _function(source: str, name: str, namespace: dict[str, object]) -> Any:
     exec(source, namespace)
     return namespace[name]

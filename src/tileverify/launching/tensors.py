@@ -9,10 +9,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol, TypeAlias
 
 
-def sameness(tensors: Sequence[Any]) -> Callable[..., bool] | None:
+class _Guards(Protocol):
+    def check(self, *tensors: object) -> bool: ...
+
+
+_GuardsClass: TypeAlias = Callable[..., _Guards]
+
+
+def sameness(tensors: Sequence[object]) -> Callable[..., bool] | None:
     """``same(*others)``: whether as many tensors of the same classes have the same sizes, strides and types, each.
 
     It may raise `TypeError` for what is no tensor, and holds on to none.  ``None`` where torch does not offer it.
@@ -21,24 +29,23 @@ def sameness(tensors: Sequence[Any]) -> Callable[..., bool] | None:
     return None if guards is None else _made(guards, tensors)
 
 
-def _made(guards: Any, tensors: Sequence[Any]) -> Callable[..., bool]:
-    check: Callable[..., bool] = guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
-    return check
+def _made(guards: _GuardsClass, tensors: Sequence[object]) -> Callable[..., bool]:
+    return guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
 
 
 @cache
-def _guards() -> Any:
+def _guards() -> _GuardsClass | None:
     """The class, if it tells everything apart that has to be told apart."""
     torch = sys.modules.get("torch")
     try:
-        guards = torch._C._dynamo.guards.TensorGuards  # type: ignore[union-attr]
-        return guards if _tells_apart(torch, guards) else None
+        guards: _GuardsClass = torch._C._dynamo.guards.TensorGuards  # type: ignore[union-attr]
+        return guards if torch is not None and _tells_apart(torch, guards) else None
     except (AttributeError, TypeError, ValueError, RuntimeError):
         return None
 
 
-def _tells_apart(torch: Any, guards: Any) -> bool:
-    def empty(*sizes: int, dtype: Any = torch.float32) -> Any:
+def _tells_apart(torch: ModuleType, guards: _GuardsClass) -> bool:
+    def empty(*sizes: int, dtype: object = torch.float32) -> Any:
         return torch.empty(sizes, dtype=dtype, device="cpu")
 
     like, others = (

@@ -22,6 +22,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ..backend.guard import LaunchRefused
 from ..errors import TileVerifyError, UsageError
+from .given import AnyPlan, Arguments, GivenGrid, Stream
 from .on_cpu import HostPlan
 from .remembered import Planned
 
@@ -40,7 +41,7 @@ class Timer(Protocol):
     def provenance(self, device: int) -> Mapping[str, str]:
         """Device, driver, and whatever else times depend on."""
 
-    def microseconds(self, plan: Any, stream: Any) -> float:
+    def microseconds(self, plan: Any, stream: Stream) -> float:
         """Of one launch, behind a sweep of the L2 cache."""
 
 
@@ -50,7 +51,7 @@ class HostTimer:
     def provenance(self, device: int) -> Mapping[str, str]:
         return {"device": "reference interpreter"}
 
-    def microseconds(self, plan: Any, stream: Any) -> float:
+    def microseconds(self, plan: AnyPlan, stream: Stream) -> float:
         start = time.perf_counter()
         plan.launch(stream)
         return 1e6 * (time.perf_counter() - start)
@@ -79,23 +80,23 @@ class Tuned(Generic[T]):
 class Tuner:
     """``plan(stream, grid, kernel, arguments)`` verifies, and gives what can be launched."""
 
-    plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]
+    plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]
     timer: Timer
 
     def tune(
         self,
         search_space: Iterable[T],
-        stream: Any,
-        grid_fn: Callable[[T], Any],
-        kernel: Any,
-        args_fn: Callable[[T], Sequence[Any]],
-        hints_fn: Callable[[T], Mapping[str, Any]] | None = None,
+        stream: Stream,
+        grid_fn: Callable[[T], GivenGrid],
+        kernel: object,
+        args_fn: Callable[[T], Arguments],
+        hints_fn: Callable[[T], Mapping[str, object]] | None = None,
         *,
         record: str | Path | None = None,
     ) -> Tuned[T]:
         """Raises `UsageError` for an empty space, and `LaunchRefused` where no variant is proved."""
         known = _Record(Path(record)) if record is not None else _Record(None)
-        variants: dict[str, Any] = {}
+        variants: dict[str, object] = {}
         trials: list[Trial[T]] = []
         ready: dict[int, Planned] = {}
         for number, config in enumerate(search_space):
@@ -120,10 +121,13 @@ class Tuner:
 
     @staticmethod
     def _variant(
-        variants: dict[str, Any], kernel: Any, config: T, hints_fn: Callable[[T], Mapping[str, Any]] | None
-    ) -> Any:
+        variants: dict[str, object],
+        kernel: object,
+        config: T,
+        hints_fn: Callable[[T], Mapping[str, object]] | None,
+    ) -> object:
         """The kernel of a configuration; one with hints is made once for each set of them."""
-        own = kernel(config) if callable(kernel) and not hasattr(kernel, "_annotated_function") else kernel
+        own: Any = kernel(config) if callable(kernel) and not hasattr(kernel, "_annotated_function") else kernel
         hints = dict(hints_fn(config)) if hints_fn is not None else {}
         if not hints:
             return own
@@ -132,7 +136,7 @@ class Tuner:
             variants[key] = own.replace_hints(**hints)
         return variants[key]
 
-    def _median(self, plans: Sequence[Planned], stream: Any, count: int) -> list[float]:
+    def _median(self, plans: Sequence[Planned], stream: Stream, count: int) -> list[float]:
         """Of launches in turns, the first of each left out; in the interpreter, of one."""
         times: list[list[float]] = [[] for _ in plans]
         rounds = 1 if all(isinstance(each.plan, HostPlan) for each in plans) else count + 1
@@ -144,7 +148,7 @@ class Tuner:
     def _timer(self, planned: Planned) -> Timer:
         return HostTimer() if isinstance(planned.plan, HostPlan) else self.timer
 
-    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Any) -> Tuned[T]:
+    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Stream) -> Tuned[T]:
         timed = sorted((trial.microseconds, n) for n, trial in enumerate(trials) if trial.microseconds is not None)
         if not timed:
             raise LaunchRefused(f"no variant is proved; the first: {trials[0].refusal}")
@@ -154,14 +158,14 @@ class Tuner:
         return Tuned(trials[number].config, best, tuple(trials))
 
 
-def on_device(plan: Callable[[Any, Any, Any, Sequence[Any]], Planned]) -> Tuner:
+def on_device(plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]) -> Tuner:
     """The tuner of `tileverify.tune`, which times variants on the GPU's own clock."""
     from ..backend.gpu.timing import CudaTimer
 
     return Tuner(plan, CudaTimer())
 
 
-def _key(config: Any, planned: Planned, provenance: Mapping[str, str]) -> str:
+def _key(config: object, planned: Planned, provenance: Mapping[str, str]) -> str:
     """All that a time depends on, as far as it is known: machine code, launch, sizes, machine."""
     spans = [access.end - access.start for access in planned.use.accesses]
     launch = (config, planned.plan.grid, spans, sorted(provenance.items()))
@@ -188,7 +192,7 @@ class _Record:
     def time(self, key: str) -> float | None:
         return self._times.get(key)
 
-    def note(self, key: str, config: Any, time: float, provenance: Mapping[str, str]) -> None:
+    def note(self, key: str, config: object, time: float, provenance: Mapping[str, str]) -> None:
         self._times[key] = time
         if self._file is None:
             return

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..results.codes import TV
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
@@ -137,9 +138,11 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
-        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding("TV903", limit),))
+        return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding(TV.BUDGET, limit),))
     except UnsupportedOperation as error:
-        finding = replace(_finding("TV902", error), message=error.message or f"no rule for the operation {error.op}")
+        finding = replace(
+            _finding(TV.UNSUPPORTED_OP, error), message=error.message or f"no rule for the operation {error.op}"
+        )
         return replace(compiled, verdict=Verdict.UNDECIDED, findings=(finding,))
     except TileVerifyError as error:
         return replace(compiled, findings=(_finding(_error_code(error), error),))
@@ -341,17 +344,17 @@ def _crashed(item: KernelUnit | KernelResult) -> KernelResult:
     if isinstance(item, KernelResult):
         return item
     message = "the process that verified this kernel died (a crash of the solver, or not enough memory)"
-    return replace(_unverified(item), findings=(Finding("TV005", message),))
+    return replace(_unverified(item), findings=(Finding(TV.TOOL_FAILURE, message),))
 
 
 # ------------------------------------------------------------------------------------------------ errors
-def _error_code(error: TileVerifyError) -> str:
+def _error_code(error: TileVerifyError) -> TV:
     if isinstance(error, DecodeError):
-        return "TV003"
-    return "TV002" if isinstance(error, SpecError) else "TV001"
+        return TV.BYTECODE_ERROR
+    return TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
 
 
-def _finding(code: str, error: TileVerifyError) -> Finding:
+def _finding(code: TV, error: TileVerifyError) -> Finding:
     if error.file is not None and error.line is not None:
         site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
         return Finding(code, error.message, (site,))
@@ -362,7 +365,7 @@ def tool_failure(error: BaseException) -> Finding:
     """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
-    return Finding("TV005", failure_sentence(error))
+    return Finding(TV.TOOL_FAILURE, failure_sentence(error))
 
 
 # ----------------------------------------------------------------------------------------------- helpers

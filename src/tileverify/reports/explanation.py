@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from ..codes import CODES
 from ..results import Finding, KernelResult, SourceSite, Witness
+from ..results.codes import CODES
 from ..system.printable import printable
 from .findings import values_text
 from .reasons import position, suppressed_because

@@ -10,8 +10,8 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from ..codes import CODES, Family
-from ..results import Finding, SideValue, SourceSite, Witness
+from ..results import Finding, FindingLevel, SideValue, SourceSite, Witness
+from ..results.codes import CODES, TV, Family
 from ..system.printable import printable
 from .reasons import suppressed_because
 from .snippets import Snippet, Snippets
@@ -35,7 +35,7 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     """The lines of ``finding``; ``style`` is that of the kernel's verdict."""
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
-    style = "yellow" if finding.level == "warning" else style
+    style = "yellow" if finding.level is FindingLevel.WARNING else style
     word = "undecided" if undecided else finding.level
     if finding.suppression is not None:
         style, word = "dim", f"suppressed {word}"
@@ -221,7 +221,7 @@ _LANES: Final = {"a": "one lane", "b": "another"}
 
 def side_names(finding: Finding) -> Mapping[str, str]:
     """What to call the sides ``a`` and ``b`` of a fault."""
-    if finding.code == "TV202":
+    if finding.code == TV.DUPLICATE_LANES:
         return _LANES
     witness = finding.witness
     apart = witness is not None and witness.block_b not in (None, witness.block_a)

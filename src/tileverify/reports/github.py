@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from ..results import Finding, KernelResult, Report, SourceSite
+from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite
 from ..system.printable import printable
 from .explanation import explanation, from_repository, title
 from .reasons import position
@@ -53,7 +53,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield harmless(summary_line(report))
 
 
-_SEVERITIES: Final = ("error", "warning", "notice")
+_SEVERITIES: Final = (FindingLevel.ERROR, FindingLevel.WARNING, "notice")
 
 
 def _severity(finding: Finding) -> str:

@@ -6,14 +6,15 @@ import enum
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import UsageError
 from ..results import KernelResult, Verdict
-from ..results.json_report import SCHEMA, result_from_json
+from ..results.documents import SCHEMA, Json
+from ..results.json_report import result_from_json
 from ..system.printable import printable
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"
@@ -178,7 +179,7 @@ def history_json(history: History) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _as_json(change: Change) -> Mapping[str, Any]:
+def _as_json(change: Change) -> Json:
     return {
         "kind": change.kind.value,
         "file": change.file,

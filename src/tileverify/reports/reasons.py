@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..results import KernelResult, Suppression, SuppressionKind
+from ..results.codes import TV
 
 
 def suppressed_because(suppression: Suppression) -> str:
@@ -21,5 +22,5 @@ def position(file: str | None, line: int | None) -> str:
 
 def undetermined(result: KernelResult) -> bool:
     """Whether results may depend on what the specification leaves open, and not only on the order of atomics."""
-    found = any(finding.code == "TV403" for finding in result.findings)
+    found = any(finding.code == TV.UNDETERMINED for finding in result.findings)
     return found or any(note.endswith("(TV403)") for note in result.notes)

@@ -11,10 +11,21 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
-from ..results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict, Witness
+from ..results import (
+    Finding,
+    FindingLevel,
+    KernelResult,
+    Report,
+    SourceSite,
+    Suppression,
+    SuppressionKind,
+    Verdict,
+    Witness,
+)
+from ..results.documents import Json
 from ..system.printable import printable
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
 from .sarif_rules import RULES, rules
@@ -31,7 +42,6 @@ _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sch
 _ROOT: Final = "%SRCROOT%"
 _FINGERPRINT: Final = "tileverifyFinding/v1"
 
-Json: TypeAlias = dict[str, Any]
 Found: TypeAlias = tuple[KernelResult | None, Finding]
 
 
@@ -50,7 +60,7 @@ def sarif_report(report: Report) -> str:
 
 
 def _worst_first(found: list[Found]) -> list[Found]:
-    return sorted(found, key=lambda each: (each[1].suppression is not None, each[1].level != "error"))
+    return sorted(found, key=lambda each: (each[1].suppression is not None, each[1].level is not FindingLevel.ERROR))
 
 
 def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
@@ -81,7 +91,7 @@ def _invocation(report: Report, left_out: int) -> Json:
     invocation: Json = {"executionSuccessful": not failed}
     if left_out:
         told = f"{left_out} findings are left out: the file would be larger than GitHub takes."
-        invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": told}}]
+        invocation["toolExecutionNotifications"] = [{"level": FindingLevel.WARNING, "message": {"text": told}}]
     return invocation
 
 

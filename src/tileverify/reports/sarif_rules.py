@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from ..codes import CODES, Code, Family
-from ..results import WARNINGS
+from ..results import WARNINGS, FindingLevel
+from ..results.codes import CODES, Code, Family
+from ..results.documents import Json
 
 RULES: Final = {code: number for number, code in enumerate(CODES)}
 """Code -> its index among the rules, the same in every report of this version."""
 
 
-def level_of(code: str) -> str:
+def level_of(code: str) -> FindingLevel:
     """``error`` for what is wrong, ``warning`` for what is undecided, which does not pass either, and for what leaves a
     proof a proof."""
     known = CODES.get(code)
     undecided = known is not None and known.family is Family.UNDECIDED
-    return "warning" if undecided or code in WARNINGS else "error"
+    return FindingLevel.WARNING if undecided or code in WARNINGS else FindingLevel.ERROR
 
 
-def rules() -> list[dict[str, Any]]:
+def rules() -> list[Json]:
     """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
     return [_rule(code) for code in CODES.values()]
 
 
-def _rule(code: Code) -> dict[str, Any]:
+def _rule(code: Code) -> Json:
     level = level_of(code.code)
     return {
         "id": code.code,

@@ -1,6 +1,6 @@
 """The result model: what the verifier says and every report renders.
 
-JSON has the same (``reports/json_report.py``); these classes are its Python face.
+JSON has the same (`documents`, `json_report`); these classes are its Python face.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from .codes import TV
 
 if TYPE_CHECKING:
     from ..contract.launch import LaunchSpec
@@ -22,6 +24,14 @@ class Verdict(enum.Enum):
     UNDECIDED = "undecided"
     REFUTED = "refuted"
     ERROR = "error"
+
+
+HoldsFor: TypeAlias = Literal["any", "sizes", "launch"]
+"""Which launches a proof is about: all with the types of the given one, all with its sizes, or that one."""
+
+Applicability: TypeAlias = Literal["safe", "maybe", "display"]
+SideName: TypeAlias = Literal["a", "b"]
+SideAccess: TypeAlias = Literal["load", "store"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +62,13 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class SideValue:
-    """What side ``a`` or ``b`` of a fault read or wrote: ``access`` is ``load`` or ``store``.
+    """What one side of a fault read or wrote.
 
     ``after``: what a load gives once the other side has stored; ``value`` is what it gives before that.
     """
 
-    side: str
-    access: str
+    side: SideName
+    access: SideAccess
     value: str
     after: str | None = None
 
@@ -91,7 +101,7 @@ ABOUT = "about "
 class Witness:
     """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
 
-    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`verifier.claim.claim_from_json`).
+    ``launch`` is the whole of it, in JSON's types, for a replay elsewhere (`claim.claim_from_json`).
     ``element`` in words, ``elements`` for programs: everything that both sides touch.
     """
 
@@ -105,7 +115,7 @@ class Witness:
     data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
     variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
     confirmed_by: str = ""
-    launch: Mapping[str, Any] | None = None
+    launch: Mapping[str, object] | None = None
     elements: Elements | None = None
     values: SeenValues | None = None
 
@@ -127,9 +137,19 @@ class Hint:
     ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
 
     id: str  # of the closed list in `repair.catalogue`
-    applicability: str  # "safe", "maybe", "display"
+    applicability: Applicability
     text: str
     edits: tuple[Edit, ...] = ()
+
+
+class FindingLevel(enum.StrEnum):
+    """How much a finding weighs."""
+
+    ERROR = "error"  # something is wrong
+    WARNING = "warning"  # undecided, or wrong without touching the verdict
+    NOTE = "note"  # kept for what fails nothing; no finding has it
+
+    __repr__ = str.__repr__
 
 
 class SuppressionKind(enum.Enum):
@@ -156,7 +176,8 @@ class Suppression:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided.
+    """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided; a `TV`, or one that a report
+    of another version has.
 
     ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
     every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
@@ -173,27 +194,26 @@ class Finding:
     denied: bool = False  # a warning that counts as an error in this run
 
     @property
-    def level(self) -> str:
-        """``error`` for what is wrong; ``warning`` for what is undecided, or wrong without touching the verdict."""
+    def level(self) -> FindingLevel:
         if self.code in WARNINGS:
-            return "error" if self.denied else "warning"
-        return "warning" if self.code.startswith("TV9") else "error"
+            return FindingLevel.ERROR if self.denied else FindingLevel.WARNING
+        return FindingLevel.WARNING if self.code.startswith("TV9") else FindingLevel.ERROR
 
     @property
     def refutes(self) -> bool:
         """Whether it says that something is wrong and counts, and not only undecided or worth a look."""
-        return self.level == "error"
+        return self.level is FindingLevel.ERROR
 
     def target(self, site: SourceSite) -> str:
         """The element that ``site`` is about.
 
         The load that left something open (TV403) did not touch the element that it reached: its array alone.
         """
-        elsewhere = self.code == "TV403" and site.access == "load" and len(self.sites) > 1
+        elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
-WARNINGS = frozenset({"TV403"})
+WARNINGS = frozenset({TV.UNDETERMINED})
 """Codes of findings that leave a proof a proof."""
 
 
@@ -249,7 +269,7 @@ class KernelResult:
     kernel: str
     launch: str
     verdict: Verdict
-    holds_for: str | None = None  # "any", "sizes", "launch"; None unless proved
+    holds_for: HoldsFor | None = None  # None unless proved
     deterministic: bool | None = None
     requires: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
@@ -331,7 +351,7 @@ def deny_undetermined(report: Report) -> Report:
     """``report`` with every warning that results are not determined (TV403) as an error."""
 
     def denied(finding: Finding) -> Finding:
-        return replace(finding, denied=True) if finding.code == "TV403" else finding
+        return replace(finding, denied=True) if finding.code == TV.UNDETERMINED else finding
 
     results = (replace(result, findings=tuple(map(denied, result.findings))) for result in report.results)
     return replace(report, results=tuple(results))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
+from .codes import TV
+from .documents import ArrayDocument, ClaimDocument, Json, LaunchDocument, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Claim:
     ``offset_a``/``offset_b``: bytecode offsets of the ops at fault; the replay may find the fault at others.
     """
 
-    code: str
+    code: TV
     block_a: Block
     block_b: Block | None
     offset_a: int | None = None
@@ -55,66 +57,55 @@ class Confirmation:
 
 
 # ------------------------------------------------------------------------------------------------- as JSON
-def claim_to_json(launch: ConcreteLaunch, claim: Claim) -> dict[str, Any]:
-    """A launch and what it is claimed to show, in JSON's types: a witness that outlives the process."""
-    return {
-        "grid": list(launch.grid),
-        "arrays": {name: _array_to_json(array) for name, array in launch.arrays.items()},
-        "lists": {name: [_array_to_json(array) for array in arrays] for name, arrays in launch.lists.items()},
-        "scalars": dict(launch.scalars),
-        "floats": dict(launch.floats),
-        "claim": {
-            "code": claim.code,
-            "block_a": list(claim.block_a),
-            "block_b": None if claim.block_b is None else list(claim.block_b),
-            "offset_a": claim.offset_a,
-            "offset_b": claim.offset_b,
-        },
-    }
+def claim_to_json(launch: ConcreteLaunch, claim: Claim) -> Json:
+    """A `LaunchDocument` in JSON's types."""
+    document = LaunchDocument(
+        grid=launch.grid,
+        arrays={name: _array_document(array) for name, array in launch.arrays.items()},
+        lists={name: list(map(_array_document, arrays)) for name, arrays in launch.lists.items()},
+        scalars=dict(launch.scalars),
+        floats=dict(launch.floats),
+        claim=ClaimDocument(claim.code, claim.block_a, claim.block_b, claim.offset_a, claim.offset_b),
+    )
+    return to_json(document)
 
 
-def claim_from_json(document: Mapping[str, Any]) -> tuple[ConcreteLaunch, Claim]:
-    """The inverse of `claim_to_json`.  Raises KeyError, TypeError or ValueError."""
+def claim_from_json(document: Mapping[str, object]) -> tuple[ConcreteLaunch, Claim]:
+    """The inverse of `claim_to_json`.  Raises KeyError or ValueError."""
+    read = from_json(document, LaunchDocument)
     launch = ConcreteLaunch(
-        grid=_block(document["grid"]),
-        arrays={name: _array_from_json(array) for name, array in document["arrays"].items()},
-        scalars=dict(document["scalars"]),
-        lists={name: tuple(map(_array_from_json, arrays)) for name, arrays in document["lists"].items()},
-        floats=dict(document["floats"]),
+        grid=read.grid,
+        arrays={name: _read_array(array) for name, array in read.arrays.items()},
+        scalars=read.scalars,
+        lists={name: tuple(map(_read_array, arrays)) for name, arrays in read.lists.items()},
+        floats=read.floats,
     )
-    claim = document["claim"]
-    block_b = None if claim["block_b"] is None else _block(claim["block_b"])
-    return launch, Claim(claim["code"], _block(claim["block_a"]), block_b, claim["offset_a"], claim["offset_b"])
+    claim = read.claim
+    return launch, Claim(TV(claim.code), claim.block_a, claim.block_b, claim.offset_a, claim.offset_b)
 
 
-def _array_to_json(array: ConcreteArray) -> dict[str, Any]:
-    """Contents as pairs, because JSON has no integer keys."""
-    return {
-        "dtype": array.dtype,
-        "shape": list(array.shape),
-        "strides": list(array.strides),
-        "contents": [[index, value] for index, value in sorted(array.contents.items())],
-        "fill": array.fill,
-        "allocation": array.allocation,
-        "byte_offset": array.byte_offset,
-    }
+def _array_document(array: ConcreteArray) -> ArrayDocument:
+    return ArrayDocument(
+        dtype=array.dtype,
+        shape=list(array.shape),
+        strides=list(array.strides),
+        contents=sorted(array.contents.items()),
+        fill=array.fill,
+        allocation=array.allocation,
+        byte_offset=array.byte_offset,
+    )
 
 
-def _array_from_json(document: Mapping[str, Any]) -> ConcreteArray:
+def _read_array(document: ArrayDocument) -> ConcreteArray:
     return ConcreteArray(
-        dtype=document["dtype"],
-        shape=tuple(document["shape"]),
-        strides=tuple(document["strides"]),
-        contents=dict(document["contents"]),
-        fill=document["fill"],
-        allocation=document["allocation"],
-        byte_offset=document["byte_offset"],
+        dtype=document.dtype,
+        shape=tuple(document.shape),
+        strides=tuple(document.strides),
+        contents=dict(document.contents),
+        fill=document.fill,
+        allocation=document.allocation,
+        byte_offset=document.byte_offset,
     )
-
-
-def _block(axes: Sequence[int]) -> Block:
-    x, y, z = axes
-    return x, y, z
 
 
 @dataclass(frozen=True, slots=True)

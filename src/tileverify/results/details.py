@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from . import SourceSite
+from .tiers import Tier
 
 Block: TypeAlias = tuple[int, int, int]
 Box: TypeAlias = tuple[tuple[int, int], ...]
@@ -32,7 +33,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ObligationDetail:
-    """One obligation: what it is about, and how it was decided (``rung``; empty where it was not).
+    """One obligation: what it is about, and how it was decided (``tier``).
 
     ``milliseconds`` of proving, searches for clauses left out; ``lemmas``: instances that the solver was given on the
     way.
@@ -43,7 +44,7 @@ class ObligationDetail:
     sites: tuple[SourceSite, ...]
     detail: str
     level: str
-    rung: str
+    tier: Tier | None
     milliseconds: float
     lemmas: int = 0
 

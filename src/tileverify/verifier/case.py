@@ -12,7 +12,9 @@ from ..contract.as_terms import Contract
 from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
-from ..results import Finding, ObligationCount, Verdict
+from ..results import Finding, HoldsFor, ObligationCount, Verdict
+from ..results.codes import TV
+from ..results.tiers import Tier
 from ..terms import Term
 from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
@@ -57,7 +59,7 @@ class Outcome:
     """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`."""
 
     verdict: Verdict
-    holds_for: str | None = None
+    holds_for: HoldsFor | None = None
     deterministic: bool | None = None
     one_result: bool | None = None  # the same, but for what the specification leaves open
     open_uses: tuple[Open, ...] = ()  # where that may decide something (TV403)
@@ -73,16 +75,12 @@ class Outcome:
     decided: tuple[Decided, ...] = ()  # what was proved on the way to the verdict, in the order of obligations
 
 
-STRUCTURAL = "structural"
-"""The rung of obligations whose conditions contradict each other without a solver."""
-
-
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proved obligation: by which rung, in how many ``seconds``, with how many ``lemmas`` made for it."""
+    """A proved obligation: by which tier, in how many ``seconds``, with how many ``lemmas`` made for it."""
 
     obligation: Obligation
-    rung: str
+    tier: Tier | None
     seconds: float
     lemmas: int = 0
 
@@ -97,7 +95,7 @@ class Tally:
     decided: dict[int, Decided] = field(default_factory=dict)  # by the obligation's id, which its entry keeps alive
 
     def add(self, proved: Decided) -> None:
-        if proved.rung == STRUCTURAL:
+        if proved.tier == Tier.STRUCTURAL:
             self.structural += 1
         else:
             self.by_solver += 1
@@ -127,7 +125,7 @@ class Case:
     options: VerifyOptions
     session: Session
     clauses: list[Clause] = field(default_factory=list)
-    holds_for: str | None = None
+    holds_for: HoldsFor | None = None
     notes: list[str] = field(default_factory=list)
     offered: Groups = ()  # facts on data that may be taken up
     tally: Tally = field(default_factory=Tally)
@@ -183,11 +181,11 @@ class Case:
         started = time.perf_counter()
         simple = simplify((t.substitute(c, self.fixed) for c in obligation.conditions), self.facts)
         if simple is None:
-            return Decided(obligation, STRUCTURAL, time.perf_counter() - started)
+            return Decided(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
         conditions = simple.conditions
         conditions = (*conditions, *self.use.known(conditions, self.origins))
         if self.out_of_time():
-            late = ("TV903", "the time limit for this kernel was reached")
+            late = (TV.BUDGET, "the time limit for this kernel was reached")
             return Open(_blocked(obligation, late), conditions, unknown=True)
         key = frozenset(conditions)
         result = self.cache.get(key)
@@ -197,7 +195,7 @@ class Case:
             if limits is None or result.answer is not Answer.UNKNOWN:
                 self.cache[key] = result
         if result.answer is Answer.UNSATISFIABLE:
-            return Decided(obligation, result.rung, time.perf_counter() - started, result.lemmas)
+            return Decided(obligation, result.tier, time.perf_counter() - started, result.lemmas)
         return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
 
     def open_uses(self) -> list[Open]:
@@ -288,7 +286,7 @@ class Case:
             decided=tuple(self.tally.decided.values()),
         )
 
-    def _holds_for(self) -> str:
+    def _holds_for(self) -> HoldsFor:
         """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
         if self.holds_for is not None:
             return self.holds_for
@@ -298,5 +296,5 @@ class Case:
         return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"
 
 
-def _blocked(obligation: Obligation, reason: tuple[str, str]) -> Obligation:
+def _blocked(obligation: Obligation, reason: tuple[TV, str]) -> Obligation:
     return replace(obligation, blocked=reason)

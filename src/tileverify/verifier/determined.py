@@ -17,6 +17,7 @@ from ..contract.as_terms import array_layout
 from ..frontend.symbolic.summary import Site
 from ..results import MOST_REFUTATIONS, Finding, SourceSite
 from ..results.claim import Confirm
+from ..results.codes import TV
 from ..terms import Term
 from . import messages
 from .case import Case, Open, Outcome
@@ -112,7 +113,7 @@ class Determined:
         if source is not None:
             sites = (messages.source_site(source), *sites)
         witness = describe(found, opened.obligation, self.case.contract, {})
-        return Finding("TV403", text, sites, witness)
+        return Finding(TV.UNDETERMINED, text, sites, witness)
 
     def _clauses_against(self, opened: Open) -> Sequence[Clause]:
         """Clauses that would keep it out, and let blocks get there: for people to judge."""

@@ -13,23 +13,27 @@ from ..contract.launch import DataFact
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
+from ..results.codes import TV
 from ..terms import Term
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
+from .rules.two_blocks import CopyLevel
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
 BROKEN = {
-    "TV101": "two tile blocks store to the same element of `{array}`",
-    "TV102": "a tile block reads an element of `{array}` that another block writes",
-    "TV103": "an atomic access to `{array}` meets an access of another block that its scope does not cover",
-    "TV201": "two accesses of one tile block to the same element of `{array}` are not ordered by a token",
-    "TV202": "two lanes of one store hit the same element of `{array}`",
-    "TV301": "the tile index into `{array}` leaves its index space ({detail})",
-    "TV302": "an access leaves the array `{array}`",
-    "TV303": "`{array}` is accessed with a promise of in-bounds tiles that does not hold ({detail})",
-    "TV401": "a promise to the compiler does not hold: {detail}",
-    "TV402": "the arithmetic is not defined: {detail}",
+    TV.RACE_WRITE_WRITE: "two tile blocks store to the same element of `{array}`",
+    TV.RACE_READ_WRITE: "a tile block reads an element of `{array}` that another block writes",
+    TV.RACE_ATOMIC_MIXED: (
+        "an atomic access to `{array}` meets an access of another block that its scope does not cover"
+    ),
+    TV.UNORDERED_IN_BLOCK: "two accesses of one tile block to the same element of `{array}` are not ordered by a token",
+    TV.DUPLICATE_LANES: "two lanes of one store hit the same element of `{array}`",
+    TV.TILE_OUT_OF_INDEX_SPACE: "the tile index into `{array}` leaves its index space ({detail})",
+    TV.POINTER_OUT_OF_ALLOCATION: "an access leaves the array `{array}`",
+    TV.INBOUNDS_PROMISE: "`{array}` is accessed with a promise of in-bounds tiles that does not hold ({detail})",
+    TV.ASSUME_PROMISE: "a promise to the compiler does not hold: {detail}",
+    TV.ARITHMETIC_UNDEFINED: "the arithmetic is not defined: {detail}",
 }
 
 
@@ -53,7 +57,7 @@ def in_words(site: Site) -> str:
 
 
 def _promise_site(promise: Promise) -> SourceSite:
-    return _place(promise.location, "assume" if promise.code == "TV401" else "arithmetic", "", promise.text)
+    return _place(promise.location, "assume" if promise.code == TV.ASSUME_PROMISE else "arithmetic", "", promise.text)
 
 
 def _place(location: Location | None, access: str, array: str, expression: str) -> SourceSite:
@@ -86,7 +90,7 @@ def broken(obligation: Obligation) -> str:
     array = obligation.first.origin.name if obligation.first else ""
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
-    if obligation.code == "TV103" and _of_two_widths(obligation.first, obligation.second):
+    if obligation.code == TV.RACE_ATOMIC_MIXED and _of_two_widths(obligation.first, obligation.second):
         return f"two atomic accesses of different widths overlap in `{array}`, in two tile blocks"
     text = BROKEN[obligation.code].format(array=array, detail=obligation.detail)
     return text.removesuffix(" ()")
@@ -101,13 +105,13 @@ def _of_two_widths(first: Site | None, second: Site | None) -> bool:
 class OpenReason(NamedTuple):
     """Why an obligation is open: a TV9xx code, the reason in words, and what would help."""
 
-    code: str
+    code: TV
     text: str
     hints: tuple[Hint, ...] = ()
 
 
 LEFT_BEHIND = OpenReason(
-    "TV907",
+    TV.TOKEN_INCOMPLETE_EXIT,
     "the access behind the loop waits for its last iteration only, and the specification does not settle whether that "
     "covers the iterations before",
 )
@@ -160,15 +164,19 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
         facts = list(_data_hints(obligation, arrays, masks))
         names = ", ".join(f"`{a}`" for a in arrays)
         what = "which blocks get there depends" if len(masks) == len(arrays) else "the address depends"
-        return OpenReason("TV901", f"{what} on the contents of {names}", tuple(facts))
+        return OpenReason(TV.DATA_DEPENDENT, f"{what} on the contents of {names}", tuple(facts))
     if unknown:
-        return OpenReason("TV904", "the arithmetic is out of the solver's reach")
+        return OpenReason(TV.ARITHMETIC_OUT_OF_REACH, "the arithmetic is out of the solver's reach")
     own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
     if any(not _OF_LOOPS.match(name) for name in own):
-        return OpenReason("TV901", "the address or the path depends on data that the kernel computes or writes itself")
+        return OpenReason(
+            TV.DATA_DEPENDENT, "the address or the path depends on data that the kernel computes or writes itself"
+        )
     if own:
-        return OpenReason("TV904", "no invariant was found for a loop whose end or values are not known in advance")
-    return OpenReason("TV904", "the solver found a candidate, but no replay confirmed it")
+        return OpenReason(
+            TV.ARITHMETIC_OUT_OF_REACH, "no invariant was found for a loop whose end or values are not known in advance"
+        )
+    return OpenReason(TV.ARITHMETIC_OUT_OF_REACH, "the solver found a candidate, but no replay confirmed it")
 
 
 _OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")
@@ -198,13 +206,19 @@ def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
 
 def _data_hints(obligation: Obligation, arrays: list[str], masks: set[str]) -> Iterator[Hint]:
     for array in arrays:
-        if obligation.level == "block" and array in masks:
+        if obligation.level == CopyLevel.BLOCK and array in masks:
             yield Hint(
                 "declare-shares",
                 "maybe",
                 f'if one value is 1 at most and all others are 0, add data = ["shares({array}, 1)"] to the launch spec',
             )
-        elif obligation.code in ("TV101", "TV102", "TV103", "TV201", "TV202"):
+        elif obligation.code in (
+            TV.RACE_WRITE_WRITE,
+            TV.RACE_READ_WRITE,
+            TV.RACE_ATOMIC_MIXED,
+            TV.UNORDERED_IN_BLOCK,
+            TV.DUPLICATE_LANES,
+        ):
             yield Hint(
                 "declare-injective",
                 "maybe",

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from .. import terms as t
 from ..contract.as_terms import Contract
 from ..results import Hint
+from ..results.codes import TV
+from ..verifier.rules.two_blocks import CopyLevel
 from .messages import OpenReason, in_words
 from .rules.footprint_overlap import PreparedSite, awaited, identity, may_share
 from .rules.obligations import Obligation
@@ -22,7 +24,7 @@ from .rules.protocols.sides import sides_of
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:
     """What synchronisation has to say about a question that stayed open; ``None``: it has no part in it."""
     explainer = Explainer(protocols.sites, protocols.watched, protocols.contract, protocols.ask)
-    if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+    if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
         reason = explainer.race(*(protocols.prepared(site) for site in (obligation.first, obligation.second)))
         if reason is not None:
             return reason
@@ -52,7 +54,9 @@ class Explainer:
         if not lacks:
             return None
         most = max(lacks, key=lambda lack: lack.progress)
-        return OpenReason("TV905", f"blocks synchronise with each other, but {most.text}", most.hints)
+        return OpenReason(
+            TV.SYNCHRONISATION_PROTOCOL, f"blocks synchronise with each other, but {most.text}", most.hints
+        )
 
     def values(self, seen: Sequence[Instance]) -> OpenReason | None:
         """TV901 for a question about values that scoped accesses gave back."""
@@ -68,7 +72,7 @@ class Explainer:
         }
         if unknown:
             text += ", and no data fact says what is there when the launch begins"
-        return OpenReason("TV901", text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
+        return OpenReason(TV.DATA_DEPENDENT, text, tuple(starts_at_zero(array) for array in arrays if array in unknown))
 
     def _lacks(self, x: PreparedSite, y: PreparedSite) -> Iterator[Lack]:
         for seen in values_in([y.guard], self.watched, {"": identity})[""]:

@@ -18,6 +18,7 @@ from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import MOST_REFUTATIONS, Finding, Verdict
 from ..results.claim import Confirm
+from ..results.codes import TV
 from ..terms import Term
 from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
@@ -168,7 +169,7 @@ class _Verification:
         return emptied(self.case.launch, Session(self.case.options.seed))
 
     def _nothing_to_verify(self, reason: str) -> Outcome:
-        return self.case.outcome(Verdict.ERROR, (Finding("TV004", reason),))
+        return self.case.outcome(Verdict.ERROR, (Finding(TV.CONTRADICTORY_CONTRACT, reason),))
 
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""
@@ -224,7 +225,7 @@ class _Verification:
                 del reasons[key]
             elif (
                 not confirmed
-                and reasons[key].code == "TV904"
+                and reasons[key].code == TV.ARITHMETIC_OUT_OF_REACH
                 and (clauses := self.narrowing.would_do(unexplained[key]))
             ):
                 reasons[key] = messages.with_clauses(reasons[key], clauses)
@@ -233,7 +234,11 @@ class _Verification:
     def _only_outside(self, opened: Open, confirmed: Sequence[Obligation]) -> bool:
         """Whether two accesses meet nowhere but outside their index spaces, which is a fault that was shown already."""
         sides = {site.number for site in (opened.obligation.first, opened.obligation.second) if site is not None}
-        outside = {each.first.number for each in confirmed if each.code == "TV301" and each.first is not None}
+        outside = {
+            each.first.number
+            for each in confirmed
+            if each.code == TV.TILE_OUT_OF_INDEX_SPACE and each.first is not None
+        }
         if opened.obligation.second is None or not sides & outside:
             return False
         inside = (
@@ -273,7 +278,7 @@ class _Verification:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return None
-        if obligation.code == "TV201" and obligation.first is not None and obligation.second is not None:
+        if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:
             pair = (self.case.by_number[site.number] for site in (obligation.first, obligation.second))
             behind = left_behind(*pair)
             conditions = (*obligation.conditions, t.not_(behind))

@@ -9,13 +9,14 @@ from tileverify.contract.data_facts import (
     print_data_fact,
     with_expressions,
 )
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.kinds import FACTS
 from tileverify.contract.launch import Apply, DataFact, Name, Number
 from tileverify.errors import SpecError
 
 
 def test_reads_the_simple_facts() -> None:
-    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
+    assert parse_data_fact("injective(idx)") == DataFact(FactKind.INJECTIVE, "idx", text="injective(idx)")
     fact = parse_data_fact("range(idx, 0, N - 1)")
     assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
 

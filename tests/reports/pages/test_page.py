@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.command_line import command_line
@@ -17,6 +18,7 @@ from tests.command_line import command_line
 from tileverify.corpus import ROOT
 from tileverify.reports.html.report import html_report
 from tileverify.results import (
+    Applicability,
     Edit,
     Finding,
     Hint,
@@ -41,6 +43,7 @@ from tileverify.results.details import (
     Track,
 )
 from tileverify.results.json_report import json_report
+from tileverify.results.tiers import Tier
 
 from .checked import blocks, page, report
 
@@ -169,12 +172,12 @@ def hostile_report(tmp_path: Path) -> Report:
         confirmed_by=HOSTILE,
         launch={"x": HOSTILE},
     )
-    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, HOSTILE, HOSTILE),))
+    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, cast(Applicability, HOSTILE), HOSTILE),))
     track = Track((0, 0, 0), (Step((((0, 2),),), 2, (0,)),))
     side = SideDrawing(HOSTILE, site, (HOSTILE,), (track, track), (0, 0))
     details = KernelDetails(
         ir=(IrLine(HOSTILE, str(source), 2), IrLine(f'  "{HOSTILE}"')),
-        obligations=(ObligationDetail("TV101", State.REFUTED, (site,), HOSTILE, "", HOSTILE, 1.0),),
+        obligations=(ObligationDetail("TV101", State.REFUTED, (site,), HOSTILE, "", cast(Tier, HOSTILE), 1.0),),
         accesses=(AccessDetail(site, HOSTILE, HOSTILE, HOSTILE, (HOSTILE,)),),
         drawings=(Drawing(0, HOSTILE, HOSTILE, (4,), (1,), (), (2, 1, 1), (side, side), (((0, 1),),), HOSTILE),),
     )

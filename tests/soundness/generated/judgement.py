@@ -21,12 +21,12 @@ from itertools import islice
 from math import prod
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.codes import CODES
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
 from tileverify.pipeline import check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import Claim, claim_from_json
+from tileverify.results.codes import CODES
 
 from .clauses import holds, read_clauses, separating
 from .kernels import Generated

@@ -34,8 +34,9 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, PointerType, TileType, TokenType
 from tileverify.frontend.bytecode.traverse import walk
+from tileverify.results.codes import TV
 
-BETWEEN_BLOCKS = ("TV101", "TV102", "TV103")
+BETWEEN_BLOCKS = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 STEPS = 1 << 22
 """For one block; the loops of generated kernels are short, unless a wrapped bound makes them endless."""
 PATIENT_STEPS = 1 << 27

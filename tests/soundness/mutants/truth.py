@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of, parse_data_fact
+from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, KernelUnit, Number
 
 from ...corpus.launches import VARIANTS, Drawn
@@ -340,7 +341,7 @@ def with_data(unit: KernelUnit, facts: Sequence[DataFact]) -> KernelUnit:
 
 
 def _nothing_of(name: str) -> DataFact:
-    return DataFact("multiples", name, amount=Number(1))
+    return DataFact(FactKind.MULTIPLES, name, amount=Number(1))
 
 
 def _elements(launch: ConcreteLaunch) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ...errors import TileVerifyError
+from ...results.codes import TV
 
 
 class ArrayValue(NamedTuple):
@@ -43,6 +44,6 @@ class LaunchRefused(TileVerifyError):
     """
 
     __module__ = "tileverify"
-    code: str = "TV502"
+    code: TV = TV.LAUNCH_CONTRACT
 
     exit_code = 1

@@ -32,6 +32,7 @@ from ...contract.standing import Range, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
 from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
+from ...results.codes import TV
 from .arguments import ArrayValue, Grid, LaunchRefused, Value
 from .names import readings
 
@@ -42,7 +43,7 @@ class Check:
 
     source: str
     text: str
-    code: str = "TV502"
+    code: TV = TV.LAUNCH_CONTRACT
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Guard:
         yield from value.strides
 
     def _refused(self, why: str) -> LaunchRefused:
-        return LaunchRefused(f"{self.kernel} was not launched: {why} (TV502)", code="TV502")
+        return LaunchRefused(f"{self.kernel} was not launched: {why} (TV502)", code=TV.LAUNCH_CONTRACT)
 
 
 def _as_described(described: ArrayArgument, value: Value) -> Value:
@@ -331,7 +332,7 @@ class _Compiler:
                     yield Check(
                         f"{self._end(p, one)} <= a{q} or {self._end(q, other)} <= a{p}",
                         f"`{one.name}` and `{other.name}` overlap in memory, and the contract says that they do not",
-                        "TV501",
+                        TV.LAUNCH_OVERLAP,
                     )
 
     def _end(self, position: int, array: ArrayArgument) -> str:

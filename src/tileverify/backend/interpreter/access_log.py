@@ -8,6 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
+from ...frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ...frontend.bytecode.model import Op
 from .faults import BudgetSpent, InterpreterStop, OpenUse, UndefinedBehaviour
 from .values import Array
@@ -115,8 +116,8 @@ class DynamicAccess:
     number: int
     op: Op
     kind: str
-    ordering: str
-    scope: str | None
+    ordering: MemoryOrdering
+    scope: MemoryScope | None
     origin: int
     reads: Footprint | None
     writes: Footprint | None
@@ -125,7 +126,7 @@ class DynamicAccess:
 
     @property
     def weak(self) -> bool:
-        return self.ordering == "weak"
+        return self.ordering == MemoryOrdering.WEAK
 
     @property
     def footprints(self) -> tuple[Footprint, ...]:
@@ -217,8 +218,8 @@ class BlockLog:
                 number=number,
                 op=op,
                 kind=kind,
-                ordering=op.attributes["ord"],
-                scope=op.attributes.get("scope"),
+                ordering=MemoryOrdering(op.attributes["ord"]),
+                scope=None if (scope := op.attributes.get("scope")) is None else MemoryScope(scope),
                 origin=origin,
                 reads=reads,
                 writes=writes,

@@ -18,6 +18,7 @@ from ...frontend.bytecode.model import (
     PointerType,
     ScalarType,
 )
+from ...results.codes import TV
 from .access_log import BoxFootprint, Footprint, PointFootprint
 from .addresses import index_space
 from .encodings import from_bits, to_bits
@@ -102,7 +103,7 @@ def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[LiveLanes], A
             live &= unclear == 0
         overflowed = live & (taint & OVERFLOWED != 0)
         if overflowed.any():
-            run.undefined(op, "TV402", "a live lane's address computation overflows")
+            run.undefined(op, TV.ARITHMETIC_UNDEFINED, "a live lane's address computation overflows")
             live &= ~overflowed
     if not live.any():
         return [], left_out
@@ -125,11 +126,17 @@ def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, 
     inside = (offsets >= 0) & (offsets <= allocation.size - width)
     if not inside.all():
         worst = int(addresses[~inside][0])
-        run.undefined(op, "TV302", f"{op.name} leaves {origin.name}", number, worst)
+        run.undefined(op, TV.POINTER_OUT_OF_ALLOCATION, f"{op.name} leaves {origin.name}", number, worst)
     aligned = (addresses & np.uint64(width - 1)) == 0
     if not aligned[inside].all():
         worst = int(addresses[inside & ~aligned][0])
-        run.undefined(op, "TV302", f"{op.name} of {origin.name} is not aligned to {width} bytes", number, worst)
+        run.undefined(
+            op,
+            TV.POINTER_OUT_OF_ALLOCATION,
+            f"{op.name} of {origin.name} is not aligned to {width} bytes",
+            number,
+            worst,
+        )
     kept = inside & aligned
     if kept.all() and lanes.all():
         points = PointFootprint(offsets + allocation.base, width)
@@ -200,7 +207,7 @@ def _check_view(run: BlockRun, op: Op, view: TileView, axes: list[TileAxis]) -> 
     """Record a tile index outside the index space and broken in-bounds promises; false if nothing may be accessed."""
     kind, tensor = view.type, view.tensor
 
-    def undefined(code: str, message: str) -> None:
+    def undefined(code: TV, message: str) -> None:
         first = [0] * len(tensor.shape)
         for axis in axes:
             first[axis.dim] = axis.first
@@ -212,13 +219,15 @@ def _check_view(run: BlockRun, op: Op, view: TileView, axes: list[TileAxis]) -> 
     for number, axis in enumerate(axes):
         size = tensor.shape[axis.dim]
         if number < len(promised) and promised[number] and axis.last >= size:
-            undefined("TV303", f"the tile leaves dimension {number} of size {size}")
+            undefined(TV.INBOUNDS_PROMISE, f"the tile leaves dimension {number} of size {size}")
     if isinstance(kind, GatherScatterViewType):
         return True
     steps = kind.tile if isinstance(kind, PartitionViewType) else kind.traversal
     for number, (axis, step, space) in enumerate(zip(axes, steps, index_space(view), strict=True)):
         if axis.start // step >= space:
-            undefined("TV301", f"tile index {axis.start // step} of {space} tiles along dimension {number}")
+            undefined(
+                TV.TILE_OUT_OF_INDEX_SPACE, f"tile index {axis.start // step} of {space} tiles along dimension {number}"
+            )
             return False
     return True
 
@@ -269,7 +278,7 @@ def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: t
         offsets = box.addresses().reshape(shape) - allocation.base
         return [LiveLanes(number, origin.allocation, box, region, offsets)]
     if not 0 <= box.low < box.end < 1 << 63:
-        run.undefined(op, "TV302", f"{op.name} leaves {origin.name}", number, box.low)
+        run.undefined(op, TV.POINTER_OUT_OF_ALLOCATION, f"{op.name} leaves {origin.name}", number, box.low)
         return []
     tile = run.tile_view(op, "view").type.tile
     lanes = np.zeros(tile, np.bool_)

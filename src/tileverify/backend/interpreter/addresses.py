@@ -15,6 +15,7 @@ from ...frontend.bytecode.model import (
     StridedViewType,
     TensorViewType,
 )
+from ...results.codes import TV
 from .faults import NotModelled
 from .integers import bits_of
 from .memory import Provenance
@@ -138,7 +139,7 @@ def _sizes(run: BlockRun, op: Op, sizes: tuple[int, ...], taint: int) -> tuple[T
     for size, result in zip(sizes, op.results, strict=True):
         bits = bits_of(result)
         if size >> bits and not taint:
-            run.undefined(op, "TV402", f"{op.name}: {size} does not fit i{bits}")
+            run.undefined(op, TV.ARITHMETIC_UNDEFINED, f"{op.name}: {size} does not fit i{bits}")
         lane = wrapped(np.asarray(size & ((1 << bits) - 1), np.uint64), bits)
         tiles.append(Tile(lane, np.asarray(taint, np.uint8) if taint else None))
     return tuple(tiles)

@@ -17,7 +17,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from ...frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ...frontend.bytecode.model import Block, Op
+from ...results.codes import TV
 from .access_log import BlockLog, DynamicAccess, Footprint
 from .machine import Budget
 from .values import Array
@@ -25,9 +27,9 @@ from .values import Array
 PAIR_COST: Final = 1 << 15
 """Steps that comparing two footprints costs."""
 
-COVERS_BLOCKS: Final = frozenset({"device", "sys"})
-RELEASES: Final = frozenset({"release", "acq_rel"})
-ACQUIRES: Final = frozenset({"acquire", "acq_rel"})
+COVERS_BLOCKS: Final = frozenset({MemoryScope.DEVICE, MemoryScope.SYSTEM})
+RELEASES: Final = frozenset({MemoryOrdering.RELEASE, MemoryOrdering.ACQ_REL})
+ACQUIRES: Final = frozenset({MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,11 @@ class AccessColumns:
 
 
 # ---------------------------------------------------------------------------------------- between blocks
-def race_code(first: DynamicAccess, second: DynamicAccess) -> str:
+def race_code(first: DynamicAccess, second: DynamicAccess) -> TV:
     """TV103 where an ordered (scoped) access takes part; else TV101 for two writes, TV102 for a read and a write."""
     if not (first.weak and second.weak):
-        return "TV103"
-    return "TV101" if first.writes is not None and second.writes is not None else "TV102"
+        return TV.RACE_ATOMIC_MIXED
+    return TV.RACE_WRITE_WRITE if first.writes is not None and second.writes is not None else TV.RACE_READ_WRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +142,13 @@ Order: TypeAlias = "Callable[[DynamicAccess, DynamicAccess], bool]"
 
 
 def races(
-    code: str, first: Sequence[DynamicAccess], second: Sequence[DynamicAccess], ordered: Order,
+    code: TV, first: Sequence[DynamicAccess], second: Sequence[DynamicAccess], ordered: Order,
     budget: Budget | None = None,
 ) -> Iterator[Conflict]:  # fmt: skip
     """The conflicts of kind ``code`` between accesses of two blocks that ``ordered`` does not order."""
     table = AccessColumns(second)
     for mine in first:
-        pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != "TV103"))
+        pairs = table.meets(mine) & ((table.weak & mine.weak) == (code != TV.RACE_ATOMIC_MIXED))
         if mine.scope in COVERS_BLOCKS:
             pairs &= ~table.may_meet(mine, table.covers)
         for number in np.flatnonzero(pairs):

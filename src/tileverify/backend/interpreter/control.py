@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from ...frontend.bytecode.model import Block, Op, Value
+from ...results.codes import TV
 from .access_log import BlockLog
 from .conduct import REPLAY, Conduct
 from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
@@ -100,7 +101,7 @@ def _for(run: BlockRun, op: Op) -> Exit | None:
 
     lower, upper, step = bound("lower"), bound("upper"), bound("step")
     if step <= 0:
-        run.undefined(op, "TV402", f"loop step {step} is not positive")
+        run.undefined(op, TV.ARITHMETIC_UNDEFINED, f"loop step {step} is not positive")
         raise UndefinedStop(f"the loop at {op.offset:#x} has step {step}")
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...frontend.bytecode.model import Op, ScalarType
+from ...results.codes import TV
 from .encodings import MINIFLOATS, from_bits, largest_finite, round_to, to_bits
 from .floats import EXACT_ROUNDING
 from .integers import bits_of
@@ -35,10 +36,10 @@ def _truncate(run: BlockRun, op: Op) -> Tile:
     promise = op.attributes["ovf"]
     if promise in ("nsw", "nw"):
         kept = as_signed(result, bits).astype(np.int64) == as_signed(source.data, wide).astype(np.int64)
-        run.require(op, np.asarray(kept), source.taint, "TV402", f"trunci nsw to i{bits} loses bits")
+        run.require(op, np.asarray(kept), source.taint, TV.ARITHMETIC_UNDEFINED, f"trunci nsw to i{bits} loses bits")
     if promise in ("nuw", "nw"):
         kept = result.astype(np.uint64) == source.data.astype(np.uint64)
-        run.require(op, np.asarray(kept), source.taint, "TV402", f"trunci nuw to i{bits} loses bits")
+        run.require(op, np.asarray(kept), source.taint, TV.ARITHMETIC_UNDEFINED, f"trunci nuw to i{bits} loses bits")
     return Tile(result, source.taint)
 
 

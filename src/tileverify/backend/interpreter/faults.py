@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...results.codes import TV
+
 
 class InterpreterStop(Exception):
     """The run cannot go on; the text is one sentence that says why."""
@@ -78,7 +80,7 @@ class UndefinedBehaviour:
     say where in memory, and ``coordinates`` which element of a view came first.
     """
 
-    code: str
+    code: TV
     op: str
     offset: int
     time: int

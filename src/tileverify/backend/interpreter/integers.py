@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ...frontend.bytecode.model import Op, TileType, Value
+from ...results.codes import TV
 from .faults import NotModelled
 from .values import UNSPECIFIED, Array, Tile, as_signed, integer_bits, joint_taint, with_taint, wrapped
 
@@ -84,7 +85,7 @@ def _check_overflow(
     for name, signed in (("nsw", True), ("nuw", False)):
         if promise in (name, "nw"):
             broken = np.asarray(overflow(a, b, result, bits, signed))
-            run.require(op, ~broken, taint, "TV402", f"{op.name} {name} overflows i{bits}")
+            run.require(op, ~broken, taint, TV.ARITHMETIC_UNDEFINED, f"{op.name} {name} overflows i{bits}")
 
 
 def _wrapping(compute: Callable[[Array, Array], Array], overflow: Overflow) -> Rule:
@@ -105,7 +106,7 @@ def _shift(run: BlockRun, op: Op) -> Tile:
     bits = bits_of(op.result)
     taint = joint_taint(lhs, rhs)
     valid = np.asarray(rhs.data < bits)
-    run.require(op, valid, taint, "TV402", f"{op.name} by {bits} or more bits")
+    run.require(op, valid, taint, TV.ARITHMETIC_UNDEFINED, f"{op.name} by {bits} or more bits")
     value, amount = _words(lhs.data), np.where(valid, _words(rhs.data), np.zeros((), _words(rhs.data).dtype))
     if op.name == "shli":
         result = wrapped(np.asarray(value << amount), bits)
@@ -138,12 +139,12 @@ def _division(run: BlockRun, op: Op) -> Tile:
     signed = op.attributes["sgn"] == "signed"
     a, b = _words(lhs.data), _words(rhs.data)
     zero = np.asarray(b == 0)
-    run.require(op, ~zero, rhs.taint, "TV402", f"{op.name} by zero")
+    run.require(op, ~zero, rhs.taint, TV.ARITHMETIC_UNDEFINED, f"{op.name} by zero")
     bad = zero
     if signed:
         a, b = as_signed(lhs.data, bits), as_signed(rhs.data, bits)
         extreme = np.asarray((b == -1) & (a == -(1 << (bits - 1))))
-        run.require(op, ~extreme, taint, "TV402", f"{op.name} of the smallest i{bits} by -1")
+        run.require(op, ~extreme, taint, TV.ARITHMETIC_UNDEFINED, f"{op.name} of the smallest i{bits} by -1")
         bad = zero | extreme
     b = np.where(bad, np.ones((), b.dtype), b)
     quotient = divide(a, b, op.attributes["rnd"] if op.name == "divi" else "zero")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...frontend.bytecode.inert import inert_assumptions
 from ...frontend.bytecode.model import Entry, Module, Op, Value
+from ...results.codes import TV
 from .access_log import BlockLog
 from .conduct import REPLAY, Conduct, open_use
 from .faults import BudgetSpent, NotModelled, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
@@ -198,14 +199,14 @@ class BlockRun:
         found = open_use(op, marks, use, element, poison_source(self, op))
         return UnspecifiedUse(str(found), found)
 
-    def require(self, op: Op, holds: Array, taint: Array | None, code: str, message: str) -> None:
+    def require(self, op: Op, holds: Array, taint: Array | None, code: TV, message: str) -> None:
         """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""
         broken = ~holds
         if broken.any() and (taint is None or (broken & (taint == 0)).any()):
             self.undefined(op, code, message)
 
     def undefined(
-        self, op: Op, code: str, message: str, origin: int | None = None, address: int | None = None,
+        self, op: Op, code: TV, message: str, origin: int | None = None, address: int | None = None,
         coordinates: tuple[int, ...] | None = None,
     ) -> None:  # fmt: skip
         """Record an event of undefined behaviour.

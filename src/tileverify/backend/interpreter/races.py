@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...frontend.bytecode.model import Op
+from ...results.codes import TV
 from .access_log import DynamicAccess, Footprint
 from .conflicts import (
     AccessColumns,
@@ -33,7 +34,7 @@ from .values import Array
 
 CHUNK: Final = 1 << 20
 """Meetings of runs that are spelled out at a time."""
-CODES: Final = ("TV101", "TV102", "TV103")
+CODES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 """The obligations between blocks, in the order of the detector's tables."""
 EXAMINED_COST: Final = 1 << 10
 """Steps that examining one pair of accesses costs."""
@@ -46,7 +47,7 @@ class Race:
     ``first`` happened first in the trace.
     """
 
-    code: str
+    code: TV
     address: int
     first_block: GridPoint
     first: DynamicAccess
@@ -84,7 +85,7 @@ class _Detector:
             for conflict in doubled_lanes(log):
                 if conflict.first.op not in told and (number, conflict.first.number) in self.position:
                     told.add(conflict.first.op)
-                    yield Race("TV202", conflict.address, log.block, conflict.first)
+                    yield Race(TV.DUPLICATE_LANES, conflict.address, log.block, conflict.first)
 
     def _inside(self) -> Iterator[Race]:
         told: set[tuple[Op, Op]] = set()
@@ -102,7 +103,9 @@ class _Detector:
                     address = self._raced(number, first, second)
                     if address is not None:
                         told.add((first.op, second.op))
-                        yield self._race("TV201", address, (number, first.number), (number, second.number))
+                        yield self._race(
+                            TV.UNORDERED_IN_BLOCK, address, (number, first.number), (number, second.number)
+                        )
 
     def _raced(self, block: int, first: DynamicAccess, second: DynamicAccess) -> int | None:
         """The byte on which two accesses of one block race, which no token path relates."""
@@ -121,7 +124,7 @@ class _Detector:
         first, second = sorted((one, other), key=self.position.__getitem__)
         return self.order.unordered_byte(first, second, common)
 
-    def _race(self, code: str, address: int, one: Event, other: Event) -> Race:
+    def _race(self, code: TV, address: int, one: Event, other: Event) -> Race:
         first, second = sorted((one, other), key=self.position.__getitem__)
         logs = self.trace.logs
         return Race(

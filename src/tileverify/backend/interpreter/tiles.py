@@ -17,6 +17,7 @@ from ...frontend.bytecode.model import (
     TileType,
     Value,
 )
+from ...results.codes import TV
 from .encodings import from_bits, raw_to_storage, to_bits
 from .faults import NotModelled, UndefinedStop
 from .values import Array, TensorView, Tile, as_signed, wrapped
@@ -113,7 +114,7 @@ def _subtile(run: BlockRun, op: Op, whole: tuple[int, ...], part: tuple[int, ...
     index = [run.scalar(op, tile, "index") for tile in run.tiles(op, "index")]
     for place, size, step in zip(index, whole, part, strict=True):
         if place >= size // step:
-            run.undefined(op, "TV402", f"{op.name} index {place} of {size // step} subtiles")
+            run.undefined(op, TV.ARITHMETIC_UNDEFINED, f"{op.name} index {place} of {size // step} subtiles")
             raise UndefinedStop(f"{op.name} at {op.offset:#x} leaves its tile")
     return tuple(slice(place * step, (place + 1) * step) for place, step in zip(index, part, strict=True))
 
@@ -164,7 +165,7 @@ def _assume(run: BlockRun, op: Op) -> Tile | TensorView:
             raise NotModelled(f"assume {predicate} of a tensor view")
         if not source.taint and source.base % predicate.divisor:
             message = f"a base address is not divisible by {predicate.divisor}"
-            run.undefined(op, "TV401", message, source.origin, source.base)
+            run.undefined(op, TV.ASSUME_PROMISE, message, source.origin, source.base)
         return source
     assert isinstance(source, Tile)
     if op in run.program.inert:
@@ -172,7 +173,9 @@ def _assume(run: BlockRun, op: Op) -> Tile | TensorView:
     run.assumes(op, source)
     kind = tile_type(op.result)
     holds, text = _holds(source.data, kind, predicate)
-    run.require(op, holds, source.taint, "TV401", f"assumed {text}, found {_example(source.data, holds, kind)}")
+    run.require(
+        op, holds, source.taint, TV.ASSUME_PROMISE, f"assumed {text}, found {_example(source.data, holds, kind)}"
+    )
     return source
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
+from ...results.codes import TV
 from ..interpreter import BlockLog, Budget, DynamicAccess
 from ..interpreter.conflicts import doubled_lanes, races, unordered
 
@@ -21,9 +22,17 @@ MOST_BLOCKS: Final = 16
 """Blocks that are run of one launch: those of the claim, then the first, and at the end of the grid the last."""
 LAST_BLOCKS: Final = 2
 
-BETWEEN_BLOCKS: Final = frozenset({"TV101", "TV102", "TV103"})
-INSIDE_BLOCK: Final = frozenset({"TV201", "TV202"})
-EVENTS: Final = frozenset({"TV301", "TV302", "TV303", "TV401", "TV402"})
+BETWEEN_BLOCKS: Final = frozenset({TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED})
+INSIDE_BLOCK: Final = frozenset({TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES})
+EVENTS: Final = frozenset(
+    {
+        TV.TILE_OUT_OF_INDEX_SPACE,
+        TV.POINTER_OUT_OF_ALLOCATION,
+        TV.INBOUNDS_PROMISE,
+        TV.ASSUME_PROMISE,
+        TV.ARITHMETIC_UNDEFINED,
+    }
+)
 
 
 def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:
@@ -76,7 +85,7 @@ def faulty(logs: Sequence[BlockLog], loops: Mapping[Op, tuple[Op, ...]], budget:
     return pairs or any(_faulty(log, code, None, loops, budget) for log in logs for code in INSIDE_BLOCK)
 
 
-def _race(first: BlockLog, second: BlockLog, code: str, ops: frozenset[int] | None, budget: Budget) -> bool:
+def _race(first: BlockLog, second: BlockLog, code: TV, ops: frozenset[int] | None, budget: Budget) -> bool:
     mine, other = (_of(log.accesses, ops) for log in (first, second))
     return any(True for _ in races(code, mine, other, lambda earlier, later: False, budget))
 
@@ -86,11 +95,11 @@ def _of(accesses: Sequence[DynamicAccess], ops: frozenset[int] | None) -> Sequen
 
 
 def _faulty(
-    log: BlockLog, code: str, ops: frozenset[int] | None, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
+    log: BlockLog, code: TV, ops: frozenset[int] | None, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
 ) -> bool:
     if code in EVENTS:
         return any(event.code == code and (ops is None or event.offset in ops) for event in log.events)
-    found = unordered(log, loops, budget) if code == "TV201" else doubled_lanes(log)
+    found = unordered(log, loops, budget) if code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
     sides = ({a.op.offset for a in (each.first, each.second) if a is not None} for each in found)
     return any(ops is None or offsets <= ops for offsets in sides)
 

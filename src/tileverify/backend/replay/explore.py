@@ -18,6 +18,7 @@ from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
+from ...results.codes import TV
 from ..interpreter import Budget, bind_launch
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.conflicts import loops_around
@@ -55,7 +56,7 @@ class RacingAccess:
 class SeenRace:
     """A race on ``element`` and the first schedule that showed it; ``second`` is ``None`` for two lanes of a store."""
 
-    code: str
+    code: TV
     element: str
     first: RacingAccess
     second: RacingAccess | None
@@ -66,7 +67,7 @@ class SeenRace:
 class SeenEvent:
     """Undefined behaviour, with the first block and schedule that showed it."""
 
-    code: str
+    code: TV
     op: Op
     message: str
     block: Block

@@ -12,12 +12,13 @@ from typing import Final
 from ...frontend.bytecode.model import Entry, Op
 from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Touch
+from ...results.codes import TV
 from ..interpreter import BlockLog, UnspecifiedUse
 from ..interpreter.conduct import Conduct
 from ..interpreter.faults import OpenUse
 from ..interpreter.values import UNSPECIFIED
 
-UNDETERMINED: Final = "TV403"
+UNDETERMINED: Final = TV.UNDETERMINED
 
 ONLY_OPEN: Final = Conduct(open=UNSPECIFIED, executes=True, stops=False)
 """How such a block runs: a value that is written is noted, one that decides about control or an access ends the run."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...frontend.bytecode.model import GatherScatterViewType, Op
+from ...results.codes import TV
 from ..interpreter import DynamicAccess, UndefinedBehaviour
 from ..interpreter.accesses import element_of
 from ..interpreter.machine import BlockRun
@@ -32,18 +33,18 @@ class OutsideWatch(Onlooker):
                     self.found[event.time] = named
 
 
-def _by_code(events: Sequence[UndefinedBehaviour]) -> dict[str, list[UndefinedBehaviour]]:
-    found: dict[str, list[UndefinedBehaviour]] = {}
+def _by_code(events: Sequence[UndefinedBehaviour]) -> dict[TV, list[UndefinedBehaviour]]:
+    found: dict[TV, list[UndefinedBehaviour]] = {}
     for event in events:
         found.setdefault(event.code, []).append(event)
     return found
 
 
-def _named(run: BlockRun, op: Op, code: str, events: Sequence[UndefinedBehaviour]) -> Iterator[Named | None]:
+def _named(run: BlockRun, op: Op, code: TV, events: Sequence[UndefinedBehaviour]) -> Iterator[Named | None]:
     """What the events of one code and one execution of ``op`` are about, in their order."""
-    if code == "TV302" and "ptr" in op.operands:
+    if code == TV.POINTER_OUT_OF_ALLOCATION and "ptr" in op.operands:
         yield from (_lanes_outside(run, op, event) for event in events)
-    elif code in ("TV301", "TV303") and "view" in op.operands:
+    elif code in (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE) and "view" in op.operands:
         view, corner = run.tile_view(op, "view"), events[0].coordinates
         if corner is None or isinstance(view.type, GatherScatterViewType):
             return
@@ -51,7 +52,7 @@ def _named(run: BlockRun, op: Op, code: str, events: Sequence[UndefinedBehaviour
         for size, k in zip(view.type.tile, view.type.dim_map, strict=True):
             tile[k] = (corner[k], corner[k] + size)
         name = run.memory.image.origins[view.tensor.origin].name
-        for ranges in [tile] if code == "TV301" else _behind_the_end(op, view, tile):
+        for ranges in [tile] if code == TV.TILE_OUT_OF_INDEX_SPACE else _behind_the_end(op, view, tile):
             yield box(name, ranges)
 
 

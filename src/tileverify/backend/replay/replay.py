@@ -18,8 +18,10 @@ from typing import Final
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
+from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module
 from ...results.claim import Claim, Confirmation, Shown, Touch
+from ...results.codes import TV
 from ..interpreter import (
     BlockLog,
     BoundLaunch,
@@ -215,7 +217,7 @@ class Replayer:
             outside = {time: in_words(named, launch) for time, named in watch.found.items()}
             return confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
-        found = unordered(log, self._loops, budget) if claim.code == "TV201" else doubled_lanes(log)
+        found = unordered(log, self._loops, budget) if claim.code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
         schedule = BothOrders(log, log, True, text)
         return self._pick(bound.image, claimed_first(found, claim), schedule, launch, claim)
 
@@ -249,7 +251,7 @@ class Replayer:
     @property
     def _synchronises(self) -> bool:
         """Something but races carries values from one block to another."""
-        return any(op.attributes.get("ord", "weak") != "weak" for op in self._loops)
+        return any(op.attributes.get("ord", MemoryOrdering.WEAK) != MemoryOrdering.WEAK for op in self._loops)
 
     def _schedules(
         self, bound: BoundLaunch, launch: ConcreteLaunch, a: Block, b: Block, budget: Budget

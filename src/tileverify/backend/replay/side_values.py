@@ -14,7 +14,7 @@ import numpy as np
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...frontend.bytecode.model import Op, ScalarType, TileType
-from ...results import ABOUT, SeenValues, SideValue
+from ...results import ABOUT, SeenValues, SideAccess, SideName, SideValue
 from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, UndefinedBehaviour
 from ..interpreter.encodings import from_bits
 from ..interpreter.machine import BlockRun
@@ -28,7 +28,7 @@ from .watched_memory import WatchedElement, WatchedMemory, WatchedTouch
 class SeenSide:
     """One side as the replay saw it: ``a`` or ``b``, the block that ran and its access."""
 
-    name: str
+    name: SideName
     block: Block
     access: DynamicAccess
 
@@ -111,13 +111,14 @@ class Fault:
     def _sides(self, touches: Mapping[str, WatchedTouch], reading: _Reading) -> Iterator[SideValue]:
         if self.second is None:
             touch = touches.get(self.first.name)
-            for name, lane in zip("ab", touch.lanes[:2] if touch else (), strict=False):
+            names: tuple[SideName, ...] = ("a", "b")
+            for name, lane in zip(names, touch.lanes[:2] if touch else (), strict=False):
                 yield from _side(name, "store", reading(self.first.access.op, lane))
             return
         pairs = ((self.first, self.second), (self.second, self.first))
         for side, other in sorted(pairs, key=lambda pair: pair[0].name):
             touch, theirs = touches.get(side.name), touches.get(other.name)
-            if touch is None:
+            if touch is None:  # of atomics there is none
                 continue
             lane, after = touch.lanes[0], None
             if side.access.kind == "load" and theirs is not None and theirs.before is not None:
@@ -128,10 +129,11 @@ class Fault:
                     lane = theirs.before
             op = side.access.op
             later = None if after is None else reading(op, after)
-            yield from _side(side.name, side.access.kind, reading(op, lane), later)
+            kind: SideAccess = "load" if side.access.kind == "load" else "store"
+            yield from _side(side.name, kind, reading(op, lane), later)
 
 
-def _side(name: str, access: str, value: str | None, after: str | None = None) -> Iterator[SideValue]:
+def _side(name: SideName, access: SideAccess, value: str | None, after: str | None = None) -> Iterator[SideValue]:
     if value is not None:
         yield SideValue(name, access, value, after)
 

@@ -17,6 +17,7 @@ import numpy as np
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
+from ...results.codes import TV
 from ..interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, MemoryImage
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
 from ..interpreter.happens_before import HappensBefore
@@ -106,12 +107,12 @@ def whole_faults(
 
 
 def _conflicts(
-    run: ScheduledRun, code: str, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
+    run: ScheduledRun, code: TV, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
 ) -> Iterator[tuple[BlockLog, BlockLog, Iterator[Conflict]]]:
     logs = run.trace.logs
     if code not in BETWEEN_BLOCKS:
         for log in logs:
-            yield log, log, unordered(log, loops, budget) if code == "TV201" else doubled_lanes(log)
+            yield log, log, unordered(log, loops, budget) if code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
         return
     order = _Unordered(run)
     for first, second in combinations(range(len(logs)), 2):
@@ -148,7 +149,7 @@ class _Unordered:
         self._order = HappensBefore(run.trace)
         self._position = {event: place for place, event in enumerate(run.trace.order)}
 
-    def between(self, first: int, second: int, code: str, budget: Budget) -> Iterator[Conflict]:
+    def between(self, first: int, second: int, code: TV, budget: Budget) -> Iterator[Conflict]:
         """Conflicts of blocks ``first`` and ``second``, by their places in the trace."""
 
         def ordered(mine: DynamicAccess, other: DynamicAccess) -> bool:

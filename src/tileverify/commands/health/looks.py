@@ -12,6 +12,7 @@ from typing import Final
 
 from ...errors import TileVerifyError
 from ...pipeline.cache.verdicts import default_folder
+from ...results.codes import TV
 from ...system.failures import failure_sentence
 from ...system.private_folder import problem_of
 from ...system.version import __version__
@@ -63,7 +64,7 @@ def _pipeline() -> Iterator[Diagnosis]:
     from ...corpus.examples import examples_of
     from ...pipeline import check_paths
 
-    shown = examples_of("TV101")
+    shown = examples_of(TV.RACE_WRITE_WRITE)
     assert shown is not None
     for name, example in (("proof", shown.right), ("refutation", shown.wrong)):
         (result,) = check_paths([example.target]).results

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .counting import Count
 from .form import Form, Subject
@@ -25,7 +26,7 @@ class Fact(ABC):
     limits, those that it excuses aside; ``least_amount``: what its ``n`` is at least.
     """
 
-    kind: ClassVar[str]
+    kind: ClassVar[FactKind]
     form: ClassVar[Form]
     subject: ClassVar[Subject]
     bounded: ClassVar[bool] = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ... import terms as t
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact
 from .distinct import among, held_but_for_one, meant, repeated_element
@@ -26,7 +27,7 @@ class DisjointRows(Fact):
     several rows.  Where no value occurs twice, none occurs in two rows.
     """
 
-    kind = "disjoint_rows"
+    kind = FactKind.DISJOINT_ROWS
     form = Form(bounds=True, unless=True)
     subject = Subject.ROWS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact
 from .counting import Count, Counted
@@ -24,7 +25,7 @@ class Injective(Fact):
     Values that ``unless`` excuses may repeat.  It implies the same of rows.
     """
 
-    kind = "injective"
+    kind = FactKind.INJECTIVE
     form = Form(bounds=True, unless=True)
     subject = Subject.ELEMENTS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact, FactOfTwo
 from .disjoint_rows import DisjointRows
@@ -18,7 +19,7 @@ from .segments import Segments
 from .shares import Shares
 from .statements import DataTerm, NumberedFact
 
-FACTS: Final[Mapping[str, Fact]] = {
+FACTS: Final[Mapping[FactKind, Fact]] = {
     fact.kind: fact
     for fact in (
         Injective(),

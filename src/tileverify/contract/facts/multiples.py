@@ -7,6 +7,7 @@ from math import gcd
 
 from ... import terms as t
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact, Number
 from .base import Fact
 from .form import Form, Subject
@@ -23,7 +24,7 @@ class Multiples(Fact):
     Multiples of n are multiples of every divisor of n.
     """
 
-    kind = "multiples"
+    kind = FactKind.MULTIPLES
     form = Form(("amount",))
     subject = Subject.STEPS
     least_amount = 1

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from ... import terms as t
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact
 from .counting import Count, Counted
@@ -21,7 +22,7 @@ from .steered import Group, Offers, Steered
 class Nondecreasing(Fact):
     """``nondecreasing(a)``: values do not fall along the last axis: i <= j implies a[..., i] <= a[..., j]."""
 
-    kind = "nondecreasing"
+    kind = FactKind.NONDECREASING
     form = Form()
     subject = Subject.ORDER
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ... import terms as t
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact
 from .distinct import no_value_twice, repeated_element
@@ -19,7 +20,7 @@ from .statements import DataTerm, NumberedFact
 class Permutation(Fact):
     """``permutation(a)``: no value occurs twice, and every one is an index of a: 0 <= v < size."""
 
-    kind = "permutation"
+    kind = FactKind.PERMUTATION
     form = Form()
     subject = Subject.ELEMENTS
     bounded = True

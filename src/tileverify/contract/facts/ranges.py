@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ... import terms as t
+from ...contract.fact_kind import FactKind
 from ...terms import Term, TermKind
 from ..launch import DataFact, Expression, Number
 from .base import Fact
@@ -28,7 +29,7 @@ class Range(Fact):
     A range implies every wider one that excuses as much.
     """
 
-    kind = "range"
+    kind = FactKind.RANGE
     form = Form(("low", "high"), unless=True)
     subject = Subject.LIMITS
     bounded = True

@@ -9,6 +9,7 @@ from random import Random
 
 from ... import terms as t
 from ...terms import Function, Term
+from ..fact_kind import FactKind
 from ..launch import Apply, DataFact, Number
 from .base import FactOfTwo
 from .form import Form, Subject
@@ -29,7 +30,7 @@ class Segments(FactOfTwo):
     lengths are shares of high - low.
     """
 
-    kind = "segments"
+    kind = FactKind.SEGMENTS
     form = Form(("other",), bounds=True)
     subject = Subject.SEGMENTS
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from ... import terms as t
+from ...contract.fact_kind import FactKind
 from ...terms import Term, TermKind
 from ..launch import DataFact
 from .base import Fact
@@ -24,7 +25,7 @@ class Shares(Fact):
     Shares of n are shares of everything above n.
     """
 
-    kind = "shares"
+    kind = FactKind.SHARES
     form = Form(("amount",))
     subject = Subject.SUM
     bounded = True

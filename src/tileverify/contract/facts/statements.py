@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...terms import Term
+from ..fact_kind import FactKind
 from ..launch import DataFact, Expression
 
 
@@ -29,7 +30,7 @@ class DataTerm:
 class NumberedFact:
     """A data fact in one launch; ``other`` are the lengths of segments."""
 
-    kind: str
+    kind: FactKind
     array: str
     other: str | None = None
     low: int | None = None

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..fact_kind import FactKind
 from ..launch import DataFact, Expression, Number
 
 
@@ -44,7 +45,7 @@ class Steered:
     fixed: int
 
 
-def of_distinct_values(kind: str, use: Steered) -> Offers:
+def of_distinct_values(kind: FactKind, use: Steered) -> Offers:
     """Facts of a ``kind`` that says which values are different: below each size, or with one excused, or of all."""
     group = Group.VALUES if use.sizes else Group.OTHERS
     for size in reversed(use.sizes):

@@ -5,7 +5,27 @@ Source: NVIDIA/cuda-tile dialect and the encoder of the cuda-tile wheel; the tex
 
 from __future__ import annotations
 
+import enum
 from typing import Final
+
+
+class MemoryOrdering(enum.StrEnum):
+    """What an access orders besides itself; ``weak``: it takes no part in how blocks synchronise."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+
+
+class MemoryScope(enum.StrEnum):
+    """Among whom an access that is not weak is ordered."""
+
+    BLOCK = "tl_blk"
+    DEVICE = "device"
+    SYSTEM = "sys"
+
 
 ENUMS: Final[dict[str, tuple[str, ...]]] = {
     "rounding": (
@@ -29,8 +49,8 @@ ENUMS: Final[dict[str, tuple[str, ...]]] = {
         "greater_than_or_equal",
     ),
     "float_ordering": ("unordered", "ordered"),
-    "memory_ordering": ("weak", "relaxed", "acquire", "release", "acq_rel"),
-    "memory_scope": ("tl_blk", "device", "sys"),
+    "memory_ordering": tuple(MemoryOrdering),
+    "memory_scope": tuple(MemoryScope),
     "atomic_mode": ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg"),
     "multimem_reduction": ("add", "min", "max", "and", "or", "xor", "umin", "umax"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from .enums import MemoryOrdering, MemoryScope
 from .model import (
     GatherScatterViewType,
     Op,
@@ -29,9 +30,14 @@ from .wellformed import (
     token,
 )
 
-LOAD_ORDERINGS = ("weak", "relaxed", "acquire")
-STORE_ORDERINGS = ("weak", "relaxed", "release")
-ATOMIC_ORDERINGS = ("relaxed", "acquire", "release", "acq_rel")
+LOAD_ORDERINGS = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.ACQUIRE)
+STORE_ORDERINGS = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.RELEASE)
+ATOMIC_ORDERINGS = (
+    MemoryOrdering.RELAXED,
+    MemoryOrdering.ACQUIRE,
+    MemoryOrdering.RELEASE,
+    MemoryOrdering.ACQ_REL,
+)
 VIEW_OF: Final[dict[str, type[ViewType]]] = {
     "make_partition_view": PartitionViewType,
     "make_strided_view": StridedViewType,
@@ -117,11 +123,11 @@ def grid_triple(op: Op) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- accesses
-def _ordering(op: Op, allowed: tuple[str, ...]) -> None:
+def _ordering(op: Op, allowed: tuple[MemoryOrdering, ...]) -> None:
     ordering, scope = op.attributes["ord"], op.attributes["scope"]
     if ordering not in allowed:
         fail(f"ordering {ordering} is not allowed here")
-    if (ordering == "weak") != (scope is None):
+    if (ordering == MemoryOrdering.WEAK) != (scope is None):
         fail("a weak access has no scope, every other one needs one")
 
 
@@ -134,7 +140,7 @@ def _last_token(op: Op, results: int) -> None:
         token(waits, "the token operand")
 
 
-def _lanes(op: Op, ordering: tuple[str, ...], results: int) -> tuple[tuple[int, ...], ScalarType]:
+def _lanes(op: Op, ordering: tuple[MemoryOrdering, ...], results: int) -> tuple[tuple[int, ...], ScalarType]:
     """Shape and element type of a pointer access, whose mask fits it."""
     _ordering(op, ordering)
     _last_token(op, results)
@@ -227,8 +233,8 @@ def store_view(op: Op) -> None:
 
 @rule("atomic_red_view")
 def atomic_red_view(op: Op) -> None:
-    _ordering(op, ("relaxed",))
-    if op.attributes["scope"] == "sys":
+    _ordering(op, (MemoryOrdering.RELAXED,))
+    if op.attributes["scope"] == MemoryScope.SYSTEM:
         fail("its scope is tl_blk or device")
     if isinstance(op.value("view").type, GatherScatterViewType):
         fail("there is no reduction into a gather_scatter view")
@@ -257,7 +263,7 @@ def multimem_load_reduce(op: Op) -> None:
 @rule("multimem_store")
 def multimem_store(op: Op) -> None:
     _multicast(op)
-    _ordering(op, ("weak", *ATOMIC_ORDERINGS))
+    _ordering(op, (MemoryOrdering.WEAK, *ATOMIC_ORDERINGS))
     if _view_access(op, 1) != op.value("tile").type:
         fail("stored tile and view do not fit together")
 

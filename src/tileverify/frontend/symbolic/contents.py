@@ -32,6 +32,7 @@ from ...terms import (
     scale,
 )
 from ...terms.launch_wide import OWN, launch_function
+from ..bytecode.enums import MemoryOrdering
 from ..bytecode.model import Op, ScalarType
 from .integers import constant_element
 from .machine import Machine, scalar_of, scalar_range
@@ -98,7 +99,7 @@ def _element(op: Op) -> ScalarType:
 def _stable(m: Machine, op: Op, origin: Origin) -> bool:
     """Whether the load sees what was there when the launch began; memory that the block made itself was not."""
     local = origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
-    return op.attributes["ord"] == "weak" and not local and not m.written.may_write(origin)
+    return op.attributes["ord"] == MemoryOrdering.WEAK and not local and not m.written.may_write(origin)
 
 
 def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ...results.codes import TV
 from ...terms import (
     FALSE,
     ONE,
@@ -91,11 +92,11 @@ def _overflow_promises(
     flag = op.attributes["ovf"]
     shape = shape_of(op.result)
     if flag in ("nsw", "nw"):
-        m.promise(op, "TV402", fits(as_signed, bits), f"signed {sign} does not overflow i{bits}", shape)
+        m.promise(op, TV.ARITHMETIC_UNDEFINED, fits(as_signed, bits), f"signed {sign} does not overflow i{bits}", shape)
     if flag in ("nuw", "nw"):
         exact = as_unsigned()
         in_range = and_(le(ZERO, exact), lt(exact, const(1 << bits)))
-        m.promise(op, "TV402", in_range, f"unsigned {sign} does not overflow i{bits}", shape)
+        m.promise(op, TV.ARITHMETIC_UNDEFINED, in_range, f"unsigned {sign} does not overflow i{bits}", shape)
 
 
 def fits(term: Term, bits: int) -> Term:
@@ -166,7 +167,9 @@ def shift_right(m: Machine, op: Op) -> Term:
 def _shift_amount(m: Machine, op: Op, amount: Term, bits: int) -> Term:
     """The amount, read unsigned; at or beyond the width the shift is not defined."""
     amount = zero_extended(m, amount, bits)
-    m.promise(op, "TV402", lt(amount, const(bits)), f"shift amount is less than {bits}", shape_of(op.result))
+    m.promise(
+        op, TV.ARITHMETIC_UNDEFINED, lt(amount, const(bits)), f"shift amount is less than {bits}", shape_of(op.result)
+    )
     return amount
 
 
@@ -207,8 +210,10 @@ def _division_operands(m: Machine, op: Op) -> tuple[Term, Term]:
     else:
         a, b = number(a, bits), number(b, bits)
         lowest = const(-(1 << (bits - 1)))
-        m.promise(op, "TV402", not_(and_(eq(a, lowest), eq(b, const(-1)))), "quotient fits its type", shape)
-    m.promise(op, "TV402", ne(b, ZERO), "divisor is not 0", shape)
+        m.promise(
+            op, TV.ARITHMETIC_UNDEFINED, not_(and_(eq(a, lowest), eq(b, const(-1)))), "quotient fits its type", shape
+        )
+    m.promise(op, TV.ARITHMETIC_UNDEFINED, ne(b, ZERO), "divisor is not 0", shape)
     return a, b
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from ...results.codes import TV
 from ...terms import (
     FALSE,
     TRUE,
@@ -291,9 +292,8 @@ class Body:
 
 def merge(exits: Sequence[Exit]) -> tuple[SymbolicValue, ...]:
     """The operands of whichever exit is taken; exactly one condition holds."""
-    *others, last = exits
-    merged = last.values
-    for exit in reversed(others):
+    merged = exits[-1].values
+    for exit in reversed(exits[:-1]):
         merged = tuple(choose(exit.condition, a, b) for a, b in zip(exit.values, merged, strict=True))
     return merged
 
@@ -303,7 +303,7 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     """Iterations ``lower, lower + step, ...`` below ``upper``; the step must be positive (TV402)."""
     lower, upper, step = (_bound(m, op, name) for name in ("lower", "upper", "step"))
     positive = lt(ZERO, step)
-    m.promise(op, "TV402", positive, "step of the loop is positive")
+    m.promise(op, TV.ARITHMETIC_UNDEFINED, positive, "step of the loop is positive")
     k = _counter(m, op, _most_trips(m, lower, upper, step))
     value = add(lower, mul(k, step))
     guard = and_(positive, lt(value, upper))

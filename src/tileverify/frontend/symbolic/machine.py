@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...errors import UnsupportedOperation
+from ...results.codes import TV
 from ...terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
 from ...terms.launch_wide import OWN, opaque, scope_of
+from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
@@ -288,7 +290,7 @@ class Machine:
         )
 
     # ------------------------------------------------------------------------------------------- recording
-    def promise(self, op: Op, code: str, condition: Term, text: str, shape: Sequence[int] = ()) -> None:
+    def promise(self, op: Op, code: TV, condition: Term, text: str, shape: Sequence[int] = ()) -> None:
         """``condition`` must hold wherever the current path does (for every lane of ``shape``)."""
         if condition is TRUE or not self.recording or self.path is FALSE:
             return
@@ -321,8 +323,8 @@ class Machine:
                 number=number,
                 op=op.name,
                 access=access,
-                ordering=op.attributes["ord"],
-                scope=op.attributes.get("scope"),
+                ordering=MemoryOrdering(op.attributes["ord"]),
+                scope=None if (scope := op.attributes.get("scope")) is None else MemoryScope(scope),
                 footprint=footprint,
                 guard=and_(self.path, mask),
                 lanes=lanes,

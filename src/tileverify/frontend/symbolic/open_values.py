@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ...results.codes import TV
 from ...terms import (
     FALSE,
     TRUE,
@@ -264,7 +265,9 @@ class OpenValues:
             if and_(each.path, each.open) is not FALSE and not each.into:
                 closed, lanes = not_(each.open), lanes_of(each.shape)
                 result.append(
-                    Promise("TV403", closed, each.path, each.text, each.op.location, lanes, offset=each.op.offset)
+                    Promise(
+                        TV.UNDETERMINED, closed, each.path, each.text, each.op.location, lanes, offset=each.op.offset
+                    )
                 )
         return tuple(result)
 

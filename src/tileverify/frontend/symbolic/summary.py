@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...results.codes import TV
 from ...terms import TRUE, Function, Term, add, const, scale, var
+from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.model import Location
 
 
@@ -142,7 +144,7 @@ class Site:
     """One static memory access.
 
     ``guard``: path condition and mask; lanes and iterations for which it is false do not access memory.
-    ``ordering``: weak, relaxed, acquire, release, acq_rel; ``scope``: tl_blk, device, sys or None (weak).
+    ``scope``: ``None`` where the access is weak.
     ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic
     gave back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what
     a compare-and-swap expects.  All three per lane.  ``used``: something depends on what the access gave back.
@@ -151,8 +153,8 @@ class Site:
     number: int
     op: str
     access: Access
-    ordering: str
-    scope: str | None
+    ordering: MemoryOrdering
+    scope: MemoryScope | None
     footprint: Footprint
     guard: Term
     lanes: tuple[Lane, ...]
@@ -189,7 +191,7 @@ class Promise:
     e.g. ``divisor is not 0``.
     """
 
-    code: str
+    code: TV
     condition: Term
     guard: Term
     text: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...results.codes import TV
 from ...terms import FALSE, ZERO, Term, add, and_, const, eq, floordiv, floormod, ite, le, lt, scale, sub, substitute
 from ...terms.launch_wide import Opaque, opaque
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
@@ -118,7 +119,12 @@ def _subtile_starts(m: Machine, op: Op, whole: Sequence[int], part: Sequence[int
     for d, index in enumerate(op.group("index")):
         number = zero_extended(m, m.term(index), element_bits(index))
         count = whole[d] // part[d]
-        m.promise(op, "TV402", lt(number, const(count)), f"subtile index along dimension {d} is less than {count}")
+        m.promise(
+            op,
+            TV.ARITHMETIC_UNDEFINED,
+            lt(number, const(count)),
+            f"subtile index along dimension {d} is less than {count}",
+        )
         starts.append(scale(part[d], number))
     return starts
 
@@ -145,7 +151,7 @@ def assume(m: Machine, op: Op) -> SymbolicValue:
         if condition is FALSE and op in m.inert:
             m.notes[f"{text}: false as the compiler wrote it, but no address depends on it"] = None
         else:
-            m.promise(op, "TV401", condition, text, shape)
+            m.promise(op, TV.ASSUME_PROMISE, condition, text, shape)
     return content
 
 

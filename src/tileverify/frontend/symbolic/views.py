@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...results.codes import TV
 from ...terms import ZERO, Term, add, ceildiv, const, lt, scale, substitute
 from ..bytecode.model import (
     GatherScatterViewType,
@@ -118,7 +119,7 @@ def _sizes(m: Machine, op: Op, sizes: Sequence[Term], what: str) -> tuple[Term, 
     results = []
     for d, (size, result) in enumerate(zip(sizes, op.results, strict=True)):
         bits = element_bits(result)
-        m.promise(op, "TV402", lt(size, const(1 << bits)), f"{what} along dimension {d} fits i{bits}")
+        m.promise(op, TV.ARITHMETIC_UNDEFINED, lt(size, const(1 << bits)), f"{what} along dimension {d} fits i{bits}")
         results.append(from_number(m, size, bits))
     return tuple(results)
 

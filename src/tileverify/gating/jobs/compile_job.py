@@ -22,6 +22,7 @@ from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_
 from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
 from ...frontend.sources.python_scan import scan_text
+from ...results.codes import TV
 from ..gated import Reason
 from ..sandbox.tripwire import set_tripwire
 from ..screen.plain_values import NotPlain, plain_table, whole
@@ -66,7 +67,7 @@ def compile_submission(request: SubmissionRequest, source: bytes, send: Send) ->
 
 
 def _failure(error: TileVerifyError) -> CompileFailure:
-    code = "TV002" if isinstance(error, SpecError) else "TV001"
+    code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."

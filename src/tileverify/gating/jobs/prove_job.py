@@ -24,6 +24,7 @@ from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
 from ...pipeline import CheckOptions, check_unit, solver_version
 from ...results import Finding, KernelResult, SourceSite, Verdict
+from ...results.codes import TV
 from ...results.json_report import result_to_json
 from ..gated import Reason
 from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
@@ -103,10 +104,10 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
             return _answer(failed)
         unit = unit_of(claim, specs, file)
     except (NotPlain, KeyError, TypeError, ValueError, RecursionError):
-        result = _error(claim, file, "TV003", "its process sent no kernel")
+        result = _error(claim, file, TV.BYTECODE_ERROR, "its process sent no kernel")
         return _answer(result, forged=True)
     except TileVerifyError as error:
-        code = "TV002" if isinstance(error, SpecError) else "TV003"
+        code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.BYTECODE_ERROR
         return _answer(_error(claim, file, code, error.message))
     if request.any_grid:
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
@@ -134,13 +135,13 @@ def _failed(claim: Claimed, file: str) -> KernelResult | None:
     failure = failure_of(claim)
     if failure is None:
         return None
-    if failure.code not in ("TV001", "TV002"):
+    if failure.code not in (TV.SOURCE_ERROR, TV.SPEC_ERROR):
         raise NotPlain("an error has no code")
-    return _error(claim, file, failure.code, text(failure.message), failure.line, failure.column)
+    return _error(claim, file, TV(failure.code), text(failure.message), failure.line, failure.column)
 
 
 def _error(
-    claim: Claimed, file: str, code: str, message: str, line: int | None = None, column: int | None = None
+    claim: Claimed, file: str, code: TV, message: str, line: int | None = None, column: int | None = None
 ) -> KernelResult:
     sites = () if line is None else (SourceSite(file, line, column, access="", array=""),)
     finding = Finding(code, message, sites)

@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...codes import CODES
 from ...errors import TileVerifyError
 from ...pipeline.repair.catalogue import KINDS
 from ...results import Finding
+from ...results.codes import CODES
 from ...results.json_report import result_to_json
 from ...system.printable import printable
 from .. import GatedKernel, GateOptions, GateResult, Submission, judge

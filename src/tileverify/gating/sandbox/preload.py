@@ -20,7 +20,7 @@ from ..jobs.requests import SubmissionRequest
 
 _PACKAGES: Final = (
     "terms", "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating",
-    "repair",
+    "pipeline.repair",
 )  # fmt: skip
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.sandbox.worker", "__main__")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
@@ -14,6 +14,7 @@ from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.typetext import type_text
 from ...frontend.sources.abi import entry_types, mismatch
+from ...results.documents import Json
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import CertificateError
 from .archive import NotAnArchive, read_archive, write_archive
@@ -131,7 +132,7 @@ class _Mismatch(Exception):
     """Parts that do not belong together."""
 
 
-def _bundle(document: Mapping[str, Any], members: Mapping[str, bytes], file: str) -> Bundle:
+def _bundle(document: Json, members: Mapping[str, bytes], file: str) -> Bundle:
     hashes = dict(document["members"])
     held = set(members) - {_MANIFEST, _DIGEST, _SIGNATURE}
     if held != set(hashes):

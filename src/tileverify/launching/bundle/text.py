@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from ...results.documents import Json
 from ...system.printable import printable
 from .manifest import manifest_of
 from .model import Bundle
@@ -27,11 +27,11 @@ class Belief:
         return self.proved or self.signed_by is not None
 
 
-def bundle_json(bundle: Bundle, belief: Belief) -> dict[str, Any]:
+def bundle_json(bundle: Bundle, belief: Belief) -> Json:
     """What `show --format json` prints: the manifest, with sizes and hashes of the cubins."""
     import json
 
-    document: dict[str, Any] = json.loads(manifest_of(bundle))
+    document: Json = json.loads(manifest_of(bundle))
     for each in document["cubins"]:
         code = bundle.cubins[each["architecture"]].code
         each |= {"bytes": len(code), "sha256": hashlib.sha256(code).hexdigest()}

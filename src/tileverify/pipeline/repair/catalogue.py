@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ...results.codes import TV
+
 VERSION: Final = 2
 
 
@@ -13,11 +15,11 @@ class RepairKind:
     """``codes``: the findings it is for.  ``text``: advice in a sentence."""
 
     id: str
-    codes: tuple[str, ...]
+    codes: tuple[TV, ...]
     text: str
 
 
-_RACES: Final = ("TV101", "TV102", "TV103")
+_RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 _ALL: Final = (
     RepairKind(
@@ -32,42 +34,42 @@ _ALL: Final = (
     ),
     RepairKind(
         "widen-scope",
-        (*_RACES, "TV905"),
+        (*_RACES, TV.SYNCHRONISATION_PROTOCOL),
         "a scope that includes only one block orders nothing between blocks: use the scope of the device",
     ),
     RepairKind(
         "strengthen-order",
-        (*_RACES, "TV905"),
+        (*_RACES, TV.SYNCHRONISATION_PROTOCOL),
         "relaxed accesses hand nothing over: release what other blocks wait for, and acquire where they wait",
     ),
     RepairKind(
         "separate-launch",
-        ("TV103",),
+        (TV.RACE_ATOMIC_MIXED,),
         "plain and atomic accesses of different blocks meet: use two launches",
     ),
     RepairKind(
         "separate-output",
-        ("TV101", "TV102"),
+        (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE),
         "blocks read what other blocks overwrite: write to an array that no block reads",
     ),
     RepairKind(
         "mask-tail",
-        ("TV301", "TV303"),
+        (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "check_bounds=False promises that no element lies outside, which does not hold: let the access be checked",
     ),
     RepairKind(
         "guard-launch",
-        ("TV301", "TV303"),
+        (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "a block whose tile lies outside the array has nothing to do: let it return",
     ),
     RepairKind(
         "mend-loop",
-        (*_RACES, "TV301", "TV303"),
+        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "the loop makes a step too many, or its step is not the number of blocks",
     ),
     RepairKind(
         "fit-grid",
-        (*_RACES, "TV301", "TV303"),
+        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "the grid of the launch does not fit the kernel",
     ),
     RepairKind(
@@ -77,24 +79,32 @@ _ALL: Final = (
     ),
     RepairKind(
         "widen-index",
-        (*_RACES, "TV301", "TV302", "TV401"),
+        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.ASSUME_PROMISE),
         "an index wraps in 32 bits: compute it in 64",
     ),
     RepairKind(
         "order-accesses",
-        ("TV201", "TV202"),
+        (TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES),
         "two accesses of one block touch the same elements in no order: reach them through one array, or say `alias`",
     ),
-    RepairKind("separate-lanes", ("TV202",), "lanes of one access write the same element: give each lane its own"),
+    RepairKind(
+        "separate-lanes", (TV.DUPLICATE_LANES,), "lanes of one access write the same element: give each lane its own"
+    ),
     RepairKind(
         "pad-load",
-        ("TV403",),
+        (TV.UNDETERMINED,),
         "what a load gives beyond the array is left open: say what it shall be by a padding mode, or choose with where",
     ),
-    RepairKind("guard-divisor", ("TV402",), "a divisor, a step or a shift may have a value that is not allowed"),
-    RepairKind("declare-injective", ("TV901",), "say that no value of an index array repeats"),
-    RepairKind("declare-range", ("TV901", "TV905"), "say what the values of an index array lie between"),
-    RepairKind("declare-facts", ("TV901",), "say what holds of the contents of index arrays"),
+    RepairKind(
+        "guard-divisor", (TV.ARITHMETIC_UNDEFINED,), "a divisor, a step or a shift may have a value that is not allowed"
+    ),
+    RepairKind("declare-injective", (TV.DATA_DEPENDENT,), "say that no value of an index array repeats"),
+    RepairKind(
+        "declare-range",
+        (TV.DATA_DEPENDENT, TV.SYNCHRONISATION_PROTOCOL),
+        "say what the values of an index array lie between",
+    ),
+    RepairKind("declare-facts", (TV.DATA_DEPENDENT,), "say what holds of the contents of index arrays"),
 )
 
 KINDS: Final = {kind.id: kind for kind in _ALL}

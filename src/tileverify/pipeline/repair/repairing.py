@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -11,6 +11,7 @@ from ...contract.launch import KernelUnit
 from ...errors import TileVerifyError
 from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
+from ...results.codes import TV
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -46,7 +47,7 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> Kernel
 
 def can_be_mended(finding: Finding) -> bool:
     """Whether edits are looked for."""
-    return finding.witness is not None or finding.code == "TV905"
+    return finding.witness is not None or finding.code == TV.SYNCHRONISATION_PROTOCOL
 
 
 def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> Finding:
@@ -129,17 +130,17 @@ def _advice(finding: Finding) -> Iterator[Hint]:
     """What can be said where no edit was found."""
     code = finding.obligation or finding.code
     one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
-    kind = "separate-lanes" if code == "TV202" and one_access else _ADVICE.get(code)
+    kind = "separate-lanes" if code == TV.DUPLICATE_LANES and one_access else _ADVICE.get(code)
     if kind is not None:
         yield Hint(kind, "display", KINDS[kind].text)
 
 
-_ADVICE: Final = {
-    "TV101": "split-output-index",
-    "TV102": "separate-output",
-    "TV103": "separate-launch",
-    "TV201": "order-accesses",
-    "TV202": "order-accesses",
-    "TV402": "guard-divisor",
-    "TV403": "pad-load",
+_ADVICE: Final[Mapping[str, str]] = {
+    TV.RACE_WRITE_WRITE: "split-output-index",
+    TV.RACE_READ_WRITE: "separate-output",
+    TV.RACE_ATOMIC_MIXED: "separate-launch",
+    TV.UNORDERED_IN_BLOCK: "order-accesses",
+    TV.DUPLICATE_LANES: "order-accesses",
+    TV.ARITHMETIC_UNDEFINED: "guard-divisor",
+    TV.UNDETERMINED: "pad-load",
 }

@@ -25,6 +25,7 @@ from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import Proof, Request, proof_of
 from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
+from ...results.codes import TV
 from ...system.failures import failure_sentence
 from .judged import Judged, judged
 
@@ -188,6 +189,6 @@ def _unverified(kernel: Kernel, problem: str) -> KernelResult:
         kernel=kernel.name,
         launch=calls.LAUNCH,
         verdict=Verdict.ERROR,
-        findings=(Finding("TV001", problem),),
+        findings=(Finding(TV.SOURCE_ERROR, problem),),
         line=kernel.line,
     )

@@ -70,7 +70,7 @@ def _proved(decided: Decided, shown: Callable[[SourceSite], SourceSite]) -> Obli
         sites=tuple(map(shown, sites(obligation))),
         detail=obligation.detail,
         level=obligation.level,
-        rung=decided.rung,
+        tier=decided.tier,
         milliseconds=round(1000 * decided.seconds, 3),
         lemmas=decided.lemmas,
     )
@@ -84,7 +84,7 @@ def _open(finding: Finding) -> ObligationDetail:
         sites=finding.sites,
         detail="",
         level="",
-        rung="",
+        tier=None,
         milliseconds=0.0,
     )
 

@@ -14,6 +14,7 @@ from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
 from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json
+from ...results.codes import TV
 from ...results.details import Box, Drawing, SideDrawing
 from .tracks import Run, Tracer, runs
 
@@ -117,7 +118,7 @@ class _Fault:
             return []
         if self.claim.code in EVENTS:
             return self._one_sided(found[a], a)
-        if self.claim.code == "TV202":
+        if self.claim.code == TV.DUPLICATE_LANES:
             return [
                 _At(each.first.op, a, found[a].step_of(each.first.op.offset, each.first.time))
                 for each in doubled_lanes(found[a].log)

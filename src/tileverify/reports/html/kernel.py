@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from ...codes import CODES, Code, Family
 from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
+from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
+from ...results.documents import Json
+from ...results.tiers import Tier
 from ...system.printable import printable
 from ..findings import side_names, values_text
 from ..reasons import suppressed_because, undetermined
@@ -18,6 +20,9 @@ from .highlighting import ir_lines
 from .overview import SYMBOLS
 from .sources import Sources
 from .words import in_words
+
+_Places: TypeAlias = tuple[tuple[str, int | None], ...]
+"""What an obligation speaks of, and its line."""
 
 HOLDS_FOR: Final = {
     "any": "Every launch within the contract is safe.",
@@ -73,9 +78,9 @@ class ObligationRow:
     code: str
     state: State
     symbol: str
-    about: tuple[tuple[str, int | None], ...]
+    about: _Places
     detail: str
-    rung: str
+    tier: Tier | None
     milliseconds: float
     lemmas: int
     count: int
@@ -90,7 +95,7 @@ class KernelView:
     assumes: tuple[Clause, ...]
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
-    rungs: tuple[tuple[str, int, float], ...]
+    tiers: tuple[tuple[str, int, float], ...]
     rests_on: str
     command: str
 
@@ -107,7 +112,7 @@ def kernel_view(result: KernelResult) -> KernelView:
         assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
         findings=tuple(_findings(result, drawings)),
         obligations=tuple(_obligations(obligations)),
-        rungs=tuple(_rungs(obligations)),
+        tiers=tuple(_tiers(obligations)),
         rests_on=_rests_on(result),
         command=" ".join(
             ("tileverify check", quote("::".join(filter(None, (result.file, result.kernel, result.launch)))))
@@ -115,11 +120,11 @@ def kernel_view(result: KernelResult) -> KernelView:
     )
 
 
-def _rungs(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
-    """Every rung with the number of obligations that it decided, and their milliseconds; the busiest first."""
-    counts = Counter(each.rung for each in obligations if each.rung)
-    for rung, count in counts.most_common():
-        yield rung, count, sum(each.milliseconds for each in obligations if each.rung == rung)
+def _tiers(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, float]]:
+    """Every tier with the number of obligations that it decided, and their milliseconds; the busiest first."""
+    counts = Counter(each.tier for each in obligations if each.tier)
+    for tier, count in counts.most_common():
+        yield tier, count, sum(each.milliseconds for each in obligations if each.tier == tier)
 
 
 def _rests_on(result: KernelResult) -> str:
@@ -241,32 +246,32 @@ def _number(value: int | None) -> str:
 
 # ------------------------------------------------------------------------------------------ obligations
 def _obligations(details: Sequence[ObligationDetail]) -> Iterator[ObligationRow]:
-    groups: dict[tuple[Any, ...], list[ObligationDetail]] = defaultdict(list)
+    groups: dict[tuple[str, State, _Places, str, Tier | None], list[ObligationDetail]] = defaultdict(list)
     for each in details:
-        groups[each.code, each.state, _about(each), each.detail, each.rung].append(each)
-    for code, state, about, detail, rung in sorted(groups, key=lambda key: (key[1] is State.PROVED, key[0])):
-        alike = groups[code, state, about, detail, rung]
+        groups[each.code, each.state, _about(each), each.detail, each.tier].append(each)
+    for code, state, about, detail, tier in sorted(groups, key=lambda key: (key[1] is State.PROVED, key[0])):
+        alike = groups[code, state, about, detail, tier]
         yield ObligationRow(
             code=code,
             state=state,
             symbol=SYMBOLS[state],
             about=about,
             detail=detail,
-            rung=rung,
+            tier=tier,
             milliseconds=sum(each.milliseconds for each in alike),
             lemmas=sum(each.lemmas for each in alike),
             count=len(alike),
         )
 
 
-def _about(obligation: ObligationDetail) -> tuple[tuple[str, int | None], ...]:
+def _about(obligation: ObligationDetail) -> _Places:
     """What it speaks of, each once: ``store out`` and its line."""
     words = ((f"{site.access} {site.array}".strip(), site.line) for site in obligation.sites)
     return tuple(dict.fromkeys(words))
 
 
 # -------------------------------------------------------------------------------------------------- panes
-def source_panes(result: KernelResult, sources: Sources) -> list[dict[str, Any]]:
+def source_panes(result: KernelResult, sources: Sources) -> list[Json]:
     """The files that the kernel's Tile IR and findings come from: which lines, and what became of them."""
     lines: dict[str, set[int]] = defaultdict(set)
     details = result.details
@@ -292,7 +297,7 @@ def source_panes(result: KernelResult, sources: Sources) -> list[dict[str, Any]]
     return panes
 
 
-def line_marks(result: KernelResult) -> Mapping[tuple[str, int], list[Any]]:
+def line_marks(result: KernelResult) -> Mapping[tuple[str, int], list[str]]:
     """For each source line with obligations: the worst state, and what was proved or not there in words."""
     codes: dict[tuple[str, int], dict[State, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for obligation in result.details.obligations if result.details else ():
@@ -319,7 +324,7 @@ def _spans(numbers: Sequence[int]) -> list[list[int]]:
     return spans
 
 
-def ir_pane(lines: Sequence[IrLine], files: Sequence[str]) -> dict[str, Any]:
+def ir_pane(lines: Sequence[IrLine], files: Sequence[str]) -> Json:
     """Tile IR with, for every line, the number of its file among ``files`` and its line there (0: none)."""
     html = ir_lines("\n".join(printable(line.text) for line in lines))
     places = {name: number for number, name in enumerate(files)}
@@ -328,7 +333,7 @@ def ir_pane(lines: Sequence[IrLine], files: Sequence[str]) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------------------------ drawings
-def drawing_json(drawing: Drawing, finding: Finding | None) -> dict[str, Any]:
+def drawing_json(drawing: Drawing, finding: Finding | None) -> Json:
     """A drawing for the page's script; boxes are flat lists ``[start, end, start, end, ...]``."""
     names = {"a": "", "b": ""} if finding is None else side_names(finding)
     between = finding is not None and CODES[finding.code].family is Family.BETWEEN_BLOCKS
@@ -346,7 +351,7 @@ def drawing_json(drawing: Drawing, finding: Finding | None) -> dict[str, Any]:
     }
 
 
-def _side(side: SideDrawing, name: str) -> dict[str, Any]:
+def _side(side: SideDrawing, name: str) -> Json:
     return {
         "name": name,
         "access": printable(side.access),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from ...codes import CODES, Family
 from ...results import Finding, KernelResult, Report, Times, Verdict
+from ...results.codes import CODES, Family
 from ...results.details import State
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}

@@ -7,9 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from ...codes import CODES
 from ...errors import UsageError
 from ...results import KernelResult, Report, Verdict
+from ...results.codes import CODES
+from ...results.documents import Json
 from ...results.json_report import json_report
 from ...system.printable import printable
 from ..history import compare
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .overview import Row
     from .sources import Sources
 
-RUNGS: Final = {
+TIERS: Final = {
     "structural": "decided without a solver",
     "as written": "decided by their own words",
     "linear integers": "by linear integers",
@@ -76,7 +77,7 @@ def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -
     )
 
 
-def _changes(rows: Sequence[Row], earlier: Sequence[KernelResult]) -> dict[str, Any]:
+def _changes(rows: Sequence[Row], earlier: Sequence[KernelResult]) -> Json:
     """What changed, each with the page of its launch, if that is still there."""
     history = compare(earlier, [row.result for row in rows])
     pages = {(row.result.file, row.result.kernel, row.result.launch): row.id for row in rows}
@@ -106,7 +107,7 @@ class _Shard:
     """The launches of one file, which share sources and mostly Tile IR: unpacked when one of them is opened."""
 
     sources: Sources
-    document: dict[str, Any] = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
+    document: Json = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
     _known_ir: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: Row, report: Report, environment: Environment) -> None:
@@ -129,7 +130,7 @@ class _Shard:
             accesses=() if details is None else details.accesses,
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
             codes=CODES,
-            rungs=RUNGS,
+            tiers=TIERS,
         )
         self.document["kernels"][row.id] = {
             "html": html,
@@ -141,7 +142,7 @@ class _Shard:
             "playback": {printable(each.name): each.text for each in result.playback},
         }
 
-    def _ir(self, pane: dict[str, Any]) -> int:
+    def _ir(self, pane: Json) -> int:
         """The number of a Tile IR text; launches that share it share its lines."""
         key = repr(pane)
         if key not in self._known_ir:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...backend.assembler import AssemblyError, find_assembler, refuse_split_loads
 from ...backend.interpreter import BoundLaunch, bind_launch
@@ -26,9 +27,16 @@ from ...contract.launch import EntryParameter, Role
 from ...errors import UsageError
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
+from ...results.codes import TV
 from .replaying import Parameter, entry_parameters, load
 
-RACES: Final = ("TV101", "TV102", "TV103", "TV201", "TV202")
+RACES: Final = (
+    TV.RACE_WRITE_WRITE,
+    TV.RACE_READ_WRITE,
+    TV.RACE_ATOMIC_MIXED,
+    TV.UNORDERED_IN_BLOCK,
+    TV.DUPLICATE_LANES,
+)
 """Faults that change results at most; what leaves its array may end the process and is not tried."""
 MOST_BYTES: Final = 1 << 30
 
@@ -61,7 +69,7 @@ def no_device(launch: Mapping[str, Any], code: bytes = b"") -> str | None:
     return None
 
 
-def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, Any], times: int) -> int:
+def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, object], times: int) -> int:
     """How many of ``times`` launches left memory that differs from what most of them left.
 
     :raises AssemblyError: tileiras refuses the kernel, or would make something else of it.
@@ -99,7 +107,7 @@ def _bytes_needed(launch: ConcreteLaunch) -> int:
     return sum(sizes.values())
 
 
-def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
+def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, NDArray[np.uint8]]:
     """The initial bytes of every argument's memory."""
     dtypes: dict[str, set[str]] = {}
     for name, array in launch.named_arrays():
@@ -117,7 +125,7 @@ def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, Any]:
     return contents
 
 
-def _descriptors(launch: ConcreteLaunch, addresses: Mapping[str, int]) -> dict[str, Any]:
+def _descriptors(launch: ConcreteLaunch, addresses: Mapping[str, int]) -> dict[str, NDArray[np.int64]]:
     """What a list argument points to: a row of 64-bit words for every array, its address, sizes and strides."""
     tables = {}
     for name, arrays in launch.lists.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ...backend.replay.replay import Replayer
 from ...contract.concrete import ConcreteLaunch
@@ -31,7 +31,7 @@ def bytecode(text: str) -> bytes:
         raise UsageError(f"the bytecode of this reproduction is not base64: {error}") from None
 
 
-def replay(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, Any]) -> Confirmation:
+def replay(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapping[str, object]) -> Confirmation:
     """Run the launch and return the fault as it was seen; the same every time.
 
     :raises FaultNotSeen: it did not show; the text says why.
@@ -45,7 +45,7 @@ def replay(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Map
     return seen
 
 
-def load(code: bytes, entry: str, launch: Mapping[str, Any]) -> tuple[Module, ConcreteLaunch, Claim]:
+def load(code: bytes, entry: str, launch: Mapping[str, object]) -> tuple[Module, ConcreteLaunch, Claim]:
     """The parts of a reproduction; errors as of `replay`."""
     module = decode(code, file="reproduction")
     if entry not in [each.name for each in module.entries]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ...contract.launch import KernelUnit
 from ...errors import UsageError
 from ...results.claim import Confirmation
+from ...results.documents import Json
 from .replaying import replay
 
 
@@ -25,7 +25,7 @@ class Replayed:
     seen: Confirmation
 
 
-def replay_report(document: Mapping[str, Any], *, spec: Path | None = None) -> Iterator[Replayed]:
+def replay_report(document: Json, *, spec: Path | None = None) -> Iterator[Replayed]:
     """Replay every witness of a report of ``check --format json``, with its files where the report says they are.
 
     ``spec``: the file that ``check --spec`` was given.
@@ -44,7 +44,7 @@ def replay_report(document: Mapping[str, Any], *, spec: Path | None = None) -> I
             yield Replayed(result["file"], result["kernel"], result["launch"], finding["code"], seen)
 
 
-def _unit(result: Mapping[str, Any], spec: Path | None) -> KernelUnit:
+def _unit(result: Json, spec: Path | None) -> KernelUnit:
     """The kernel of a result, compiled again."""
     from ...frontend.sources.discover import discover
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, SourceSite, Verdict
+from ...results.codes import TV
 from .comments import Comments, comments_of
 from .model import Rule, TableRule
 
@@ -96,7 +97,7 @@ class _Pass:
             if rule.expired(self.today) and (used := self._used.get(id(rule))):
                 assert rule.until is not None
                 told = f"the suppression of {_listed(used)} expired on {rule.until.isoformat()} ({rule.reason})"
-                yield _complaint("TV602", told, rule)
+                yield _complaint(TV.SUPPRESSION_EXPIRED, told, rule)
 
     def unused(self, results: Sequence[KernelResult]) -> Iterator[Finding]:
         """Rules for files that were checked without errors, and codes of theirs that met nothing."""
@@ -113,7 +114,9 @@ class _Pass:
     def _unused(self, rule: Rule) -> Iterator[Finding]:
         left = [code for code in rule.codes if code not in self._used.get(id(rule), ())]
         if left:
-            yield _complaint("TV601", f"the suppression of {_listed(left)} hides nothing ({rule.reason})", rule)
+            yield _complaint(
+                TV.SUPPRESSION_UNUSED, f"the suppression of {_listed(left)} hides nothing ({rule.reason})", rule
+            )
 
     def _every_rule(self) -> Iterator[Rule]:
         for comments in self._comments.values():
@@ -129,7 +132,7 @@ def _places(finding: Finding) -> Iterator[tuple[Path, int | None]]:
         yield from ((Path(file).resolve(), line) for file, line, _ in site.call_chain)
 
 
-def _complaint(code: str, message: str, rule: Rule) -> Finding:
+def _complaint(code: TV, message: str, rule: Rule) -> Finding:
     return Finding(code, message, (SourceSite(rule.file, rule.line, None, "", ""),))
 
 

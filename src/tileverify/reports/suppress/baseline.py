@@ -10,15 +10,17 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ...errors import ConfigError, UsageError
 from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, Suppression, SuppressionKind, Verdict
+from ...results.codes import TV
+from ...results.documents import Json
 from ...system.atomic_file import write_whole
 
 SCHEMA: Final = "tileverify/baseline/1"
 
-_GIVEN_UP: Final = frozenset({"TV902", "TV903"})
+_GIVEN_UP: Final = frozenset({TV.UNSUPPORTED_OP, TV.BUDGET})
 """Undecided kernels of which not everything was looked at: what else is wrong with them is not known."""
 
 
@@ -136,7 +138,7 @@ def _relative(file: str, baseline: Path) -> str:
     return Path(os.path.relpath(Path(file).resolve(), baseline.parent.resolve())).as_posix()
 
 
-def _strings(entry: dict[str, Any]) -> dict[str, str]:
+def _strings(entry: Json) -> dict[str, str]:
     if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
         raise ValueError("an entry of it has values that are no strings")
     return entry

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from ...results import Finding, SourceSite, SuppressionKind
+from ...results.codes import TV
 from ..snippets import source_text
 from .model import CommentRule, Rule, wrong_codes
 
@@ -72,7 +73,7 @@ def comments_of(file: str) -> Comments:
         rule = _parsed(mark["rest"], file, comment.line)
         if isinstance(rule, str):
             site = SourceSite(file, comment.line, comment.column, "", "")
-            problems.append(Finding("TV603", f"this suppression {rule}; write: {FORM}", (site,)))
+            problems.append(Finding(TV.SUPPRESSION_MALFORMED, f"this suppression {rule}; write: {FORM}", (site,)))
             continue
         target = comment.line
         if comment.alone:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from ...codes import CODES, Family
 from ...results import Suppression, SuppressionKind
+from ...results.codes import CODES, Family
 
 _UNSUPPRESSIBLE = frozenset({Family.ERROR, Family.LAUNCH, Family.SUPPRESSION})
 

@@ -1,58 +1,128 @@
-"""Certificates as JSON: ``tileverify/certificate/1``."""
+"""Certificates as JSON: ``tileverify/certificate/1``.
+
+The classes at the top are its shape, with keys in the order in which they are written.  A list stands for what has few
+parts and occurs often; it has as many items as its class has fields.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal
+
+from msgspec import Struct, ValidationError, convert, field, to_builtins
 
 from ...contract.launch import EntryParameter, Role
 from ...errors import TileVerifyError
+from ...results.documents import Json
+from ...results.tiers import THEORIES, Tier
 from ..rules.lemma_schemas import SCHEMAS
-from ..rules.rungs import THEORIES
-from ..rules.smtlib import Declaration
+from ..rules.smtlib import Declaration, SortName
 from .launches import launch_from_json, launch_to_json
-from .model import (
-    STRUCTURAL,
-    Certificate,
-    CertificateError,
-    Equality,
-    Lemma,
-    Place,
-    Proved,
-    Question,
-)
+from .model import Certificate, CertificateError, Equality, Lemma, Place, Proved, Question
 
 SCHEMA: Final = "tileverify/certificate/1"
 
-Json: TypeAlias = dict[str, Any]
+
+class _Tool(Struct, frozen=True):
+    version: str
+    solver: str
+
+
+class _Parameter(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    role: Role
+    argument: str
+    dim: int | None
+    static: int | None
+
+
+class _Place(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    access: str
+    number: int | None
+    array: str
+    at: str
+
+
+class _Proved(Struct, frozen=True):
+    code: str
+    level: str
+    detail: str
+    places: tuple[int, ...]
+    tier: Tier = field(name="rung")
+    question: int
+    wraps: tuple[int, ...]
+
+
+class _Declaration(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    sort: SortName
+    scope: str
+    arity: int
+    low: int | None
+    high: int | None
+
+
+class _Equality(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    twin: int
+    first: str
+    second: str
+    lemmas: tuple[int, ...]
+
+
+class _Question(Struct, frozen=True):
+    id: str
+    conditions: tuple[str, ...]
+    equal: tuple[_Equality, ...]
+    lemmas: tuple[int, ...]
+    tier: Tier = field(name="rung")
+
+
+class _Document(Struct, frozen=True):
+    """``launch`` is read by `launches`; of ``lemmas``, the schema says what follows it."""
+
+    schema: Literal["tileverify/certificate/1"]
+    tool: _Tool
+    file: str
+    kernel: str
+    symbol: str
+    bytecode_sha256: str
+    semantic_sha256: str
+    launch: Json
+    parameters: tuple[_Parameter, ...]
+    requires: tuple[str, ...]
+    places: tuple[_Place, ...]
+    obligations: tuple[_Proved, ...]
+    symbols: dict[str, _Declaration]
+    definitions: dict[str, str]
+    facts: tuple[str, ...]
+    questions: tuple[_Question, ...]
+    lemmas: list[list[str | int]]
 
 
 # ----------------------------------------------------------------------------------------------- writing
 def certificate_to_json(certificate: Certificate) -> Json:
     """The document, with a digest over all of it."""
     c = certificate
-    document: Json = {
-        "schema": SCHEMA,
-        "tool": {"version": c.tool, "solver": c.solver},
-        "file": c.file,
-        "kernel": c.kernel,
-        "symbol": c.symbol,
-        "bytecode_sha256": c.bytecode_sha256,
-        "semantic_sha256": c.semantic_sha256,
-        "launch": launch_to_json(c.launch),
-        "parameters": [[p.role.value, p.argument, p.dim, p.static] for p in c.parameters],
-        "requires": list(c.requires),
-        "places": [[p.access, p.number, p.array, p.at] for p in c.places],
-        "obligations": [_proved_to_json(each) for each in c.obligations],
-        "symbols": {name: _declaration_to_json(symbol) for name, symbol in c.symbols.items()},
-        "definitions": dict(c.definitions),
-        "facts": list(c.facts),
-        "questions": [_question_to_json(each) for each in c.questions],
-        "lemmas": [[lemma.schema, *lemma.args] for lemma in c.lemmas],
-    }
+    shaped = _Document(
+        schema=SCHEMA,
+        tool=_Tool(c.tool, c.solver),
+        file=c.file,
+        kernel=c.kernel,
+        symbol=c.symbol,
+        bytecode_sha256=c.bytecode_sha256,
+        semantic_sha256=c.semantic_sha256,
+        launch=launch_to_json(c.launch),
+        parameters=tuple(_Parameter(p.role, p.argument, p.dim, p.static) for p in c.parameters),
+        requires=c.requires,
+        places=tuple(_Place(p.access, p.number, p.array, p.at) for p in c.places),
+        obligations=tuple(map(_proved_document, c.obligations)),
+        symbols={name: _declaration_document(symbol) for name, symbol in c.symbols.items()},
+        definitions=dict(c.definitions),
+        facts=c.facts,
+        questions=tuple(map(_question_document, c.questions)),
+        lemmas=[[lemma.schema, *lemma.args] for lemma in c.lemmas],
+    )
+    document: Json = to_builtins(shaped)
     return {**document, "digest": digest_of(document)}
 
 
@@ -83,22 +153,17 @@ def digest_of(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _proved_to_json(proved: Proved) -> Json:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(proved).items()}
+def _proved_document(proved: Proved) -> _Proved:
+    return _Proved(proved.code, proved.level, proved.detail, proved.places, proved.tier, proved.question, proved.wraps)
 
 
-def _declaration_to_json(symbol: Declaration) -> list[Any]:
-    return [symbol.sort, symbol.scope, symbol.arity, symbol.low, symbol.high]
+def _declaration_document(symbol: Declaration) -> _Declaration:
+    return _Declaration(symbol.sort, symbol.scope, symbol.arity, symbol.low, symbol.high)
 
 
-def _question_to_json(question: Question) -> Json:
-    return {
-        "id": question.id,
-        "conditions": list(question.conditions),
-        "equal": [[each.twin, each.first, each.second, list(each.lemmas)] for each in question.equal],
-        "lemmas": list(question.lemmas),
-        "rung": question.rung,
-    }
+def _question_document(question: Question) -> _Question:
+    equal = tuple(_Equality(each.twin, each.first, each.second, each.lemmas) for each in question.equal)
+    return _Question(question.id, question.conditions, equal, question.lemmas, question.tier)
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -113,8 +178,8 @@ def read_certificate(text: str, file: str) -> Certificate:
     if document.get("digest") != digest_of(document):
         raise CertificateError("the certificate was changed after it was written: its digest does not match", file)
     try:
-        return _certificate(_Reader(document, "certificate"))
-    except _Malformed as error:
+        return _certificate(convert(document, _Document))
+    except (ValidationError, _Malformed) as error:
         raise CertificateError(f"the certificate is malformed: {error}", file) from None
     except TileVerifyError as error:
         raise CertificateError(f"the certificate's launch contract cannot be read: {error.message}", file) from None
@@ -124,136 +189,53 @@ class _Malformed(Exception):
     """Names the part that is not what it should be."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Typed access to a JSON object; every mistake names the path to it."""
-
-    document: Mapping[str, Any]
-    path: str
-
-    def text(self, key: str) -> str:
-        return str(_checked(self._get(key), str, f"{self.path}.{key}"))
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        return tuple(_checked(each, str, f"{self.path}.{key}") for each in self.items(key))
-
-    def integers(self, key: str) -> tuple[int, ...]:
-        return tuple(_integer(each, f"{self.path}.{key}") for each in self.items(key))
-
-    def items(self, key: str) -> list[Any]:
-        found: list[Any] = _checked(self._get(key), list, f"{self.path}.{key}")
-        return found
-
-    def table(self, key: str) -> dict[str, Any]:
-        found: dict[str, Any] = _checked(self._get(key), dict, f"{self.path}.{key}")
-        return found
-
-    def each(self, key: str) -> list[_Reader]:
-        path = f"{self.path}.{key}"
-        return [_Reader(_checked(each, dict, f"{path}[{i}]"), f"{path}[{i}]") for i, each in enumerate(self.items(key))]
-
-    def _get(self, key: str) -> Any:
-        if key not in self.document:
-            raise _Malformed(f"{self.path} has no {key}")
-        return self.document[key]
-
-
-def _checked(value: Any, kind: type, path: str) -> Any:
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise _Malformed(f"{path} is not a {kind.__name__}")
-    return value
-
-
-def _integer(value: Any, path: str) -> int:
-    return int(_checked(value, int, path))
-
-
-def _certificate(r: _Reader) -> Certificate:
-    tool = _Reader(r.table("tool"), "certificate.tool")
+def _certificate(d: _Document) -> Certificate:
     certificate = Certificate(
-        tool=tool.text("version"),
-        solver=tool.text("solver"),
-        file=r.text("file"),
-        kernel=r.text("kernel"),
-        symbol=r.text("symbol"),
-        bytecode_sha256=r.text("bytecode_sha256"),
-        semantic_sha256=r.text("semantic_sha256"),
-        launch=launch_from_json(r.table("launch")),
-        parameters=tuple(_parameter(each) for each in r.items("parameters")),
-        requires=r.texts("requires"),
-        symbols={name: _declaration(name, each) for name, each in r.table("symbols").items()},
-        definitions={name: _checked(each, str, name) for name, each in r.table("definitions").items()},
-        facts=r.texts("facts"),
-        questions=tuple(_question(each) for each in r.each("questions")),
-        lemmas=tuple(_lemma(each) for each in r.items("lemmas")),
-        places=tuple(_place(each) for each in r.items("places")),
-        obligations=tuple(_proved(each) for each in r.each("obligations")),
+        tool=d.tool.version,
+        solver=d.tool.solver,
+        file=d.file,
+        kernel=d.kernel,
+        symbol=d.symbol,
+        bytecode_sha256=d.bytecode_sha256,
+        semantic_sha256=d.semantic_sha256,
+        launch=launch_from_json(d.launch),
+        parameters=tuple(EntryParameter(p.role, p.argument, p.dim, p.static) for p in d.parameters),
+        requires=d.requires,
+        symbols={name: Declaration(s.sort, s.scope, s.arity, s.low, s.high) for name, s in d.symbols.items()},
+        definitions=d.definitions,
+        facts=d.facts,
+        questions=tuple(map(_question, d.questions)),
+        lemmas=tuple(map(_lemma, d.lemmas)),
+        places=tuple(Place(p.access, p.number, p.array, p.at) for p in d.places),
+        obligations=tuple(map(_proved, d.obligations)),
     )
     _check_positions(certificate)
     return certificate
 
 
-def _parameter(value: Any) -> EntryParameter:
-    match value:
-        case [str(role), str(argument), int() | None as dim, int() | None as static]:
-            if role in {each.value for each in Role}:
-                return EntryParameter(Role(role), argument, dim, static)
-    raise _Malformed(f"{value!r} is no parameter")
+def _question(d: _Question) -> Question:
+    equal = tuple(Equality(each.twin, each.first, each.second, each.lemmas) for each in d.equal)
+    return Question(d.id, d.conditions, equal, d.lemmas, _one_of(THEORIES, d.tier))
 
 
-def _declaration(name: str, value: Any) -> Declaration:
-    match value:
-        case ["Int" | "Bool" as sort, str(scope), int(arity), int() | None as low, int() | None as high]:
-            return Declaration(sort, scope, arity, low, high)
-    raise _Malformed(f"symbols.{name} is no declaration")
+def _proved(d: _Proved) -> Proved:
+    tier = _one_of((Tier.STRUCTURAL, *THEORIES), d.tier)
+    return Proved(d.code, d.level, d.detail, d.places, tier, d.question, d.wraps)
 
 
-def _question(r: _Reader) -> Question:
-    equal = []
-    for each in r.items("equal"):
-        match each:
-            case [int(twin), str(first), str(second), list(lemmas)]:
-                numbers = tuple(_integer(number, f"{r.path}.equal") for number in lemmas)
-                equal.append(Equality(twin, first, second, numbers))
-            case _:
-                raise _Malformed(f"{r.path}.equal holds {each!r}, which is no equality")
-    return Question(r.text("id"), r.texts("conditions"), tuple(equal), r.integers("lemmas"), _rung(r, THEORIES))
+def _one_of(known: Sequence[Tier], tier: Tier) -> Tier:
+    if tier not in known:
+        raise _Malformed(f"nothing is proved by the rung '{tier}' there")
+    return tier
 
 
-def _lemma(value: Any) -> Lemma:
-    match value:
+def _lemma(stated: list[str | int]) -> Lemma:
+    match stated:
         case [str(schema), *args] if schema in SCHEMAS and len(args) == len(SCHEMAS[schema].parameters):
             kinds = [int if name in SCHEMAS[schema].numbers else str for name in SCHEMAS[schema].parameters]
             if all(type(arg) is kind for arg, kind in zip(args, kinds, strict=True)):
                 return Lemma(schema, tuple(args))
-    raise _Malformed(f"{value!r} is no instance of a known lemma schema")
-
-
-def _place(value: Any) -> Place:
-    match value:
-        case [str(access), int() | None as number, str(array), str(at)]:
-            return Place(access, number, array, at)
-    raise _Malformed(f"{value!r} is no place")
-
-
-def _rung(r: _Reader, known: Sequence[str]) -> str:
-    rung = r.text("rung")
-    if rung not in known:
-        raise _Malformed(f"{r.path}.rung is {rung!r}")
-    return rung
-
-
-def _proved(r: _Reader) -> Proved:
-    question = _integer(r._get("question"), f"{r.path}.question")
-    return Proved(
-        code=r.text("code"),
-        level=r.text("level"),
-        detail=r.text("detail"),
-        places=r.integers("places"),
-        rung=_rung(r, (STRUCTURAL, *THEORIES)),
-        question=question,
-        wraps=r.integers("wraps"),
-    )
+    raise _Malformed(f"{stated!r} is no instance of a known lemma schema")
 
 
 def _check_positions(certificate: Certificate) -> None:

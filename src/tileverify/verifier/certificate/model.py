@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...errors import TileVerifyError
+from ...results.tiers import Tier
 from ..rules.smtlib import Declaration
-
-STRUCTURAL: Final = "structural"
 
 
 class CertificateError(TileVerifyError):
@@ -46,14 +44,14 @@ class Equality:
 class Question:
     """``conditions`` that contradict the facts, by the equalities and ``lemmas`` (positions in the certificate's).
 
-    ``rung``: the theory in which they do (`..verifier.rungs`); only linear integers need lemmas.
+    ``tier``: the theory in which they do (`results.tiers`); only linear integers need lemmas.
     """
 
     id: str
     conditions: tuple[str, ...]
     equal: tuple[Equality, ...]
     lemmas: tuple[int, ...]
-    rung: str
+    tier: Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Proved:
     level: str
     detail: str
     places: tuple[int, ...]
-    rung: str
+    tier: Tier
     question: int
     wraps: tuple[int, ...]
 

@@ -13,6 +13,7 @@ from ... import terms as t
 from ...contract.as_terms import build_contract
 from ...errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ...frontend.bytecode.identity import semantic_sha256
+from ...results.tiers import Tier
 from ..rules.clause_terms import clause_terms
 from ..rules.consistency import elements, promises
 from ..rules.derivation import Answered, Underivable, Witnessed, derive
@@ -56,10 +57,10 @@ class Rechecked:
         whole = self.derived and self.answers and not self.count(Answer.OPEN)
         return Answer.CONFIRMED if whole else Answer.OPEN
 
-    def count(self, answer: Answer, *rungs: str) -> int:
-        """How many obligations (of ``rungs``, if any are named) have this answer."""
+    def count(self, answer: Answer, *tiers: Tier) -> int:
+        """How many obligations (of ``tiers``, if any are named) have this answer."""
         pairs = zip(self.certificate.obligations, self.answers, strict=True)
-        return sum(each is answer and (not rungs or proved.rung in rungs) for proved, each in pairs)
+        return sum(each is answer and (not tiers or proved.tier in tiers) for proved, each in pairs)
 
 
 def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver) -> Rechecked:
@@ -128,7 +129,7 @@ def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> No
 def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
     summary = summary_of(certificate, bytecode)
     answers = {
-        question.id: Answered(tuple(each.twin for each in question.equal), question.rung)
+        question.id: Answered(tuple(each.twin for each in question.equal), question.tier)
         for question in certificate.questions
     }
     clauses = clause_terms(certificate.requires, summary, certificate.launch)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ...results.tiers import Tier
 from ...system.printable import printable
-from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
 from .launches import contract_lines, launch_to_json
-from .model import STRUCTURAL, Certificate, Proved
+from .model import Certificate, Proved
 from .recheck import Answer, Rechecked
 
 SCHEMA: Final = "tileverify/recheck/1"
@@ -66,12 +66,12 @@ def _row_lines(row: Row) -> Iterator[str]:
     certificate = row.found.certificate
     yield f"{row.answer.value:13}  {row.file}: {certificate.kernel}"
     yield from (f"{'':13}  {line}" for line in _statement_lines(row.found))
-    rungs = ", ".join(
-        f"{row.found.count(Answer.CONFIRMED, rung)} of {total} {rung}"
-        for rung in (STRUCTURAL, LINEAR, BIT_VECTORS, NONLINEAR)
-        if (total := sum(proved.rung == rung for proved in certificate.obligations))
+    tiers = ", ".join(
+        f"{row.found.count(Answer.CONFIRMED, tier)} of {total} {tier}"
+        for tier in (Tier.STRUCTURAL, Tier.LINEAR, Tier.BIT_VECTORS, Tier.NONLINEAR)
+        if (total := sum(proved.tier == tier for proved in certificate.obligations))
     )
-    yield f"{'':13}  obligations confirmed: {rungs or 'there are none'}"
+    yield f"{'':13}  obligations confirmed: {tiers or 'there are none'}"
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
     for answer in (Answer.REJECTED, Answer.OPEN):
@@ -142,7 +142,7 @@ def _row_json(row: Row) -> dict[str, Any]:
         "obligations": [
             {
                 "code": proved.code,
-                "rung": proved.rung,
+                "rung": proved.tier,
                 "at": [certificate.places[number].at for number in proved.places],
                 "question": proved.question,
                 "answer": answer.value,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...results.tiers import Tier
 from ..rules.bit_vectors import bit_question
-from ..rules.rungs import BIT_VECTORS, LINEAR
 from ..rules.smtlib import TOKEN, Vocabulary, script
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate
@@ -32,11 +32,11 @@ def question_scripts(certificate: Certificate, number: int) -> Iterator[Script]:
         yield Script(f"question-{number}-equality-{position}", text)
         given.append(f"(= {each.first} {each.second})")
     name = f"question-{number}"
-    if question.rung == BIT_VECTORS:
+    if question.tier == Tier.BIT_VECTORS:
         on_words = bit_question(certificate.symbols, certificate.definitions, given)
         yield Script(name, on_words.script, on_words.complete)
     else:
-        yield Script(name, _script(certificate, given, question.lemmas, exact=question.rung != LINEAR))
+        yield Script(name, _script(certificate, given, question.lemmas, exact=question.tier != Tier.LINEAR))
 
 
 def lemma_script(certificate: Certificate, number: int) -> Script:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ... import terms as t
 from ...results import SourceSite
+from ...results.tiers import Tier
 from ...system.paths import display_path
 from ...terms import Term
 from .. import messages
@@ -18,7 +19,7 @@ from ..rules.answers import Proof
 from ..rules.derivation import Derivation, ProofStep, question_id
 from ..rules.obligations import Obligation
 from ..rules.smtlib import Vocabulary
-from .model import STRUCTURAL, Equality, Place, Proved, Question
+from .model import Equality, Place, Proved, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def _question(proof: Proof, vocabulary: Vocabulary) -> Question:
         Equality(merge.twin, vocabulary.write(merge.first), vocabulary.write(merge.second), ())
         for merge in proof.merges
     )
-    return Question(question_id(proof.conditions), conditions, equal, (), proof.rung)
+    return Question(question_id(proof.conditions), conditions, equal, (), proof.tier)
 
 
 def _proved(step: ProofStep, questions: Sequence[Question], places: dict[Place, int]) -> Proved:
@@ -62,15 +63,15 @@ def _proved(step: ProofStep, questions: Sequence[Question], places: dict[Place, 
         level=obligation.level,
         detail=obligation.detail,
         places=tuple(places.setdefault(place, len(places)) for place in _places(obligation)),
-        rung=rung(questions[step.question], structural=step.structural),
+        tier=tier_of(questions[step.question], structural=step.structural),
         question=step.question,
         wraps=step.wraps,
     )
 
 
-def rung(question: Question, *, structural: bool) -> str:
+def tier_of(question: Question, *, structural: bool) -> Tier:
     """How an obligation was decided."""
-    return STRUCTURAL if structural else question.rung
+    return Tier.STRUCTURAL if structural else question.tier
 
 
 def _places(obligation: Obligation) -> Iterator[Place]:

@@ -13,6 +13,7 @@ from ...errors import SpecError
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
+from ...results.tiers import Tier
 from ...system.version import __version__
 from ...terms import Term, TermKind
 from ..rules.answers import Limits, Proof
@@ -20,13 +21,12 @@ from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
 from ..rules.lemmas import Lemma as SolverLemma
 from ..rules.lemmas import bound_lemmas
-from ..rules.rungs import LINEAR
 from ..rules.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion
-from .model import STRUCTURAL, Certificate, CertificateError, Equality, Lemma, Question
-from .statement import Statement, rung, statement
+from .model import Certificate, CertificateError, Equality, Lemma, Question
+from .statement import Statement, statement, tier_of
 
 LIMIT: Final = 4_000_000
 """Z3's resource units for one look at what a certificate is going to say."""
@@ -76,7 +76,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
         lemmas=tuple(lemmas.found),
         places=stated.places,
         obligations=tuple(
-            replace(each, rung=rung(questions[each.question], structural=each.rung == STRUCTURAL))
+            replace(each, tier=tier_of(questions[each.question], structural=each.tier == Tier.STRUCTURAL))
             for each in stated.obligations
         ),
     )
@@ -123,11 +123,11 @@ class _Argument:
             equal.append(replace(stated, lemmas=needed))
             given.append(f"(= {stated.first} {stated.second})")
         complete = len(equal) == len(self.question.equal)
-        needed = self._needed(given, self.proof.lemmas) if self.question.rung == LINEAR and complete else None
-        rung = self.question.rung if needed is not None or self.question.rung != LINEAR else self._otherwise()
-        return replace(self.question, equal=tuple(equal), lemmas=needed or (), rung=rung)
+        needed = self._needed(given, self.proof.lemmas) if self.question.tier == Tier.LINEAR and complete else None
+        tier = self.question.tier if needed is not None or self.question.tier != Tier.LINEAR else self._otherwise()
+        return replace(self.question, equal=tuple(equal), lemmas=needed or (), tier=tier)
 
-    def _otherwise(self) -> str:
+    def _otherwise(self) -> Tier:
         """The theory to put the question in where the lemmas at hand do not carry it."""
         return beyond_linear([*self.derivation.facts, *self.proof.conditions])
 

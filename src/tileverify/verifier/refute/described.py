@@ -18,6 +18,7 @@ from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ...terms import Function, Term
 from ...terms.evaluate import Value, evaluate
+from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.answers import Model
 from ..rules.footprint_overlap import overlap_distance
 from ..rules.obligations import Obligation
@@ -258,7 +259,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
     return Claim(
         code=obligation.code,
         block_a=_block(model, block_ids("")),
-        block_b=_block(model, block_ids(OTHER)) if obligation.level == "block" else None,
+        block_b=_block(model, block_ids(OTHER)) if obligation.level == CopyLevel.BLOCK else None,
         offset_a=_offset(obligation.first or obligation.promise),
         offset_b=_offset(obligation.second),
     )
@@ -266,7 +267,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
 
 def block_ids(mark: str) -> tuple[Term, ...]:
     """The block id of one side: its own, or (marked) that of the other copy."""
-    copy = Second("block", mark)
+    copy = Second(CopyLevel.BLOCK, mark)
     return tuple(copy(bid) if mark else bid for bid in BID)
 
 

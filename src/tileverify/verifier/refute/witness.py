@@ -17,8 +17,10 @@ from ...contract.variables import BID, GRID
 from ...frontend.symbolic.summary import Origin
 from ...results import Witness
 from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
+from ...results.codes import TV
 from ...terms import Scope, Term, TermKind
 from ...terms.evaluate import Value, evaluate
+from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.answers import Answer, Model
 from ..rules.fact_instances import loaded_values
 from ..rules.footprint_overlap import PreparedSite, overlap_distance
@@ -40,7 +42,7 @@ GRID_BOUNDS = (4, 8, 64, 1024, 2**14, 2**17, 2**24, None)
 
 MAX_REPLAYS = 3
 
-RACES = ("TV101", "TV102", "TV103", "TV201", "TV202")
+RACES = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES)
 
 MOST_SHOWN = 64
 """Elements of an index array that are shown to people."""
@@ -304,7 +306,9 @@ class Search:
 
     def _blocks(self) -> Goal:
         values = contract_values(self.contract)
-        return Goal(t.product(values.get(grid, grid) for grid in GRID), 2 if self.obligation.level == "block" else 1)
+        return Goal(
+            t.product(values.get(grid, grid) for grid in GRID), 2 if self.obligation.level == CopyLevel.BLOCK else 1
+        )
 
     def _goals(self, sizes: Sequence[Term], found: FoundWitness) -> Iterator[Goal]:
         """Sizes and scalars, distances between arrays that may overlap, block ids, iterations.
@@ -316,8 +320,8 @@ class Search:
             if term.free & present:
                 filled = term.low == 0 and DescribedNumbers(found.model)(term) > 0
                 yield Goal(distance_from_zero(term), 1 if filled else 0)
-        sides = [""] if self.obligation.level in ("", "lane") else ["", OTHER]
-        for mark in sides if self.obligation.level == "block" else [""]:
+        sides = [""] if self.obligation.level in (CopyLevel.NONE, CopyLevel.LANE) else ["", OTHER]
+        for mark in sides if self.obligation.level == CopyLevel.BLOCK else [""]:
             for bid in block_ids(mark):
                 yield from self._goal(bid, present)
         for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
@@ -411,12 +415,12 @@ def _variables(
     obligation: Obligation, model: Model, prepared: Mapping[int, PreparedSite]
 ) -> Iterator[tuple[str, int | None, int | None]]:
     """Block ids, loop iterations and tile numbers on both sides."""
-    copy = Second(obligation.level or "lane", OTHER)
+    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
     first = prepared.get(obligation.first.number) if obligation.first else None
     second = prepared.get(obligation.second.number) if obligation.second else first
     if first is None or second is None:
         return
-    shared: dict[Term, None] = dict.fromkeys(BID if obligation.level == "block" else ())
+    shared: dict[Term, None] = dict.fromkeys(BID if obligation.level == CopyLevel.BLOCK else ())
     shared.update((loop.iteration, None) for side in (first, second) for loop in side.site.loops)
     for variable in shared:
         a, b = model.variables.get(variable), model.variables.get(copy(variable))

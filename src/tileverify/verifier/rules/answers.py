@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ... import terms as t
+from ...results.tiers import Tier
 from ...terms import Function, Term
 from ...terms.evaluate import Value
 from .arithmetic import expand
@@ -22,8 +23,8 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Z3 resource units: ``linear`` for one check of the linear rung and ``rounds`` checks of a question, which may
-    take ``total`` together; ``nonlinear`` and ``bits`` for the one check of the non-linear rung and of the one on words
+    """Z3 resource units: ``linear`` for one check of the linear tier and ``rounds`` checks of a question, which may
+    take ``total`` together; ``nonlinear`` and ``bits`` for the one check of the non-linear tier and of the one on words
     of bits, which 0 leaves out."""
 
     linear: int = 600_000
@@ -55,7 +56,7 @@ class Merge:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other, by which of
-    the theories of `..rungs`.
+    the theories of `results.tiers`.
 
     ``lemmas``: all that were at hand when the contradiction showed, more than it takes.
     """
@@ -63,13 +64,13 @@ class Proof:
     conditions: tuple[Term, ...]
     merges: tuple[Merge, ...]
     lemmas: tuple[Lemma, ...]
-    rung: str
+    tier: Tier
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     answer: Answer
-    rung: str
+    tier: Tier | None  # `None`: nothing was asked
     model: Model | None = None
     lemmas: int = 0
     proof: Proof | None = None

@@ -53,7 +53,7 @@ class _Silent:
     """Answers nothing, so that every wrap stays."""
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        return Result(Answer.UNKNOWN, "")
+        return Result(Answer.UNKNOWN, None)
 
 
 def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Term]:

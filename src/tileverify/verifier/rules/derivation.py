@@ -14,6 +14,7 @@ from typing import TypeAlias
 from ...contract.as_terms import Contract, build_contract
 from ...contract.launch import LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary, Promise
+from ...results.tiers import Tier
 from ...terms import Term, TermKind
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
@@ -21,7 +22,6 @@ from .fact_instances import data_facts
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
-from .rungs import BIT_VECTORS, NONLINEAR
 from .simplify import Simplified, simplify
 
 
@@ -150,9 +150,9 @@ class _Ledger:
                 self._note(key, result.proof)
         number = self._known[key]
         if number is None:
-            return Result(Answer.UNKNOWN, "")
+            return Result(Answer.UNKNOWN, None)
         self._used.append(number)
-        return Result(Answer.UNSATISFIABLE, "", proof=self.questions[number])
+        return Result(Answer.UNSATISFIABLE, None, proof=self.questions[number])
 
     def keep(self, conditions: Sequence[Term]) -> None:
         """A question to which nobody has an answer, for another solver to try."""
@@ -169,9 +169,9 @@ class _Ledger:
         self.questions.append(proof)
 
 
-def beyond_linear(conditions: Iterable[Term]) -> str:
+def beyond_linear(conditions: Iterable[Term]) -> Tier:
     """The theory that a question is put in where linear integers do not do."""
-    return BIT_VECTORS if mentions_bits(conditions) else NONLINEAR
+    return Tier.BIT_VECTORS if mentions_bits(conditions) else Tier.NONLINEAR
 
 
 def conjuncts(facts: Iterable[Term]) -> frozenset[Term]:
@@ -188,11 +188,12 @@ def question_id(conditions: Iterable[Term]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a certificate has to say about a question: which twins are equal, and by which of the theories of `.rungs`
+    """What a certificate has to say about a question: which twins are equal, and by which of the theories of
+    `results.tiers`
     it is a contradiction."""
 
     twins: tuple[int, ...]
-    rung: str
+    tier: Tier
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +209,13 @@ class Witnessed:
         wanted = tuple(map(expand, conditions))
         answered = self.answers.get(question_id(wanted))
         if answered is None:
-            return Result(Answer.UNKNOWN, "")
+            return Result(Answer.UNKNOWN, None)
         replaced: dict[Term, Term] = {}
         merges = []
         for number in answered.twins:
             if not 0 <= number < len(twins):
-                return Result(Answer.UNKNOWN, "")
+                return Result(Answer.UNKNOWN, None)
             a, b = as_merged(twins[number], replaced)
             replaced[b] = a
             merges.append(Merge(number, a, b, ()))
-        return Result(Answer.UNSATISFIABLE, "", proof=Proof(wanted, tuple(merges), (), answered.rung))
+        return Result(Answer.UNSATISFIABLE, None, proof=Proof(wanted, tuple(merges), (), answered.tier))

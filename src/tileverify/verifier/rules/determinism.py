@@ -19,6 +19,7 @@ from ... import terms as t
 from ...contract.as_terms import Contract
 from ...frontend.symbolic.summary import Access
 from ...terms import Term
+from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
 from .obligations import block_axes
@@ -54,7 +55,7 @@ def _judged(each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contra
 
 def _meetings(each: PreparedSite, others: Sequence[PreparedSite], contract: Contract) -> Iterator[tuple[Term, ...]]:
     """Two executions on one element in no fixed order: of two blocks, or of one without a token between them."""
-    one, copy, own = own_instance(each, identity), Second("block", OTHER), Second("instance", OTHER)
+    one, copy, own = own_instance(each, identity), Second(CopyLevel.BLOCK, OTHER), Second(CopyLevel.INSTANCE, OTHER)
     for second in others:
         other = own_instance(second, copy)
         blocks = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))

@@ -13,6 +13,7 @@ from itertools import product
 from ... import terms as t
 from ...frontend.symbolic.summary import earlier
 from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, awaited, identity
 from .two_blocks import OTHER, Renaming, Second
 
@@ -20,7 +21,7 @@ from .two_blocks import OTHER, Renaming, Second
 def left_behind(first: PreparedSite, second: PreparedSite) -> Term:
     """For two accesses of one block (`obligations.inside_block`): one stands behind a loop around the other, and waits
     for a later iteration of it."""
-    copy = Second("instance", OTHER)
+    copy = Second(CopyLevel.INSTANCE, OTHER)
     return t.or_(
         _covered(first, by=second, own=identity, other=copy), _covered(second, by=first, own=copy, other=identity)
     )

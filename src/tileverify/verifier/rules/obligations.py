@@ -23,9 +23,12 @@ from itertools import combinations_with_replacement
 from ... import terms as t
 from ...contract.as_terms import Contract, extent
 from ...contract.variables import BID, GRID
+from ...frontend.bytecode.enums import MemoryScope
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
+from ...results.codes import TV
 from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
 from .layout import IndexFootprint, Place
 from .two_blocks import OTHER, Renaming, Second
@@ -35,19 +38,19 @@ from .two_blocks import OTHER, Renaming, Second
 class Obligation:
     """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
 
-    ``level`` says what the second copy is: ``block``, ``instance`` (same block), ``lane``, or "" for one copy.
+    ``level`` says what the second copy is.
     ``blocked``: why no question can be asked (a TV9xx code and text).  ``grounds``: conditions that some of
     ``conditions`` rest on, each set of which contradicts what every launch satisfies (see `protocols`).
     """
 
-    code: str
+    code: TV
     conditions: tuple[Term, ...]
     first: Site | None = None
     second: Site | None = None
     promise: Promise | None = None
-    level: str = ""
+    level: CopyLevel = CopyLevel.NONE
     twins: tuple[tuple[Term, Term], ...] = ()
-    blocked: tuple[str, str] | None = None
+    blocked: tuple[TV, str] | None = None
     detail: str = ""
     grounds: tuple[tuple[Term, ...], ...] = ()
 
@@ -75,20 +78,22 @@ def bounds(prepared: PreparedSite) -> Iterator[Obligation]:
         for d, (index, space) in enumerate(zip(footprint.index, footprint.index_space, strict=True)):
             if space is not None:
                 # TV301: guard -> index < ceildiv(shape, step), both read unsigned
-                yield Obligation("TV301", (prepared.guard, t.le(space, index)), site, detail=f"axis {d}")
+                yield Obligation(
+                    TV.TILE_OUT_OF_INDEX_SPACE, (prepared.guard, t.le(space, index)), site, detail=f"axis {d}"
+                )
         for d, promised in enumerate(footprint.inbounds):
             if promised:
                 # TV303: guard -> index*step + tile <= shape
                 end = t.add(t.scale(footprint.step[d], footprint.index[d]), t.const(footprint.tile[d]))
                 size = footprint.shape[footprint.dim_map[d]]
-                yield Obligation("TV303", (prepared.guard, t.lt(size, end)), site, detail=f"axis {d}")
+                yield Obligation(TV.INBOUNDS_PROMISE, (prepared.guard, t.lt(size, end)), site, detail=f"axis {d}")
     yield from _inside(prepared, place)
     yield from _aligned(prepared)
 
 
 def within_index_spaces(obligation: Obligation, prepared: Mapping[int, PreparedSite]) -> Iterator[Term]:
     """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
-    copy = Second(obligation.level or "lane", OTHER)
+    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
     sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
     for site, rename in sides if obligation.second is not None else ():
         footprint = prepared[site.number].site.footprint if site is not None else None
@@ -110,9 +115,9 @@ def reached(obligation: Obligation, prepared: Mapping[int, PreparedSite], contra
         copy = Second(obligation.level, OTHER)
         second = renamed(prepared[obligation.second.number], copy)
         yield from (second.guard, touches(second.place))
-        if obligation.level == "block":
+        if obligation.level == CopyLevel.BLOCK:
             yield t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
-        if obligation.level == "lane":
+        if obligation.level == CopyLevel.LANE:
             yield _two_lanes(obligation.second, copy)
 
 
@@ -121,21 +126,31 @@ def _inside(prepared: PreparedSite, place: Place) -> Iterator[Obligation]:
     site, origin = prepared.site, place.origin
     if origin.kind is OriginKind.UNKNOWN:
         yield Obligation(
-            "TV302", (), site, blocked=("TV906", "the address is not derived from an argument of the kernel")
+            TV.POINTER_OUT_OF_ALLOCATION,
+            (),
+            site,
+            blocked=(TV.UNKNOWN_POINTER, "the address is not derived from an argument of the kernel"),
         )
     elif isinstance(place, IndexFootprint):
         if place.bounded:
             return
         for d, (c, size) in enumerate(zip(place.coordinates, origin.shape, strict=True)):
             outside = t.or_(t.lt(c, t.ZERO), t.le(size, c))
-            yield Obligation("TV302", (prepared.guard, place.live, outside), site, detail=f"axis {d}")
+            yield Obligation(
+                TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, outside), site, detail=f"axis {d}"
+            )
     else:
         extent = _extent(origin)
         if extent is None:
-            yield Obligation("TV302", (), site, blocked=("TV906", f"the size of `{origin.name}` is not known"))
+            yield Obligation(
+                TV.POINTER_OUT_OF_ALLOCATION,
+                (),
+                site,
+                blocked=(TV.UNKNOWN_POINTER, f"the size of `{origin.name}` is not known"),
+            )
             return
         outside = t.or_(t.lt(place.offset, t.ZERO), t.lt(extent, t.add(place.offset, t.const(place.size))))
-        yield Obligation("TV302", (prepared.guard, place.live, outside), site)
+        yield Obligation(TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, outside), site)
 
 
 def _aligned(prepared: PreparedSite) -> Iterator[Obligation]:
@@ -150,7 +165,9 @@ def _aligned(prepared: PreparedSite) -> Iterator[Obligation]:
     rest = t.floormod(start, t.const(footprint.element_bytes))
     if rest is not t.ZERO:
         live = t.TRUE if isinstance(prepared.place, IndexFootprint) else prepared.place.live
-        yield Obligation("TV302", (prepared.guard, live, t.ne(rest, t.ZERO)), site, detail=MISALIGNED)
+        yield Obligation(
+            TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, live, t.ne(rest, t.ZERO)), site, detail=MISALIGNED
+        )
 
 
 MISALIGNED = "misaligned"
@@ -170,11 +187,13 @@ def one_address(prepared: PreparedSite, contract: Contract) -> Iterator[Obligati
     site = prepared.site
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
-    copy = Second("lane", OTHER)
+    copy = Second(CopyLevel.LANE, OTHER)
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
     differ = _two_lanes(site, copy)
-    yield _pair("TV202", prepared, prepared, (prepared.guard, other.guard, differ, common), "lane", copy)
+    yield _pair(
+        TV.DUPLICATE_LANES, prepared, prepared, (prepared.guard, other.guard, differ, common), CopyLevel.LANE, copy
+    )
 
 
 def _two_lanes(site: Site, copy: Second) -> Term:
@@ -182,20 +201,20 @@ def _two_lanes(site: Site, copy: Second) -> Term:
 
 
 # ------------------------------------------------------------------------------------------ access pairs
-def conflict_code(first: Site, second: Site) -> str | None:
+def conflict_code(first: Site, second: Site) -> TV | None:
     """The obligation between blocks that two accesses of one location are under; ``None``: they may meet."""
     if not (first.writes or second.writes):
         return None
     if _strong(first) and _strong(second) and one_width(first, second):
         return None
     if first.atomic or second.atomic:
-        return "TV103"
-    return "TV101" if first.writes and second.writes else "TV102"
+        return TV.RACE_ATOMIC_MIXED
+    return TV.RACE_WRITE_WRITE if first.writes and second.writes else TV.RACE_READ_WRITE
 
 
 def _strong(site: Site) -> bool:
     """Carries a scope that includes every block of the launch."""
-    return site.scope in ("device", "sys")
+    return site.scope in (MemoryScope.DEVICE, MemoryScope.SYSTEM)
 
 
 def one_width(first: Site, second: Site) -> bool:
@@ -214,14 +233,14 @@ def between_blocks(first: PreparedSite, second: PreparedSite, contract: Contract
         return
     blocked = _unknown_origin(first, second, contract)
     if blocked:
-        yield Obligation(code, (), first.site, second.site, level="block", blocked=blocked)
+        yield Obligation(code, (), first.site, second.site, level=CopyLevel.BLOCK, blocked=blocked)
         return
-    copy = Second("block", OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
     common = meet(first, other, contract)
     conditions = (first.guard, other.guard, differ, common)
-    yield _pair(code, first, second, conditions, "block", copy)
+    yield _pair(code, first, second, conditions, CopyLevel.BLOCK, copy)
 
 
 def block_axes(contract: Contract) -> Iterator[Term]:
@@ -242,9 +261,9 @@ def inside_block(first: PreparedSite, second: PreparedSite, contract: Contract) 
         return
     blocked = _unknown_origin(first, second, contract)
     if blocked:
-        yield Obligation("TV201", (), a, b, level="instance", blocked=blocked)
+        yield Obligation(TV.UNORDERED_IN_BLOCK, (), a, b, level=CopyLevel.INSTANCE, blocked=blocked)
         return
-    copy = Second("instance", OTHER)
+    copy = Second(CopyLevel.INSTANCE, OTHER)
     other = renamed(second, copy)
     # another dynamic instance: a different access, or the same one in another iteration
     differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
@@ -254,25 +273,25 @@ def inside_block(first: PreparedSite, second: PreparedSite, contract: Contract) 
     )
     common = meet(first, other, contract)
     conditions = (first.guard, other.guard, differ, common, unordered)
-    yield _pair("TV201", first, second, conditions, "instance", copy)
+    yield _pair(TV.UNORDERED_IN_BLOCK, first, second, conditions, CopyLevel.INSTANCE, copy)
 
 
 def _private(origin: Origin) -> bool:
     return origin.kind in (OriginKind.LOCAL, OriginKind.LIST)
 
 
-def _unknown_origin(first: PreparedSite, second: PreparedSite, contract: Contract) -> tuple[str, str] | None:
+def _unknown_origin(first: PreparedSite, second: PreparedSite, contract: Contract) -> tuple[TV, str] | None:
     for prepared in (first, second):
         if prepared.origin.kind is OriginKind.UNKNOWN:
-            return "TV906", "an address is not derived from an argument of the kernel"
+            return TV.UNKNOWN_POINTER, "an address is not derived from an argument of the kernel"
         name = prepared.origin.name
         if prepared.origin.kind is OriginKind.LIST_ELEMENT and any(name in group for group in contract.overlap):
-            return "TV906", f"the arrays of the list `{name}` may overlap in any way"
+            return TV.UNKNOWN_POINTER, f"the arrays of the list `{name}` may overlap in any way"
     return None
 
 
 def _pair(
-    code: str, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: str, copy: Second
+    code: TV, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: CopyLevel, copy: Second
 ) -> Obligation:
     return Obligation(
         code,

@@ -31,6 +31,7 @@ from ...frontend.symbolic.summary import (
 )
 from ...terms import Function, Term, TermKind
 from ...terms.rendering import unsigned_reading
+from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
 from .fact_use import FactUse, Informed
 from .footprint_overlap import PreparedSite, map_origin, place_terms
@@ -288,7 +289,7 @@ def contract_values(contract: Contract) -> dict[Term, Term]:
 
 def launch_facts(contract: Contract) -> tuple[Term, ...]:
     """The contract's facts and ``bid < grid`` for both copies of a block."""
-    values, copy = contract_values(contract), Second("block", OTHER)
+    values, copy = contract_values(contract), Second(CopyLevel.BLOCK, OTHER)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
 

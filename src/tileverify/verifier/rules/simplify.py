@@ -1,4 +1,4 @@
-"""The structural rung: questions that need no solver.
+"""The structural tier: questions that need no solver.
 
 Most race questions die here: the tile index *is* the block id.  From ``bid.x = bid.x'`` the copies are unified, and
 ``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions, and

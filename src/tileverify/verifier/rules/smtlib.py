@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from ... import terms as t
 from ...terms import Function, Sort, Symbol, Term, TermKind
@@ -26,12 +26,15 @@ _SIMPLE: Final = re.compile(r"[\w.]+", re.ASCII)
 TOKEN: Final = re.compile(r"\|[^|]*\||[()]|[^\s()|]+")
 
 
+SortName: TypeAlias = Literal["Int", "Bool"]
+
+
 @dataclass(frozen=True, slots=True)
 class Declaration:
     """A variable, or with ``arity`` a function of integers: its sort (``Int``, ``Bool``), what shares its value
     (``scope``) and the inclusive range of its values in every launch."""
 
-    sort: str
+    sort: SortName
     scope: str
     arity: int = 0
     low: int | None = None
@@ -117,7 +120,7 @@ class Vocabulary:
                 count += 1
                 name = _quoted(f"{stem}~{count}")
             self._names[key] = name
-            sort = "Bool" if symbol.sort is Sort.BOOL else "Int"
+            sort: SortName = "Bool" if symbol.sort is Sort.BOOL else "Int"
             self.symbols[name] = Declaration(sort, symbol.scope.value, arity, symbol.low, symbol.high)
         return self._names[key]
 

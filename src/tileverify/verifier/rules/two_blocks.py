@@ -1,12 +1,8 @@
-"""The two-block reduction: renamed copies of what a block, an iteration or a lane sees.
-
-``block``: a second tile block: everything but launch variables is its own.
-``instance``: another dynamic instance in the same block: block ids and the block's data are shared,
-iterations and lanes are not.  ``lane``: another lane of the same instance.
-"""
+"""The two-block reduction: renamed copies of what a block, an iteration or a lane sees."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -16,10 +12,20 @@ from ...terms import Scope, Term, TermKind
 OTHER = "'"
 """Marks the second copy's variables."""
 
+
+class CopyLevel(enum.StrEnum):
+    """What the second copy is."""
+
+    NONE = ""  # there is one copy alone
+    BLOCK = "block"  # a second tile block: everything but launch variables is its own
+    INSTANCE = "instance"  # another dynamic instance in the same block: block ids and the block's data are shared
+    LANE = "lane"  # another lane of the same instance
+
+
 _FRESH = {
-    "block": frozenset({Scope.BLOCK, Scope.ITERATION, Scope.LANE}),
-    "instance": frozenset({Scope.ITERATION, Scope.LANE}),
-    "lane": frozenset({Scope.LANE}),
+    CopyLevel.BLOCK: frozenset({Scope.BLOCK, Scope.ITERATION, Scope.LANE}),
+    CopyLevel.INSTANCE: frozenset({Scope.ITERATION, Scope.LANE}),
+    CopyLevel.LANE: frozenset({Scope.LANE}),
 }
 
 
@@ -27,7 +33,7 @@ _FRESH = {
 class Second:
     """Renames the variables of ``level`` and below by appending ``mark``."""
 
-    level: str
+    level: CopyLevel
     mark: str
     _memo: dict[Term, Term] = field(default_factory=dict)
 

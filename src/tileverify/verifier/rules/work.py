@@ -32,6 +32,7 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
 from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
@@ -71,7 +72,7 @@ def demands(
         grid = values.get(GRID[axis], GRID[axis])
         if grid is t.ONE:
             continue
-        apart = (*pair, t.ne(BID[axis], Second("block", OTHER)(BID[axis])))
+        apart = (*pair, t.ne(BID[axis], Second(CopyLevel.BLOCK, OTHER)(BID[axis])))
         yield Demand(apart, unbroken)
         if three:
             yield Demand((*apart, t.le(t.const(3), grid)), unbroken)
@@ -87,7 +88,7 @@ def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, co
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
         return ()
-    copy = Second("block", OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
     pointless = _broken_by_one(obligation, copy)
     ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and is_seen(each.site)]
@@ -115,9 +116,9 @@ def _pair(
     obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]
 ) -> tuple[tuple[Term, ...], Term]:
     """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
-    if obligation.level == "block":
+    if obligation.level == CopyLevel.BLOCK:
         return base, t.FALSE
-    copy = Second("block", OTHER)
+    copy = Second(CopyLevel.BLOCK, OTHER)
     site = obligation.first
     if site is not None:
         own: list[Term] = [prepared[site.number].guard, touches(prepared[site.number].place)]
@@ -135,7 +136,10 @@ def _broken_by_one(obligation: Obligation, copy: Second) -> Term:
 
 def _iterations(obligation: Obligation) -> Iterator[Term]:
     """The iterations of the loops around the accesses at stake, of either side."""
-    for site, copy in ((obligation.first, None), (obligation.second, Second(obligation.level or "lane", OTHER))):
+    for site, copy in (
+        (obligation.first, None),
+        (obligation.second, Second(obligation.level or CopyLevel.LANE, OTHER)),
+    ):
         yield from (copy(each) if copy else each for each in _own_iterations(site))
     if obligation.promise is not None:
         yield from (loop.iteration for loop in obligation.promise.loops)

@@ -14,7 +14,9 @@ from ... import terms as t
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
+from ...results.codes import TV
 from ...terms import Scope, Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.footprint_overlap import PreparedSite
 from ..rules.obligations import Obligation
 from ..rules.two_blocks import OTHER, Second
@@ -45,7 +47,7 @@ def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Itera
 def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:
     """No more blocks than tiles, along an axis of the grid that is a tile index."""
     site = obligation.first
-    if obligation.code == "TV301" and site is not None and isinstance(site.footprint, ViewFootprint):
+    if obligation.code == TV.TILE_OUT_OF_INDEX_SPACE and site is not None and isinstance(site.footprint, ViewFootprint):
         for index, space in zip(site.footprint.index, site.footprint.index_space, strict=True):
             if index in BID and space is not None:
                 yield from spoken(t.le(GRID[BID.index(index)], space))
@@ -102,7 +104,7 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
         if clause.condition is t.eq(axis, t.ONE):
             yield axis, t.ONE
             yield bid, t.ZERO
-            yield Second("block", OTHER)(bid), t.ZERO
+            yield Second(CopyLevel.BLOCK, OTHER)(bid), t.ZERO
 
 
 def launch_only(term: Term) -> bool:

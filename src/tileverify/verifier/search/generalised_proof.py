@@ -15,6 +15,7 @@ from ... import terms as t
 from ...contract.variables import GRID
 from ...results import Verdict
 from ...terms import Term
+from ...verifier.rules.two_blocks import CopyLevel
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
@@ -128,7 +129,7 @@ class GeneralisedProof:
 
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
-            if opened.obligation.level == "block":
+            if opened.obligation.level == CopyLevel.BLOCK:
                 wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
             return self.kept.leaves(wanted or [], chosen)
 

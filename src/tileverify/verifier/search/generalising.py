@@ -35,6 +35,7 @@ from ...contract.strides import may_overlap_itself, strides_of
 from ...contract.variables import GRID, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin
+from ...results import HoldsFor
 from ...terms import Scope, Term, TermKind
 from ...terms.evaluate import evaluate as value_of
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios
@@ -44,7 +45,7 @@ from .mining import bounds, constants, counting, denied, fitting, mentioned, rat
 class Level:
     """``launch`` has names where the original has numbers; ``own`` are the original's numbers by variable."""
 
-    holds_for: str
+    holds_for: HoldsFor
     launch: LaunchSpec
     own: Mapping[Term, int]
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from ... import terms as t
 from ...contract.variables import BID, GRID
 from ...terms import Scope, Sort, Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.two_blocks import OTHER, Second
 from .clauses import LAST_BLOCK, launch_only
 
@@ -107,7 +108,7 @@ def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Ter
     return end
 
 
-_LAST_BLOCKS = LAST_BLOCK | {Second("block", OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+_LAST_BLOCKS = LAST_BLOCK | {Second(CopyLevel.BLOCK, OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:

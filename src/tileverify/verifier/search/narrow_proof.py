@@ -19,6 +19,7 @@ from itertools import islice
 from ... import terms as t
 from ...contract.variables import BID, GRID, list_length
 from ...terms import Term, TermKind
+from ...verifier.rules.two_blocks import CopyLevel
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
@@ -67,7 +68,7 @@ class Narrowing:
 
     def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
         """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
-        meet = any(opened.obligation.level == "block" and opened.obligation.blocked is None for opened in left)
+        meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
         if self.case.contract.grid_given or not meet:
             return []
         found: list[Clause] = []
@@ -101,9 +102,9 @@ class Narrowing:
     def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
         """Clauses for blocks that differ along one axis, for each axis where that is another question."""
         axes = axes_of_work(self.case.summary.read_axes)
-        if opened.obligation.level != "block" or self.case.contract.grid_given or len(axes) < 2:
+        if opened.obligation.level != CopyLevel.BLOCK or self.case.contract.grid_given or len(axes) < 2:
             return
-        copy = Second("block", OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))

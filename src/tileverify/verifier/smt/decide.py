@@ -17,21 +17,18 @@ from typing import Final
 import z3
 
 from ... import terms as t
+from ...results.tiers import Tier
 from ...terms import ZERO, Term, TermKind
 from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
 from ..rules.lemmas import Lemma
-from ..rules.rungs import BIT_VECTORS, LINEAR, NONLINEAR
 from .known_launches import Call, Examples
 from .on_bit_vectors import Words
-from .rung import ModelNumbers, Rung
 from .selection import Selection
 from .shared_context import Session
-
-AS_WRITTEN: Final = "as written"
-EXAMPLE: Final = "example"
+from .tier_solver import ModelNumbers, TierSolver
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -54,7 +51,7 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
-    _rung: Rung | None = field(default=None, init=False)
+    _tier: TierSolver | None = field(default=None, init=False)
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
     _differences: Differences = field(init=False)
@@ -92,16 +89,16 @@ class Decider:
         """
         limits, conditions = limits or self.limits, tuple(conditions)
         if self.plainly_refuted(conditions):
-            return Result(Answer.UNSATISFIABLE, AS_WRITTEN)
+            return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
-            return Result(Answer.SATISFIABLE, EXAMPLE)
-        wanted, rung = self.expanded(conditions), self.rung()
+            return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
+        wanted, tier = self.expanded(conditions), self.tier()
         merges: list[Merge] = []
-        merged = self._merge(rung, wanted, twins, merges)
+        merged = self._merge(tier, wanted, twins, merges)
         # Witnesses and proofs are made from what the solver itself says.
         quick = not model and not self.explain
-        satisfied = (lambda: self.at_hand(rung, conditions)) if quick else (lambda: False)
-        result, lemmas = self._linear(rung, merged, limits, model=model, satisfied=satisfied)
+        satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
+        result, lemmas = self._linear(tier, merged, limits, model=model, satisfied=satisfied)
         if result.answer is not Answer.UNKNOWN:
             return self._explained(result, wanted, merges, lemmas)
         if limits.bits and mentions_bits(wanted):
@@ -110,20 +107,20 @@ class Decider:
                 return self._explained(result, wanted, (), ())
         if not limits.nonlinear:
             return result
-        exact = self._new_rung(exact_products=True)
+        exact = self._new_tier(exact_products=True)
         exact.push(merged)
         answer = exact.check_exactly(limits.nonlinear)
         found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
-        return self._explained(Result(answer, NONLINEAR, found), wanted, merges, ())
+        return self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merges, ())
 
     def _on_words(self, wanted: Sequence[Term], limit: int, *, model: bool) -> Result:
         timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
         if timeout is not None and timeout <= 1:
-            return Result(Answer.UNKNOWN, BIT_VECTORS)
+            return Result(Answer.UNKNOWN, Tier.BIT_VECTORS)
         words = Words(self.expanded(self.facts), wanted, self.session.seed)
         answer, found = words.settle(limit, timeout)
         self.session.charge(words.spent)
-        return Result(answer, BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
+        return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
     def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
         """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
@@ -139,9 +136,9 @@ class Decider:
     def _explained(
         self, result: Result, wanted: Sequence[Term], merges: Sequence[Merge], lemmas: tuple[Lemma, ...]
     ) -> Result:
-        if not self.explain or result.answer is not Answer.UNSATISFIABLE:
+        if not self.explain or result.tier is None or result.answer is not Answer.UNSATISFIABLE:
             return result
-        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.rung))
+        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.tier))
 
     def aside(self, session: Session) -> Decider:
         """Another one under the same facts and limits."""
@@ -164,23 +161,23 @@ class Decider:
                 self._differences = Differences(self._with_counts(self.facts))
             else:
                 self._differences.assume(self._with_counts(facts))
-        if self._rung is None or len(self._counted) - len(self._multiples) >= MANY_MULTIPLES:
-            self._multiples, self._memo, self._rung = dict(self._counted), {}, None
-        if self._rung is not None:
-            self._rung.add(self.expanded(facts))
+        if self._tier is None or len(self._counted) - len(self._multiples) >= MANY_MULTIPLES:
+            self._multiples, self._memo, self._tier = dict(self._counted), {}, None
+        if self._tier is not None:
+            self._tier.add(self.expanded(facts))
 
-    def _new_rung(self, *, exact_products: bool) -> Rung:
-        return Rung(self.expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+    def _new_tier(self, *, exact_products: bool) -> TierSolver:
+        return TierSolver(self.expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
 
     def expanded(self, terms: Iterable[Term]) -> list[Term]:
         return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
 
-    def _model(self, rung: Rung) -> Model:
-        return self._with_multiples(rung.model())
+    def _model(self, tier: TierSolver) -> Model:
+        return self._with_multiples(tier.model())
 
-    def at_hand(self, rung: Rung, conditions: Sequence[Term]) -> bool:
-        """Whether the numbers of the rung's model satisfy the facts and ``conditions`` once products are worked out."""
-        return self._examples.learn(_WithMultiples(rung.numbers(), self._multiples), conditions)
+    def at_hand(self, tier: TierSolver, conditions: Sequence[Term]) -> bool:
+        """Whether the numbers of the tier's model satisfy the facts and ``conditions`` once products are worked out."""
+        return self._examples.learn(_WithMultiples(tier.numbers(), self._multiples), conditions)
 
     def _with_multiples(self, model: Model) -> Model:
         for variable, multiple in self._multiples.items():
@@ -189,7 +186,7 @@ class Decider:
         return model
 
     def _merge(
-        self, rung: Rung, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
+        self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
     ) -> list[Term]:
         """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
 
@@ -198,11 +195,11 @@ class Decider:
         replaced: dict[Term, Term] = {}
         pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self.expanded, twins))]
         while pending:
-            rung.push(wanted)
+            tier.push(wanted)
             try:
-                merge = self._first_equal(rung, pending, replaced)
+                merge = self._first_equal(tier, pending, replaced)
             finally:
-                rung.pop()
+                tier.pop()
             if merge is None:
                 break
             merges.append(merge)
@@ -213,14 +210,14 @@ class Decider:
         return wanted
 
     def _first_equal(
-        self, rung: Rung, pending: list[tuple[int, tuple[Term, Term]]], replaced: Mapping[Term, Term]
+        self, tier: TierSolver, pending: list[tuple[int, tuple[Term, Term]]], replaced: Mapping[Term, Term]
     ) -> Merge | None:
         """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
         while pending:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
             if a is not b:
-                result, lemmas = self._linear(rung, [t.ne(a, b)], replace(self.limits, rounds=MERGE_ROUNDS))
+                result, lemmas = self._linear(tier, [t.ne(a, b)], replace(self.limits, rounds=MERGE_ROUNDS))
                 if result.answer is Answer.UNSATISFIABLE:
                     return Merge(number, a, b, lemmas)
         return None
@@ -236,31 +233,31 @@ class Decider:
         finally:
             selection.close()
 
-    def rung(self) -> Rung:
+    def tier(self) -> TierSolver:
         """The solver of linear integers."""
-        if self._rung is None:
-            self._rung = self._new_rung(exact_products=False)
-        return self._rung
+        if self._tier is None:
+            self._tier = self._new_tier(exact_products=False)
+        return self._tier
 
     def _linear(
         self,
-        rung: Rung,
+        tier: TierSolver,
         wanted: Sequence[Term],
         limits: Limits,
         *,
         model: bool = False,
         satisfied: Callable[[], bool] = lambda: False,
     ) -> tuple[Result, tuple[Lemma, ...]]:
-        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``; see `Rung.settle`."""
-        rung.push(wanted)
+        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``; see `TierSolver.settle`."""
+        tier.push(wanted)
         try:
-            answer, lemmas = rung.settle(limits, satisfied)
+            answer, lemmas = tier.settle(limits, satisfied)
             if answer is Answer.SATISFIABLE:
-                return Result(answer, LINEAR, self._model(rung) if model else None, lemmas), ()
-            known = rung.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
-            return Result(answer, LINEAR, lemmas=lemmas), known
+                return Result(answer, Tier.LINEAR, self._model(tier) if model else None, lemmas), ()
+            known = tier.lemmas() if self.explain and answer is Answer.UNSATISFIABLE else ()
+            return Result(answer, Tier.LINEAR, lemmas=lemmas), known
         finally:
-            rung.pop()
+            tier.pop()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The last rung: the whole question on words of bits (`..bit_vectors`).
+"""The last tier: the whole question on words of bits (`..bit_vectors`).
 
 A contradiction on words is one of integers.  A model is a model if facts and conditions hold in it as `evaluate` reads
 them; that also settles what was left out because it has no word.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...terms import Term
 from ..rules.answers import Answer, Limits
 from ..rules.arithmetic import mentions_bits
-from .rung import Rung
+from .tier_solver import TierSolver
 
 if TYPE_CHECKING:
     from .decide import Decider
@@ -25,12 +25,12 @@ class Selection:
     ) -> None:
         self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
         self._bits = bool(limits.bits) and mentions_bits(conditions)
-        self._rung: Rung | None = None
+        self._tier: TierSolver | None = None
 
     def close(self) -> None:
         """Ends the question."""
-        if self._rung is not None:
-            self._rung.pop()
+        if self._tier is not None:
+            self._tier.pop()
 
     def closes(self, clauses: Sequence[Term]) -> bool:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
@@ -39,15 +39,15 @@ class Selection:
         asked = [*self._conditions, *clauses]
         if self._decider.known_to_hold(asked):
             return False
-        if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another rung
+        if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another tier
             return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
-        if self._rung is None:
-            self._rung = self._decider.rung()
-            self._rung.push(self._decider.expanded(self._conditions))
+        if self._tier is None:
+            self._tier = self._decider.tier()
+            self._tier.push(self._decider.expanded(self._conditions))
         # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
-        self._rung.push(self._decider.expanded(clauses))
+        self._tier.push(self._decider.expanded(clauses))
         try:
-            rung = self._rung
-            return rung.settle(self._limits, lambda: self._decider.at_hand(rung, asked))[0] is Answer.UNSATISFIABLE
+            tier = self._tier
+            return tier.settle(self._limits, lambda: self._decider.at_hand(tier, asked))[0] is Answer.UNSATISFIABLE
         finally:
-            self._rung.pop()
+            self._tier.pop()

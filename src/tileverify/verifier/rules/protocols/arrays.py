@@ -10,15 +10,16 @@ from ....contract.as_terms import Contract
 from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
+from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
 from ....terms import Term, TermKind
 from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
 
-COVERING: Final = frozenset({"device", "sys"})
+COVERING: Final = frozenset({MemoryScope.DEVICE, MemoryScope.SYSTEM})
 """Scopes that include every block of the launch."""
-ACQUIRES: Final = frozenset({"acquire", "acq_rel"})
-RELEASES: Final = frozenset({"release", "acq_rel"})
+ACQUIRES: Final = frozenset({MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL})
+RELEASES: Final = frozenset({MemoryOrdering.RELEASE, MemoryOrdering.ACQ_REL})
 _NEUTRAL: Final = {"add": 0, "or": 0, "xor": 0, "and": -1}
 """The operand with which an atomic changes nothing."""
 

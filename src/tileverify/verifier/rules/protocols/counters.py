@@ -25,6 +25,7 @@ from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
 from ....terms import Scope, Term, TermKind
+from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, identity, meet
 from ..layout import IndexFootprint
 from ..obligations import block_axes
@@ -125,7 +126,7 @@ class _Analysis:
         return self.ask.refuses_all(self._repetitions())
 
     def _repetitions(self) -> Iterator[Ground]:
-        copy = Second("instance", OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(self.adds, 2):
             if first is second and not variables_of(first.site):
                 continue
@@ -147,7 +148,9 @@ class _Analysis:
             size = self.contract.values.get(grid, grid)
             if size is t.ONE:
                 continue
-            found = self.ask.refuses_all((*pair, t.ne(bid, Second("block", OTHER)(bid))) for pair in self._meetings())
+            found = self.ask.refuses_all(
+                (*pair, t.ne(bid, Second(CopyLevel.BLOCK, OTHER)(bid))) for pair in self._meetings()
+            )
             if found is None:
                 count = t.mul(count, size)
             else:
@@ -157,7 +160,7 @@ class _Analysis:
 
     def _meetings(self) -> Iterator[Ground]:
         """Two blocks that add to one location."""
-        copy = Second("block", OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         for first in self.adds:
             for second in self.adds:
                 if first.site.number <= second.site.number:
@@ -170,7 +173,7 @@ class _Analysis:
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
         """
-        copy = Second("block", OTHER)
+        copy = Second(CopyLevel.BLOCK, OTHER)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         for rank, size in dict.fromkeys(self._ranks()):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))

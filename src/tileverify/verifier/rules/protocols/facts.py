@@ -18,6 +18,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Site
 from ....terms import Term
+from ....verifier.rules.two_blocks import CopyLevel
 from ..answers import Decides
 from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
@@ -60,7 +61,7 @@ class Protocols:
             return obligation
         sides = sides_of(obligation, self.watched)
         facts = [*self._values(sides)]
-        if obligation.level == "block" and obligation.first is not None and obligation.second is not None:
+        if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self.prepared(obligation.first), self.prepared(obligation.second)
             facts += self._orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access, Origin
+from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation
 from .arrays import Initial, acquires, changers, initial_of, releases
@@ -75,7 +76,7 @@ class _Analysis:
         for write in self.writers:
             assert write.site.argument is not None
             conditions = write.guard, t.lt(write.site.argument, self.initial.high)
-            yield Obligation("", conditions, write.site)
+            yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
 
     def turns(self) -> tuple[Ground, ...] | None:
         return self.all(self._out_of_turn()) if all(map(releases, self.writers)) else None
@@ -97,7 +98,7 @@ class _Analysis:
                 if acquires(each.origin)
             )
             conditions = (write.guard, t.lt(self.initial.high, write.site.argument), t.not_(t.or_(*acquired)))
-            yield Obligation("", conditions, write.site)
+            yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
 
     def all(self, questions: Iterator[Obligation]) -> tuple[Ground, ...] | None:
         """The grounds if none of ``questions`` can hold."""

@@ -30,6 +30,7 @@ from .... import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Origin
 from ....terms import Term, TermKind
+from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..two_blocks import OTHER, Renaming, Second
 from .arrays import acquires, changers, releases
@@ -109,7 +110,7 @@ class Locks:
 
     def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> Ground:
         """The lock is given back without waiting for ``x``, which the same take holds."""
-        copy = Second("instance", OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         theirs = Instance(give.site, identity, tuple(map(copy, variables_of(give.site.site))))
         same = t.not_(different(take, Instance(give.take.origin, identity, tuple(map(theirs, give.take.args)))))
         return x.guard, held, theirs.guard, same, t.not_(awaited(x, by=give.site, own=identity, other=theirs))
@@ -159,7 +160,7 @@ class Locks:
         return None
 
     def _given_twice(self, gives: Sequence[Give]) -> Iterator[Ground]:
-        copy = Second("instance", OTHER)
+        copy = Second(CopyLevel.INSTANCE, OTHER)
         for first, second in combinations_with_replacement(gives, 2):
             one = own_instance(first.site, identity)
             other = Instance(second.site, identity, tuple(map(copy, variables_of(second.site.site))))

@@ -35,7 +35,9 @@ from dataclasses import dataclass, field
 from .... import terms as t
 from ....contract.as_terms import Contract
 from ....contract.variables import BID, GRID
+from ....results.codes import TV
 from ....terms import Term
+from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
 from ..two_blocks import OTHER, Renaming, Second
@@ -139,11 +141,11 @@ class Orders:
         grounds: list[Ground] = []
         mine = own_instance(write, identity)
         for other in flag.writers:
-            for level in ("block", "instance"):
+            for level in (CopyLevel.BLOCK, CopyLevel.INSTANCE):
                 copy = Second(level, OTHER)
-                block = copy if level == "block" else identity
+                block = copy if level == CopyLevel.BLOCK else identity
                 theirs = Instance(other, block, tuple(map(copy, variables_of(other.site))))
-                if level == "block":
+                if level == CopyLevel.BLOCK:
                     apart = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
                 else:
                     apart = different(mine, theirs)
@@ -151,7 +153,9 @@ class Orders:
                 assert theirs.argument is not None
                 same = (meet(mine.here, theirs.here, self.contract), t.eq(mine.argument, theirs.argument))
                 conditions = (x.guard, mine.guard, theirs.guard, apart, *same)
-                question = self.explained(Obligation("", conditions, x.site, other.site, level=level))
+                question = self.explained(
+                    Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, x.site, other.site, level=level)
+                )
                 found = self.ask.refuses_all([question.conditions])
                 if found is None:
                     return None
@@ -164,7 +168,7 @@ class Orders:
         sources = [t.and_(t.le(flag.initial.low, v), t.lt(v, flag.initial.high))]
         for write in flag.writers:
             self._copies += 1
-            copy = Second("block", f"{OTHER}{OTHER}{self._copies}")
+            copy = Second(CopyLevel.BLOCK, f"{OTHER}{OTHER}{self._copies}")
             theirs = own_instance(write, copy)
             inside = (
                 t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True)

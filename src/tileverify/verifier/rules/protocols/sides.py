@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from .... import terms as t
 from ....terms import Term
+from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, identity
 from ..obligations import Obligation
 from ..two_blocks import OTHER, Renaming, Second
@@ -41,8 +42,8 @@ def sides_of(obligation: Obligation, watched: Mapping[str, PreparedSite]) -> tup
     points = {"": [Point.at(item, identity)]}
     if obligation.second is not None:
         copy = Second(obligation.level, OTHER)
-        if obligation.level == "block":
+        if obligation.level == CopyLevel.BLOCK:
             blocks[OTHER], points[OTHER] = copy, []
-        points[OTHER if obligation.level == "block" else ""].append(Point.at(obligation.second, copy))
+        points[OTHER if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
     found = values_in(obligation.conditions, watched, blocks)
     return tuple(BlockSide(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())

@@ -1,4 +1,4 @@
-"""One rung of the ladder: a solver with its translation of terms, and lemmas where products are congruent functions."""
+"""One tier of the ladder: a solver with its translation of terms, and lemmas where products are congruent functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EAGER_PRODUCTS: Final = 10
 """Up to so many products, all order lemmas are given at once: cheaper than finding them one model at a time."""
 
 
-class Rung:
+class TierSolver:
     """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
 
     def __init__(

@@ -9,6 +9,43 @@ from types import MappingProxyType
 from typing import Final
 
 
+class TV(enum.StrEnum):
+    """Every code by its name, which machines read as ``race-write-write``."""
+
+    SOURCE_ERROR = "TV001"
+    SPEC_ERROR = "TV002"
+    BYTECODE_ERROR = "TV003"
+    CONTRADICTORY_CONTRACT = "TV004"
+    TOOL_FAILURE = "TV005"
+    RACE_WRITE_WRITE = "TV101"
+    RACE_READ_WRITE = "TV102"
+    RACE_ATOMIC_MIXED = "TV103"
+    UNORDERED_IN_BLOCK = "TV201"
+    DUPLICATE_LANES = "TV202"
+    TILE_OUT_OF_INDEX_SPACE = "TV301"
+    POINTER_OUT_OF_ALLOCATION = "TV302"
+    INBOUNDS_PROMISE = "TV303"
+    ASSUME_PROMISE = "TV401"
+    ARITHMETIC_UNDEFINED = "TV402"
+    UNDETERMINED = "TV403"
+    LAUNCH_OVERLAP = "TV501"
+    LAUNCH_CONTRACT = "TV502"
+    LAUNCH_ARTIFACT = "TV503"
+    LAUNCH_IN_FLIGHT = "TV504"
+    SUPPRESSION_UNUSED = "TV601"
+    SUPPRESSION_EXPIRED = "TV602"
+    SUPPRESSION_MALFORMED = "TV603"
+    DATA_DEPENDENT = "TV901"
+    UNSUPPORTED_OP = "TV902"
+    BUDGET = "TV903"
+    ARITHMETIC_OUT_OF_REACH = "TV904"
+    SYNCHRONISATION_PROTOCOL = "TV905"
+    UNKNOWN_POINTER = "TV906"
+    TOKEN_INCOMPLETE_EXIT = "TV907"
+
+    __repr__ = str.__repr__  # in a prompt, too, a finding's code is text
+
+
 class Family(enum.Enum):
     """What a finding with a code of this family says about the kernel."""
 
@@ -24,14 +61,18 @@ class Family(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others); ``name`` is for machines."""
+    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others)."""
 
-    code: str
-    name: str
+    code: TV
     title: str
     meaning: str
     formula: str
     fix: str
+
+    @property
+    def name(self) -> str:
+        """For machines: ``race-write-write``."""
+        return self.code.name.lower().replace("_", "-")
 
     @property
     def family(self) -> Family:
@@ -51,8 +92,7 @@ _FAMILIES: Final = {
 
 _ALL: Final = (
     Code(
-        "TV001",
-        "source-error",
+        TV.SOURCE_ERROR,
         "the kernel's source could not be compiled",
         "The file could not be imported, or cuda.tile's own compiler rejects the kernel for this launch. "
         "Nothing was verified.",
@@ -61,16 +101,14 @@ _ALL: Final = (
         "was not written for: compare ranks and element types.",
     ),
     Code(
-        "TV002",
-        "spec-error",
+        TV.SPEC_ERROR,
         "the launch spec cannot be used",
         "The launch spec is malformed, names something that the kernel does not have, or leaves a parameter out.",
         "none: without a launch the kernel has no types.",
         "Mend the field that the message names; the documentation of launch specs lists what each field may hold.",
     ),
     Code(
-        "TV003",
-        "bytecode-error",
+        TV.BYTECODE_ERROR,
         "the bytecode cannot be decoded",
         "The Tile IR bytecode is truncated, corrupt, or uses a version, an op or a flag that this decoder does not "
         "know. Nothing is guessed about such a file.",
@@ -78,8 +116,7 @@ _ALL: Final = (
         "Write the file again; for a newer bytecode version ask the producer for one between 13.1 and 13.5.",
     ),
     Code(
-        "TV004",
-        "contradictory-contract",
+        TV.CONTRADICTORY_CONTRACT,
         "no launch satisfies the contract",
         "The facts of the launch spec contradict each other, so that every obligation would hold vacuously: clauses, "
         "facts on data that no contents keep, strides that cannot keep elements apart (one name for two), numbers that "
@@ -90,8 +127,7 @@ _ALL: Final = (
         "Remove or correct one of the lines that are named; sizes are >= 0 and each grid axis is at least 1.",
     ),
     Code(
-        "TV005",
-        "tool-failure",
+        TV.TOOL_FAILURE,
         "tileverify itself failed on this kernel",
         "An unexpected error inside tileverify, or a worker process that the system ended (for want of memory, "
         "for instance). It says nothing about the kernel.",
@@ -99,8 +135,7 @@ _ALL: Final = (
         "Please report it with the bytecode; TILEVERIFY_TRACEBACK=1 shows where it happened.",
     ),
     Code(
-        "TV101",
-        "race-write-write",
+        TV.RACE_WRITE_WRITE,
         "no write/write race between tile blocks",
         "Two tile blocks of one launch write the same byte. Tile blocks run in any order, also at the same time: "
         "which value remains is a matter of luck and may change between runs.",
@@ -110,8 +145,7 @@ _ALL: Final = (
         "or use an atomic with device scope where blocks are meant to meet.",
     ),
     Code(
-        "TV102",
-        "race-read-write",
+        TV.RACE_READ_WRITE,
         "no read/write race between tile blocks",
         "One tile block reads a byte that another one of the same launch writes. The reader may see the old or the "
         "new value. Updating an array in place with a neighbourhood (a stencil) is the usual case.",
@@ -121,8 +155,7 @@ _ALL: Final = (
         "itself. If two arguments are one array on purpose, say so with `alias`/`overlap` in the launch spec.",
     ),
     Code(
-        "TV103",
-        "race-atomic-mixed",
+        TV.RACE_ATOMIC_MIXED,
         "atomics are adequate",
         "An atomic excludes races only with other atomics whose scope covers both blocks. Here a plain access meets "
         "an atomic on one location, an atomic with block scope is shared between blocks, or two atomics of different "
@@ -132,8 +165,7 @@ _ALL: Final = (
         "Make both accesses atomic, with device scope; to read a counter that others update use an atomic load.",
     ),
     Code(
-        "TV201",
-        "unordered-in-block",
+        TV.UNORDERED_IN_BLOCK,
         "conflicting accesses of one block are ordered by tokens",
         "In Tile IR nothing orders the memory accesses of one block but tokens: not program order, not data, not "
         "control flow. Two accesses of this block meet on one byte, at least one writes, and no token path joins "
@@ -144,8 +176,7 @@ _ALL: Final = (
         "they do.",
     ),
     Code(
-        "TV202",
-        "duplicate-lanes",
+        TV.DUPLICATE_LANES,
         "one store, one address",
         "Two lanes of one store hit the same byte, and nothing says which of them wins: duplicate indices in a "
         "scatter, a stride of 0, rows that overlap.",
@@ -154,8 +185,7 @@ _ALL: Final = (
         "or use an atomic read-modify-write, which accepts duplicates.",
     ),
     Code(
-        "TV301",
-        "tile-out-of-index-space",
+        TV.TILE_OUT_OF_INDEX_SPACE,
         "every tile index lies in its view's index space",
         "A view of shape s cut into tiles of size t has ceildiv(s, t) tiles along that axis. A tile that lies partly "
         "outside is clipped; one that lies fully outside is undefined behaviour, although today's hardware masks it.",
@@ -164,16 +194,14 @@ _ALL: Final = (
         "tile; check the bounds of loops over tiles.",
     ),
     Code(
-        "TV302",
-        "pointer-out-of-allocation",
+        TV.POINTER_OUT_OF_ALLOCATION,
         "every pointer access stays in its allocation",
         "A live lane of a pointer access lies outside the array that the pointer was derived from.",
         "0 <= offset and offset + element size <= extent of the array, for every lane that the mask leaves.",
         "Mask the access with `index < size` on every axis, computed in an integer type that does not wrap.",
     ),
     Code(
-        "TV303",
-        "inbounds-promise",
+        TV.INBOUNDS_PROMISE,
         "promise kept: in bounds",
         "The kernel promises that whole tiles lie inside the array (`inbounds=true`, `check_bounds=False`), so the "
         "compiler leaves the bounds checks out, and here a tile reaches outside.",
@@ -181,8 +209,7 @@ _ALL: Final = (
         "Take the promise back, or make it true: require sizes that are multiples of the tile (`M % 128 == 0`).",
     ),
     Code(
-        "TV401",
-        "assume-promise",
+        TV.ASSUME_PROMISE,
         "promise kept: assume",
         "The kernel contains an `assume` (divisibility, a range, equal elements) that does not follow from the "
         "contract. The compiler relies on it: if it is false, anything may happen.",
@@ -190,8 +217,7 @@ _ALL: Final = (
         "Add the fact to `requires`, so that every launch is held to it, or compile without the assumption.",
     ),
     Code(
-        "TV402",
-        "arithmetic-undefined",
+        TV.ARITHMETIC_UNDEFINED,
         "arithmetic is defined",
         "Integer arithmetic outside its definition: a divisor of 0, the smallest integer divided by -1, a loop step "
         "that is not positive, an addition marked nsw/nuw that overflows, a pointer offset that overflows, the index "
@@ -202,8 +228,7 @@ _ALL: Final = (
         "the operation.",
     ),
     Code(
-        "TV403",
-        "undetermined",
+        TV.UNDETERMINED,
         "determined",
         "A value that the specification leaves open decides something: what a load without `padding_mode` gives beyond "
         "the array, what a masked load without a padding value gives in lanes that are off, or local memory that was "
@@ -217,32 +242,28 @@ _ALL: Final = (
         "message says.",
     ),
     Code(
-        "TV501",
-        "launch-overlap",
+        TV.LAUNCH_OVERLAP,
         "arguments do not overlap",
         "At launch two arguments that the contract keeps apart share memory.",
         "the byte ranges of distinct arguments are disjoint, but for the groups in `alias` and `overlap`.",
         "Pass distinct arrays, or declare the group in the launch spec and verify again.",
     ),
     Code(
-        "TV502",
-        "launch-contract",
+        TV.LAUNCH_CONTRACT,
         "the launch satisfies the contract",
         "A launch lies outside the contract under which the kernel was proved.",
         "grid, sizes, strides, scalars and data of the launch satisfy every clause of the contract.",
         "Launch with arguments inside the contract, or prove the kernel under a wider one.",
     ),
     Code(
-        "TV503",
-        "launch-artifact",
+        TV.LAUNCH_ARTIFACT,
         "the artifact is the proved one",
         "The binary that is about to run was not made from the bytecode that was proved.",
         "the digests of bytecode and binary are those that the certificate names.",
         "Build and verify again.",
     ),
     Code(
-        "TV504",
-        "launch-in-flight",
+        TV.LAUNCH_IN_FLIGHT,
         "no conflict with work in flight",
         "A launch writes memory that a launch which has not ended yet reads or writes, and no stream order or event "
         "stands between them.",
@@ -250,8 +271,7 @@ _ALL: Final = (
         "Use one stream, or wait for an event of the other launch.",
     ),
     Code(
-        "TV601",
-        "suppression-unused",
+        TV.SUPPRESSION_UNUSED,
         "a suppression that hides nothing",
         "The finding that a suppression names is not there (any more). Left where it is, it would hide the next fault "
         "of that kind.",
@@ -260,16 +280,14 @@ _ALL: Final = (
         "that the finding names.",
     ),
     Code(
-        "TV602",
-        "suppression-expired",
+        TV.SUPPRESSION_EXPIRED,
         "a suppression that has expired",
         "The day named with `until` is over. The suppression has no effect any more, and what it hid fails again.",
         "none: it says nothing about a kernel.",
         "Mend the fault, or look at it again and give another day, with the reason why it may still wait.",
     ),
     Code(
-        "TV603",
-        "suppression-malformed",
+        TV.SUPPRESSION_MALFORMED,
         "a suppression that has no effect",
         "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason, names "
         "a code that does not exist or cannot be suppressed, or cannot be read. It hides nothing.",
@@ -278,8 +296,7 @@ _ALL: Final = (
         "(TV0xx) cannot be suppressed.",
     ),
     Code(
-        "TV901",
-        "data-dependent",
+        TV.DATA_DEPENDENT,
         "an index depends on data, and no contract says what the data is",
         "Where a store goes is read from an array, and nothing is known about its contents. Whether blocks or lanes "
         "meet depends on the data.",
@@ -288,24 +305,21 @@ _ALL: Final = (
         "nondecreasing(idx); the message names the array.",
     ),
     Code(
-        "TV902",
-        "unsupported-op",
+        TV.UNSUPPORTED_OP,
         "an operation without a rule",
         "The kernel uses an operation that the symbolic executor does not model in this form. It is never guessed.",
         "none: the access summary would be incomplete.",
         "Write the kernel without the operation where that is possible; please report it if it is common.",
     ),
     Code(
-        "TV903",
-        "budget",
+        TV.BUDGET,
         "the budget ran out",
         "The solver's resource limit or --timeout ended the search before there was an answer.",
         "neither a proof nor a counterexample was found within the budget.",
         "Give it more time with --timeout, or help it: fix sizes that never change, add facts to `requires`.",
     ),
     Code(
-        "TV904",
-        "arithmetic-out-of-reach",
+        TV.ARITHMETIC_OUT_OF_REACH,
         "arithmetic out of reach",
         "The obligation needs integer arithmetic that neither the lemmas nor the solver mastered, or a candidate "
         "counterexample that the replay did not confirm.",
@@ -313,8 +327,7 @@ _ALL: Final = (
         "Fix strides or tile counts to numbers, or state the relation between them in `requires`.",
     ),
     Code(
-        "TV905",
-        "synchronisation-protocol",
+        TV.SYNCHRONISATION_PROTOCOL,
         "blocks synchronise with each other",
         "Blocks order their accesses with a protocol of their own that is not understood here or lacks something: "
         "the message says what. Understood are counters that every block adds to once (last block done, grid barrier), "
@@ -324,8 +337,7 @@ _ALL: Final = (
         "split the kernel into two launches, or let the reduction use atomics alone.",
     ),
     Code(
-        "TV906",
-        "unknown-pointer",
+        TV.UNKNOWN_POINTER,
         "a pointer of unknown origin",
         "An access goes through a pointer that was made from an integer or loaded from memory, so that it may point "
         "anywhere, or to an array of a list whose arrays may overlap.",
@@ -333,8 +345,7 @@ _ALL: Final = (
         "Derive the pointer from a kernel parameter; leave the list out of `overlap` if its arrays are distinct.",
     ),
     Code(
-        "TV907",
-        "token-incomplete-exit",
+        TV.TOKEN_INCOMPLETE_EXIT,
         "a loop exit leaves a token behind",
         "The bytecode leaves a loop without handing on the tokens of its accesses, as nvcc writes it for early "
         "exits, so later accesses are not ordered behind the loop's although the source orders them.",

@@ -32,7 +32,7 @@ from .strides import contiguous_strides, may_overlap_itself, strides_of
 _LIST_KEYS: Final = ("list", "length", "elements")
 
 
-def read_argument(name: str, value: Any, parameter: KernelParameter | None) -> Argument:
+def read_argument(name: str, value: object, parameter: KernelParameter | None) -> Argument:
     """The argument that one entry of ``args`` describes; errors come without a place, which the caller adds."""
     if parameter is not None and parameter.constant:
         return ConstantArgument(name, _constant(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from ..errors import SpecError
 from .arguments import is_text_or_integer, read_argument
@@ -88,7 +87,7 @@ class _Builder:
         given = self.raw.fields.get("args", {})
         if not isinstance(given, Mapping):
             raise self.raw.error("args", "must be a table with one entry for each parameter")
-        pairs: Iterable[tuple[str, Any, KernelParameter | None]]
+        pairs: Iterable[tuple[str, object, KernelParameter | None]]
         if self.parameters is None:
             pairs = [(name, value, None) for name, value in given.items()]
         else:
@@ -104,7 +103,7 @@ class _Builder:
         self._check_expressions(arguments)
         return tuple(arguments)
 
-    def _check_names(self, given: Mapping[str, Any], parameters: Sequence[KernelParameter]) -> None:
+    def _check_names(self, given: Mapping[str, object], parameters: Sequence[KernelParameter]) -> None:
         names = [parameter.name for parameter in parameters]
         missing = [p.name for p in parameters if p.name not in given and not p.has_default]
         extra = [name for name in given if name not in names]

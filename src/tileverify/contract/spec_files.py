@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import SpecError, UsageError
 from ..system.readings import read
@@ -28,7 +27,7 @@ FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "ov
 class RawLaunch:
     """One launch as written.  ``position`` counts from 0 in its file; ``shared``: the file speaks of many sources."""
 
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     file: str
     line: int | None
     position: int
@@ -85,7 +84,7 @@ def read_pyproject(folder: Path) -> tuple[RawLaunch, ...]:
 
 
 def raw_launch(
-    fields: Mapping[str, Any], file: str, line: int | None, position: int, shared: bool = False
+    fields: Mapping[str, object], file: str, line: int | None, position: int, shared: bool = False
 ) -> RawLaunch:
     """Check the keys of one launch and that it names a kernel."""
     raw = RawLaunch(fields, file, line, position, shared)
@@ -110,7 +109,7 @@ def _read(path: Path) -> str:
         raise SpecError(f"cannot be read ({error})", str(path)) from None
 
 
-def _parse(text: str, path: Path) -> Mapping[str, Any]:
+def _parse(text: str, path: Path) -> Mapping[str, object]:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -125,7 +124,7 @@ def _parse(text: str, path: Path) -> Mapping[str, Any]:
     return table
 
 
-def _integers(table: Any) -> Iterator[int]:
+def _integers(table: object) -> Iterator[int]:
     waiting = [table]
     while waiting:
         value = waiting.pop()
@@ -137,7 +136,7 @@ def _integers(table: Any) -> Iterator[int]:
             yield value
 
 
-def _tool_table(table: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+def _tool_table(table: Mapping[str, object], path: Path) -> Mapping[str, object]:
     tool = table.get("tool", {})
     section = tool.get("tileverify", {}) if isinstance(tool, dict) else {}
     if not isinstance(section, dict):
@@ -146,7 +145,7 @@ def _tool_table(table: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
 
 
 def _raw_launches(
-    table: Mapping[str, Any], text: str, path: Path, *, header: str, shared: bool = False
+    table: Mapping[str, object], text: str, path: Path, *, header: str, shared: bool = False
 ) -> tuple[RawLaunch, ...]:
     entries = table.get("launch", [])
     if isinstance(entries, dict):

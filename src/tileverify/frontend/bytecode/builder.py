@@ -113,7 +113,7 @@ class ModuleBuilder:
         name: str,
         parameters: Sequence[Type],
         *,
-        hints: Mapping[str, Any] | None = None,
+        hints: Mapping[str, object] | None = None,
         location: Location | None = None,
     ) -> Iterator[BodyBuilder]:
         """Add an entry; its ops are those added to the yielded builder, which must end in ``return``."""

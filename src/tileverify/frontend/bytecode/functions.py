@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from .body import BodyReader, Tables
 from .debuginfo import DebugInfo
@@ -47,8 +47,8 @@ def _read_entry(reader: Reader, tables: Tables, version: Version, debug: DebugIn
     flags = reader.byte()
     _check_flags(flags, version, name, start)
     debug_index = reader.varint()
-    hints: dict[str, Any] = {}
-    argument_attributes: tuple[Any, ...] = ()
+    hints: dict[str, object] = {}
+    argument_attributes: tuple[object, ...] = ()
     if version >= KERNEL_HEADER_SINCE:
         hints = tables.attributes.hints(reader)
         at = reader.pos

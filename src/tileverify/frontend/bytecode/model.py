@@ -323,8 +323,8 @@ class Entry:
     parameters: tuple[Value, ...]
     body: Block
     location: Location | None = None
-    hints: Mapping[str, Any] = field(default_factory=dict)
-    argument_attributes: tuple[Any, ...] = ()
+    hints: Mapping[str, object] = field(default_factory=dict)
+    argument_attributes: tuple[object, ...] = ()
 
 
 @dataclass(eq=False, slots=True)

@@ -148,14 +148,14 @@ def attribute_text(value: Any, *, hint: bool = False) -> str:
             return type_text(value)
 
 
-def dictionary_text(items: Mapping[str, Any]) -> str:
+def dictionary_text(items: Mapping[str, object]) -> str:
     """Keys in the order of their bytes, as attribute dictionaries are kept."""
     return f"{{{_entries(items)}}}"
 
 
-def hints_text(items: Mapping[str, Any]) -> str:
+def hints_text(items: Mapping[str, object]) -> str:
     return f"<{_entries(items)}>"
 
 
-def _entries(items: Mapping[str, Any]) -> str:
+def _entries(items: Mapping[str, object]) -> str:
     return ", ".join(f"{key} = {attribute_text(items[key], hint=True)}" for key in sorted(items, key=str.encode))

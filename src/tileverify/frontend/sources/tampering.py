@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 from .settled_names import STANDARD
 
-_before: dict[tuple[str, str], Any] = {}
+_before: dict[tuple[str, str], object] = {}
 
 
 def remember() -> None:
@@ -27,7 +26,7 @@ def is_untouched() -> bool:
     return all(now.get(key) is value for key, value in _before.items())
 
 
-def _parts() -> Iterator[tuple[tuple[str, str], Any]]:
+def _parts() -> Iterator[tuple[tuple[str, str], object]]:
     for module, loaded in list(sys.modules.items()):
         if module == "builtins" or module == "cuda.tile" or module.startswith("cuda.tile.") or module in STANDARD:
             for name, value in list(vars(loaded).items()):

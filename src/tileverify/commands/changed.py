@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
 from ..errors import SourceError, UsageError
-from ..pipeline.configuration import Configuration
 from .shell import talk
+
+if TYPE_CHECKING:
+    from ..pipeline.configuration import Configuration
 
 _SETTINGS: Final = "pyproject.toml"
 

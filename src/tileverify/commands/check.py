@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import NoKernelFound, UsageError
-from ..pipeline.configuration import configuration
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
@@ -126,6 +125,8 @@ def check(
     """
     if quiet and verbose:
         raise UsageError("--quiet and --verbose exclude each other")
+    from ..pipeline.configuration import configuration
+
     settings = Settings(context, configuration(config, isolated=isolated))
     chosen = settings.configuration
     paths = changed_targets(paths, chosen) if changed else paths or chosen.paths

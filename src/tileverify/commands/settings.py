@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from ..pipeline.configuration import Configuration, FileSettings
 from ..results import KernelResult, Report, Verdict
+
+if TYPE_CHECKING:
+    from ..pipeline.configuration import Configuration, FileSettings
 
 Value = TypeVar("Value")
 

@@ -25,7 +25,7 @@ from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
 from tileverify.results.tiers import THEORIES, Tier
 from tileverify.verifier.certificate.model import CertificateError
-from tileverify.verifier.certificate.recheck import Answer, Rechecked, recheck
+from tileverify.verifier.certificate.recheck import Rechecked, Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
 
 TIERS = (Tier.STRUCTURAL, *THEORIES)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(summary)
     if options.markdown:
         options.markdown.write_text(_markdown(rows, summary), encoding="utf-8")
-    return 1 if any(row.found is None or row.found.count(Answer.REJECTED) for row in rows) else 0
+    return 1 if any(row.found is None or row.found.count(Rechecking.REJECTED) for row in rows) else 0
 
 
 def measured(paths: Sequence[str], solver: SecondSolver) -> Iterator[Row]:
@@ -93,7 +93,7 @@ def _line(row: Row) -> str:
     if row.found is None:
         return f"no certificate: {row.launch}: {row.problem}"
     total = len(row.found.answers)
-    confirmed = row.found.count(Answer.CONFIRMED)
+    confirmed = row.found.count(Rechecking.CONFIRMED)
     mark = "" if confirmed == total else "  <- not all"
     times = f"{row.check_ms:8.1f}{row.certify_ms:8.1f}{row.recheck_ms:8.1f} ms"
     return f"{confirmed:4} of {total:3}  {times}  {row.launch}{mark}"
@@ -103,7 +103,7 @@ def _summary(rows: Sequence[Row], solver: SecondSolver) -> Iterator[str]:
     found = [row.found for row in rows if row.found is not None]
     yield f"{len(rows)} proved launches, {len(found)} certificates; limit {solver.limit}"
     for tier in (*TIERS, None):
-        counts = [sum(each.count(answer, *([tier] if tier else [])) for each in found) for answer in Answer]
+        counts = [sum(each.count(answer, *([tier] if tier else [])) for each in found) for answer in Rechecking]
         total, confirmed = sum(counts), counts[0]
         share = f"{100 * confirmed / total:.1f} %" if total else "-"
         yield f"{tier or 'all obligations':20}{confirmed:6} of {total:5} confirmed ({share}), {counts[2]} rejected"
@@ -127,7 +127,7 @@ def _markdown(rows: Sequence[Row], summary: str) -> str:
             lines.append(f"| `{row.launch}` | no certificate: {row.problem} | | | | | |")
             continue
         times = " | ".join(f"{value:.0f}" for value in (row.check_ms, row.certify_ms, row.recheck_ms))
-        confirmed = row.found.count(Answer.CONFIRMED)
+        confirmed = row.found.count(Rechecking.CONFIRMED)
         lines.append(f"| `{row.launch}` | {len(row.found.answers)} | {confirmed} | {times} | {row.size} |")
     return "\n".join(lines) + "\n"
 

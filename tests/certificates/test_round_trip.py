@@ -12,7 +12,7 @@ from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results.tiers import THEORIES, Tier
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
-from tileverify.verifier.certificate.recheck import Answer, recheck
+from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 
 from .proofs import certificates_of
@@ -35,7 +35,7 @@ def test_every_obligation_is_confirmed(target: str) -> None:
     for unit, result, text in certificates_of(target):
         found = recheck(text, target, bytecode=unit.bytecode, solver=SecondSolver())
         assert found.derived
-        assert set(found.answers) == {Answer.CONFIRMED}, Counter(found.answers)
+        assert set(found.answers) == {Rechecking.CONFIRMED}, Counter(found.answers)
         assert len(found.answers) == result.obligations.total
         certificate = found.certificate
         assert certificate.requires == result.requires
@@ -68,9 +68,9 @@ def test_words_of_bits_are_confirmed() -> None:
     solver = SecondSolver(limit=200_000)
     for unit, _, text in certificates_of("integers/bit_patterns.py"):
         found = recheck(text, "", bytecode=unit.bytecode, solver=solver)
-        assert not found.count(Answer.REJECTED)
-        assert not found.count(Answer.OPEN, Tier.BIT_VECTORS)
-        confirmed += found.count(Answer.CONFIRMED, Tier.BIT_VECTORS)
+        assert not found.count(Rechecking.REJECTED)
+        assert not found.count(Rechecking.OPEN, Tier.BIT_VECTORS)
+        confirmed += found.count(Rechecking.CONFIRMED, Tier.BIT_VECTORS)
     assert confirmed >= 6
 
 
@@ -86,14 +86,14 @@ def test_without_the_bytecode_the_proofs_are_still_confirmed() -> None:
     (written,) = certificates_of("showcase/transpose.py")
     found = recheck(written.text, "", bytecode=None, solver=SecondSolver())
     assert not found.derived
-    assert set(found.answers) == {Answer.CONFIRMED}
+    assert set(found.answers) == {Rechecking.CONFIRMED}
 
 
 def test_a_solver_that_gives_up_confirms_nothing() -> None:
     (written,) = certificates_of("showcase/matmul_swizzled.py")
     found = recheck(written.text, "", bytecode=written.unit.bytecode, solver=SecondSolver(limit=1))
-    assert found.count(Answer.OPEN)
-    assert not found.count(Answer.REJECTED)
+    assert found.count(Rechecking.OPEN)
+    assert not found.count(Rechecking.REJECTED)
 
 
 def test_every_launch_of_the_corpus_has_words_that_read_back() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tileverify.frontend.bytecode.container import Section, read_container
 from tileverify.verifier.certificate.document import read_certificate
 from tileverify.verifier.certificate.model import CertificateError
-from tileverify.verifier.certificate.recheck import Answer, check_bytecode, recheck
+from tileverify.verifier.certificate.recheck import Rechecking, check_bytecode, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 
 from .proofs import Json, certificates_of, forged
@@ -26,7 +26,7 @@ def rejected(text: str, bytecode: bytes | None) -> str:
         found = recheck(text, "forged", bytecode=bytecode, solver=SecondSolver())
     except CertificateError as error:
         return error.message
-    return "a proof is none" if found.count(Answer.REJECTED) else ""
+    return "a proof is none" if found.count(Rechecking.REJECTED) else ""
 
 
 # ---------------------------------------------------------------------------------------------- bytecode

@@ -17,7 +17,7 @@ from tileverify.results import Verdict
 from tileverify.results.tiers import Tier
 from tileverify.terms import Term
 from tileverify.verifier import case
-from tileverify.verifier.certificate.recheck import Answer, recheck
+from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.rules import derivation
 from tileverify.verifier.rules.answers import Answer as SolverAnswer
@@ -46,7 +46,7 @@ def count_rejected(target: str) -> int:
     for unit, text in believed(target):
         found = recheck(text, target, bytecode=unit.bytecode, solver=SecondSolver())
         assert found.derived
-        rejected += found.count(Answer.REJECTED) > 0
+        rejected += found.count(Rechecking.REJECTED) > 0
     return rejected
 
 
@@ -90,4 +90,4 @@ def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.verdict is Verdict.PROVED
     assert result.certificate is not None
     found = recheck(result.certificate.text, "", bytecode=unit.bytecode, solver=SecondSolver(limit=20_000))
-    assert found.count(Answer.CONFIRMED) < len(found.answers)
+    assert found.count(Rechecking.CONFIRMED) < len(found.answers)

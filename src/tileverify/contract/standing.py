@@ -19,7 +19,7 @@ from .strides import strides_of
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumberRange:
     """``low <= n <= high`` of a number that a launch passes.
 
     ``name``: what the kernel calls it, such as ``a.shape[0]``.  ``meaning``: what the contract says it is, over the
@@ -32,31 +32,31 @@ class Range:
     high: int
 
 
-def array_ranges(array: ArrayArgument) -> Iterator[tuple[Range, Range]]:
+def array_ranges(array: ArrayArgument) -> Iterator[tuple[NumberRange, NumberRange]]:
     """Of every dimension, the range of the size and that of the stride in elements."""
     most = INDEX_MAX[array.index_bits]
     for dim, (size, stride) in enumerate(zip(array.shape, strides_of(array), strict=True)):
         yield (
-            Range(f"{array.name}.shape[{dim}]", size, 0, most),
-            Range(f"{array.name}.strides[{dim}]", stride, 0, most),
+            NumberRange(f"{array.name}.shape[{dim}]", size, 0, most),
+            NumberRange(f"{array.name}.strides[{dim}]", stride, 0, most),
         )
 
 
-def scalar_range(scalar: ScalarArgument) -> Range | None:
+def scalar_range(scalar: ScalarArgument) -> NumberRange | None:
     """Of an integer or a bool as the contract names it; ``None`` for a float, of which nothing is known."""
     element = ELEMENT_TYPES[scalar.dtype]
     if element.kind == "f":
         return None
     meaning = Name(scalar.name) if scalar.value is None else scalar.value
-    return Range(scalar.name, meaning, *element.limits)
+    return NumberRange(scalar.name, meaning, *element.limits)
 
 
-def length_range(listed: ListArgument) -> Range:
+def length_range(listed: ListArgument) -> NumberRange:
     """Of the number of arrays in a list."""
-    return Range(f"{listed.name}.length", listed.length, 0, INDEX_MAX[LENGTH_BITS])
+    return NumberRange(f"{listed.name}.length", listed.length, 0, INDEX_MAX[LENGTH_BITS])
 
 
-def grid_ranges(grid: Sequence[Expression] | None) -> Iterator[Range]:
+def grid_ranges(grid: Sequence[Expression] | None) -> Iterator[NumberRange]:
     """Of each axis; without a ``grid`` an axis is what it is."""
     for name, axis in zip(GRID_NAMES, grid or map(Name, GRID_NAMES), strict=True):
-        yield Range(name, axis, 1, GRID_MAX)
+        yield NumberRange(name, axis, 1, GRID_MAX)

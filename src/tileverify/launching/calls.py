@@ -31,7 +31,7 @@ from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..hook.described_launch import Described, DescribedArray, describe
 from ..hook.foreign import JitSignature
 from ..hook.no_driver import NoDriver, stand_in
-from .given import Arguments, GivenGrid, GivenKernel, TileKernel, is_kernel
+from .given import Arguments, GivenGrid, GivenKernel, LaunchedKernel, is_kernel
 
 IMITATED: Final = (10, 0)
 """The compute capability of the device that a machine without one is said to have."""
@@ -43,7 +43,7 @@ LAUNCH: Final = "call"
 class Kernel:
     """A ``@ct.kernel`` and where it stands."""
 
-    object: TileKernel
+    object: LaunchedKernel
     name: str
     file: Path
     line: int

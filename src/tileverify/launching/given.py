@@ -21,7 +21,7 @@ Stream: TypeAlias = object
 """Of torch, CuPy, cuda.core or Numba, the driver's handle, or ``None``; `backend.gpu.driver.stream_handle` reads it."""
 
 GivenKernel: TypeAlias = object
-"""A `TileKernel`, where the program is right; `calls.Kernel.of` looks."""
+"""A `LaunchedKernel`, where the program is right; `calls.Kernel.of` looks."""
 
 Key: TypeAlias = tuple[Hashable, ...]
 
@@ -63,7 +63,7 @@ class CompilerOptions(Protocol):
     __dataclass_fields__: ClassVar[Mapping[str, object]]
 
 
-class TileKernel(Protocol):
+class LaunchedKernel(Protocol):
     """A ``@ct.kernel``.  ``tileverify_again`` is there once it was launched."""
 
     tileverify_again: Callable[[Stream, GivenGrid, Arguments], bool]
@@ -74,10 +74,10 @@ class TileKernel(Protocol):
     @property
     def _compiler_options(self) -> CompilerOptions: ...
 
-    def replace_hints(self, **hints: object) -> TileKernel: ...
+    def replace_hints(self, **hints: object) -> LaunchedKernel: ...
 
 
-def is_kernel(value: object) -> TypeGuard[TileKernel]:
+def is_kernel(value: object) -> TypeGuard[LaunchedKernel]:
     return getattr(getattr(value, "_annotated_function", None), "pyfunc", None) is not None
 
 

@@ -28,7 +28,7 @@ from .given import Arguments, GivenGrid, GivenOptions, Key, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
-from .proofs import Proof, Request, Specialisation
+from .proofs import LaunchProof, Request, Specialisation
 from .remembered import Planned, Remembered, never
 
 
@@ -121,7 +121,7 @@ class Launcher:
         """A launch looked at, not verified; ``options`` and errors are those of `launch`."""
         return Asked.of(self._kernel(kernel), arguments, options_of(options), stream)
 
-    def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> Proof | None:
+    def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> LaunchProof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""
         try:
             return specialisation.admit(request, self.options)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ..backend.guard import LaunchRefused
 from ..errors import UsageError
-from .given import Arguments, GivenGrid, Stream, TileKernel
+from .given import Arguments, GivenGrid, LaunchedKernel, Stream
 
 if TYPE_CHECKING:
     from .launcher import Launcher
@@ -23,7 +23,7 @@ _BESIDE: Final = ("launch_extended", "_benchmark")
 
 
 @cache
-def _verified_kernel_class() -> Callable[..., TileKernel]:
+def _verified_kernel_class() -> Callable[..., LaunchedKernel]:
     import cuda.tile as ct
 
     class VerifiedKernel(ct.kernel):  # type: ignore[misc]
@@ -42,7 +42,7 @@ def _verified_kernel_class() -> Callable[..., TileKernel]:
     return VerifiedKernel
 
 
-def _hints(kernel: TileKernel) -> dict[str, object]:
+def _hints(kernel: LaunchedKernel) -> dict[str, object]:
     options = kernel._compiler_options
     return {name: getattr(options, name) for name in options.__dataclass_fields__}
 

@@ -54,7 +54,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class LaunchProof:
     """One proof of a specialisation; ``guard`` admits the launches that it covers.
 
     Without a guard, for contracts that no guard can be made of (lists of arrays), it covers ``launch`` alone.
@@ -96,7 +96,7 @@ class Specialisation:
     """One bytecode of a kernel; several threads may ask for it at once."""
 
     unit: KernelUnit
-    proofs: list[Proof] = field(default_factory=list)
+    proofs: list[LaunchProof] = field(default_factory=list)
     _any_grid: dict[Hashable, Guard | None] = field(default_factory=dict)
     _refused: dict[Hashable, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -111,7 +111,7 @@ class Specialisation:
         """Whether it may be started early (`backend.early_start`)."""
         return waits_first(entry_of(decode(self.unit.bytecode, file=str(self.unit.file)), self.unit))
 
-    def admit(self, request: Request, options: CheckOptions) -> Proof:
+    def admit(self, request: Request, options: CheckOptions) -> LaunchProof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
         found = self._covering(request)
         if found is None:
@@ -130,10 +130,10 @@ class Specialisation:
             raise UsageError(f"'{self.unit.kernel}' needs a grid: its contract does not say which covers the arrays")
         return guard.covering(*guard.numbers(request.values))
 
-    def _covering(self, request: Request) -> Proof | None:
+    def _covering(self, request: Request) -> LaunchProof | None:
         return next((proof for proof in self.proofs if proof.covers(request)), None)
 
-    def _proved(self, request: Request, options: CheckOptions) -> Proof:
+    def _proved(self, request: Request, options: CheckOptions) -> LaunchProof:
         unit = request.unit()
         key = _essence(unit.launch)
         if key in self._refused:
@@ -150,7 +150,7 @@ class Specialisation:
         return proof
 
 
-def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
+def proof_of(unit: KernelUnit, result: KernelResult) -> LaunchProof:
     """The proof in a result; raises `LaunchRefused` (TV502) with the first finding of one that is not `proved`."""
     if result.verdict is not Verdict.PROVED or result.proved_launch is None:
         raise LaunchRefused(not_proved(result))
@@ -158,8 +158,8 @@ def proof_of(unit: KernelUnit, result: KernelResult) -> Proof:
     try:
         guard = compile_guard(launch, result.requires, touched_by(unit).written)
     except UsageError:  # lists
-        return Proof(result, unit.launch, launch.data, None)
-    return Proof(result, launch, launch.data, guard)
+        return LaunchProof(result, unit.launch, launch.data, None)
+    return LaunchProof(result, launch, launch.data, guard)
 
 
 def _numbers(request: Request) -> dict[str, int]:

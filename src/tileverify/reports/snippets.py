@@ -40,7 +40,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class SnippetRegion:
     """What a site points at: lines from 1, columns from 1 in UTF-16 code units, the end exclusive.
 
     ``end_column`` is ``None`` where the region goes to the end of its last line.
@@ -80,7 +80,7 @@ class Snippets:
             width=max(1, _cells(line[:end]) - before),
         )
 
-    def region(self, site: SourceSite) -> Region | None:
+    def region(self, site: SourceSite) -> SnippetRegion | None:
         """Where the expression of ``site`` stands, as editors count; ``None`` without a readable source."""
         source = self._source(site)
         if source is None or site.line is None:
@@ -89,8 +89,8 @@ class Snippets:
         start, last, end = _span(source, site)
         column, end_column = _utf16(line[:start]) + 1, _utf16(line[:end]) + 1
         if last != site.line:
-            return Region(site.line, column, last, None)
-        return Region(site.line, column, last, max(end_column, column + 1) if line[start:] else None)
+            return SnippetRegion(site.line, column, last, None)
+        return SnippetRegion(site.line, column, last, max(end_column, column + 1) if line[start:] else None)
 
     def expression(self, site: SourceSite) -> str | None:
         """The source of the access at ``site``, spelled the same however it is laid out."""

@@ -28,7 +28,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.standing import Range, array_ranges, grid_ranges, scalar_range
+from ...contract.standing import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
 from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
@@ -294,7 +294,7 @@ class _Compiler:
             elif (known := scalar_range(each)) is not None:
                 yield self._within(known, f"`{each.name}` does not fit {each.dtype}")
 
-    def _within(self, known: Range, text: str) -> Check:
+    def _within(self, known: NumberRange, text: str) -> Check:
         return Check(f"{known.low} <= {self.locals[known.name]} <= {known.high}", text)
 
     def _layouts(self) -> Iterator[Check]:

@@ -32,7 +32,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.standing import Range, array_ranges, grid_ranges, length_range, scalar_range
+from ...contract.standing import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.strides import apart, may_overlap_itself, meanings, strides_of
 from ...errors import SpecError, UsageError
 
@@ -150,7 +150,7 @@ class ContractInNumbers:
         for axis in grid_ranges(self.grid):
             yield self._in_range(axis, f"{axis.low} <= {axis.name} <= {axis.high}")
 
-    def _in_range(self, known: Range, text: str = "") -> Condition:
+    def _in_range(self, known: NumberRange, text: str = "") -> Condition:
         return self._within(known.meaning, known.low, known.high, text)
 
     def _within(self, expression: Expression, low: int, high: int | None, text: str = "") -> Condition:

@@ -22,7 +22,7 @@ from ...hook.index_contents import IndexContents
 from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
-from ...launching.proofs import Proof, Request, proof_of
+from ...launching.proofs import LaunchProof, Request, proof_of
 from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
@@ -38,7 +38,7 @@ class _Specialisation:
     """One bytecode of a kernel, and what is known of its launches."""
 
     unit: KernelUnit
-    proofs: list[Proof] = field(default_factory=list)
+    proofs: list[LaunchProof] = field(default_factory=list)
     others: list[tuple[_Essence, KernelResult]] = field(default_factory=list)
 
 

@@ -32,7 +32,7 @@ HOLDS_FOR: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class ClauseLine:
     text: str
     words: str
     note: str = ""
@@ -90,9 +90,9 @@ class ObligationRow:
 class KernelView:
     result: KernelResult
     sentence: str
-    contract: tuple[Clause, ...]
-    requires: tuple[Clause, ...]
-    assumes: tuple[Clause, ...]
+    contract: tuple[ClauseLine, ...]
+    requires: tuple[ClauseLine, ...]
+    assumes: tuple[ClauseLine, ...]
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
     tiers: tuple[tuple[str, int, float], ...]
@@ -155,9 +155,9 @@ def _sentence(result: KernelResult) -> str:
     return "Nothing was verified."
 
 
-def _clause(text: str, note: str = "") -> Clause:
+def _clause(text: str, note: str = "") -> ClauseLine:
     words = in_words(text)
-    return Clause(text, words[:1].upper() + words[1:], note)
+    return ClauseLine(text, words[:1].upper() + words[1:], note)
 
 
 def _vouched(text: str, result: KernelResult) -> str:

@@ -25,7 +25,7 @@ _GIVEN_UP: Final = frozenset({TV.UNSUPPORTED_OP, TV.BUDGET})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class KnownFinding:
     """``file`` is relative to the baseline's folder; ``message`` is for people, the rest is compared."""
 
     file: str
@@ -44,7 +44,7 @@ class Baseline:
     """``path``: the file it stands in."""
 
     path: Path
-    entries: tuple[Entry, ...]
+    entries: tuple[KnownFinding, ...]
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -53,7 +53,7 @@ def read_baseline(path: Path) -> Baseline:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA:
             raise ConfigError(f"is no baseline of this version ({SCHEMA})", str(path))
-        return Baseline(path, tuple(Entry(**_strings(entry)) for entry in document["findings"]))
+        return Baseline(path, tuple(KnownFinding(**_strings(entry)) for entry in document["findings"]))
     except FileNotFoundError:
         raise ConfigError("there is no such baseline; --update-baseline writes it", str(path)) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -62,7 +62,10 @@ def read_baseline(path: Path) -> Baseline:
 
 def write_baseline(baseline: Baseline) -> None:
     """One line an entry, in order, so that differences are small.  Raises `UsageError` if it cannot be written."""
-    lines = (json.dumps({name: getattr(entry, name) for name in Entry.__slots__}) for entry in sorted(baseline.entries))
+    lines = (
+        json.dumps({name: getattr(entry, name) for name in KnownFinding.__slots__})
+        for entry in sorted(baseline.entries)
+    )
     findings = "\n  " + ",\n  ".join(lines) + "\n " if baseline.entries else ""
     text = f'{{"schema": "{SCHEMA}",\n "findings": [{findings}]}}\n'
     try:
@@ -91,7 +94,7 @@ def shrunk(baseline: Baseline, report: Report) -> Baseline:
         if result.verdict is Verdict.ERROR or _given_up(result):
             unsure.add((file, result.kernel))
 
-    def stays(entry: Entry) -> bool:
+    def stays(entry: KnownFinding) -> bool:
         if entry.key in seen:
             return True
         if entry.file not in checked:
@@ -120,13 +123,13 @@ def with_baseline(report: Report, baseline: Baseline) -> Report:
     return replace(report, results=tuple(results))
 
 
-def _found(path: Path, results: Iterable[KernelResult]) -> Iterator[Entry]:
+def _found(path: Path, results: Iterable[KernelResult]) -> Iterator[KnownFinding]:
     """What a baseline can hold: findings that nothing else suppresses."""
     for result in results:
         for finding in result.findings if result.verdict is not Verdict.ERROR else ():
             if finding.suppression is None or finding.suppression.kind is SuppressionKind.BASELINE:
                 file = _relative(result.file, path)
-                yield Entry(file, result.kernel, finding.code, finding.fingerprint, finding.message)
+                yield KnownFinding(file, result.kernel, finding.code, finding.fingerprint, finding.message)
 
 
 def _given_up(result: KernelResult) -> bool:

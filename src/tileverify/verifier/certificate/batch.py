@@ -11,14 +11,14 @@ from .document import read_certificate
 from .files import bytecode_beside, bytecode_from, certificate_files, read_certificate_file
 from .model import CertificateError
 from .recheck import recheck
-from .report import Row
+from .report import CertificateRow
 from .scripts import write_scripts
 from .second_solver import SecondSolver
 
 
 def recheck_files(
     paths: Sequence[Path], *, bytecode: Path | None, scripts: Path | None, solver: SecondSolver
-) -> Iterator[Row]:
+) -> Iterator[CertificateRow]:
     """A row for every certificate under ``paths``; one that is rejected does not stop the others.
 
     ``bytecode``: a file to compare with, in place of the one beside each certificate.  Raises `UsageError` for files
@@ -34,9 +34,9 @@ def recheck_files(
             if scripts is not None:
                 _write(text, name, scripts)
             data = bytecode_beside(path) if bytecode is None else bytecode_from(bytecode, read_certificate(text, name))
-            yield Row(name, recheck(text, name, bytecode=data, solver=solver))
+            yield CertificateRow(name, recheck(text, name, bytecode=data, solver=solver))
         except CertificateError as error:
-            yield Row(name, problem=error.message)
+            yield CertificateRow(name, problem=error.message)
 
 
 def _write(text: str, name: str, folder: Path) -> None:

@@ -20,7 +20,7 @@ from ...results.tiers import THEORIES, Tier
 from ..rules.lemma_schemas import SCHEMAS
 from ..rules.smtlib import Declaration, SortName
 from .launches import launch_from_json, launch_to_json
-from .model import Certificate, CertificateError, Equality, Lemma, Place, Proved, Question
+from .model import Certificate, CertificateError, CertifiedLemma, Equality, Place, Proved, Question
 
 SCHEMA: Final = "tileverify/certificate/1"
 
@@ -229,12 +229,12 @@ def _one_of(known: Sequence[Tier], tier: Tier) -> Tier:
     return tier
 
 
-def _lemma(stated: list[str | int]) -> Lemma:
+def _lemma(stated: list[str | int]) -> CertifiedLemma:
     match stated:
         case [str(schema), *args] if schema in SCHEMAS and len(args) == len(SCHEMAS[schema].parameters):
             kinds = [int if name in SCHEMAS[schema].numbers else str for name in SCHEMAS[schema].parameters]
             if all(type(arg) is kind for arg, kind in zip(args, kinds, strict=True)):
-                return Lemma(schema, tuple(args))
+                return CertifiedLemma(schema, tuple(args))
     raise _Malformed(f"{stated!r} is no instance of a known lemma schema")
 
 

@@ -23,7 +23,7 @@ class CertificateError(TileVerifyError):
 
 
 @dataclass(frozen=True, slots=True)
-class Lemma:
+class CertifiedLemma:
     """An instance of a schema of `lemma_schemas`; integers are its numbers, texts its terms."""
 
     schema: str
@@ -98,6 +98,6 @@ class Certificate:
     definitions: Mapping[str, str]
     facts: tuple[str, ...]
     questions: tuple[Question, ...]
-    lemmas: tuple[Lemma, ...]
+    lemmas: tuple[CertifiedLemma, ...]
     places: tuple[Place, ...]
     obligations: tuple[Proved, ...]

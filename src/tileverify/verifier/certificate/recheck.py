@@ -28,7 +28,7 @@ from .statement import Statement, stated_facts, statement
 from .wellformed import check_texts
 
 
-class Answer(enum.Enum):
+class Rechecking(enum.Enum):
     """What the second solver says of a proof."""
 
     CONFIRMED = "confirmed"
@@ -43,21 +43,21 @@ class Rechecked:
 
     certificate: Certificate
     bytecode_sha256: str | None
-    answers: tuple[Answer, ...]
+    answers: tuple[Rechecking, ...]
 
     @property
     def derived(self) -> bool:
         return self.bytecode_sha256 is not None
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> Rechecking:
         """Without the bytecode nobody knows what there is to prove, and where that is nothing, nothing was proved."""
-        if self.count(Answer.REJECTED):
-            return Answer.REJECTED
-        whole = self.derived and self.answers and not self.count(Answer.OPEN)
-        return Answer.CONFIRMED if whole else Answer.OPEN
+        if self.count(Rechecking.REJECTED):
+            return Rechecking.REJECTED
+        whole = self.derived and self.answers and not self.count(Rechecking.OPEN)
+        return Rechecking.CONFIRMED if whole else Rechecking.OPEN
 
-    def count(self, answer: Answer, *tiers: Tier) -> int:
+    def count(self, answer: Rechecking, *tiers: Tier) -> int:
         """How many obligations (of ``tiers``, if any are named) have this answer."""
         pairs = zip(self.certificate.obligations, self.answers, strict=True)
         return sum(each is answer and (not tiers or proved.tier in tiers) for proved, each in pairs)
@@ -177,37 +177,37 @@ def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -
 class _Opinions:
     certificate: Certificate
     solver: SecondSolver
-    _lemmas: dict[int, Answer] = field(default_factory=dict)
+    _lemmas: dict[int, Rechecking] = field(default_factory=dict)
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[Rechecking]:
         of_questions = [self._question(number) for number in range(len(self.certificate.questions))]
         for proved in self.certificate.obligations:
             yield _worst(of_questions[number] for number in (proved.question, *proved.wraps))
 
-    def _question(self, number: int) -> Answer:
+    def _question(self, number: int) -> Rechecking:
         question = self.certificate.questions[number]
         lemmas = {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
         proofs = map(self._ask, question_scripts(self.certificate, number))
         return _worst((*proofs, *map(self._lemma, sorted(lemmas))))
 
-    def _lemma(self, number: int) -> Answer:
+    def _lemma(self, number: int) -> Rechecking:
         """Whether the schema applies: what it takes for products and quotients are products and quotients."""
         if number not in self._lemmas:
             self._lemmas[number] = self._ask(lemma_script(self.certificate, number))
         return self._lemmas[number]
 
-    def _ask(self, script: Script) -> Answer:
+    def _ask(self, script: Script) -> Rechecking:
         answer = _ANSWERS[self.solver.opinion(script.text)]
-        return Answer.OPEN if answer is Answer.REJECTED and not script.complete else answer
+        return Rechecking.OPEN if answer is Rechecking.REJECTED and not script.complete else answer
 
 
 _ANSWERS: Final = {
-    Opinion.CONTRADICTION: Answer.CONFIRMED,
-    Opinion.NONE: Answer.OPEN,
-    Opinion.MODEL: Answer.REJECTED,
+    Opinion.CONTRADICTION: Rechecking.CONFIRMED,
+    Opinion.NONE: Rechecking.OPEN,
+    Opinion.MODEL: Rechecking.REJECTED,
 }
 
 
-def _worst(answers: Iterable[Answer]) -> Answer:
+def _worst(answers: Iterable[Rechecking]) -> Rechecking:
     found = set(answers)
-    return next((answer for answer in (Answer.REJECTED, Answer.OPEN) if answer in found), Answer.CONFIRMED)
+    return next((answer for answer in (Rechecking.REJECTED, Rechecking.OPEN) if answer in found), Rechecking.CONFIRMED)

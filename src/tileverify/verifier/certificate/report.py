@@ -11,7 +11,7 @@ from ...results.tiers import Tier
 from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
-from .recheck import Answer, Rechecked
+from .recheck import Rechecked, Rechecking
 
 SCHEMA: Final = "tileverify/recheck/1"
 _SHOWN: Final = 10
@@ -19,7 +19,7 @@ _SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CertificateRow:
     """One certificate file: what checking it found, or why it was rejected before a solver saw it."""
 
     file: str
@@ -27,22 +27,22 @@ class Row:
     problem: str = ""
 
     @property
-    def answer(self) -> Answer:
-        return Answer.REJECTED if self.found is None else self.found.answer
+    def answer(self) -> Rechecking:
+        return Rechecking.REJECTED if self.found is None else self.found.answer
 
 
-def exit_code(rows: Sequence[Row]) -> int:
+def exit_code(rows: Sequence[CertificateRow]) -> int:
     """0 everything confirmed, 1 something rejected, 3 something not confirmed and nothing rejected."""
     answers = {row.answer for row in rows}
-    return 1 if Answer.REJECTED in answers else 3 if Answer.OPEN in answers else 0
+    return 1 if Rechecking.REJECTED in answers else 3 if Rechecking.OPEN in answers else 0
 
 
 # -------------------------------------------------------------------------------------------------- text
-def recheck_text(rows: Sequence[Row], tool: str, solver: str) -> str:
+def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """Lines for each certificate and a sum; ends with a newline."""
     lines = [line for row in rows for line in _row_lines(row)]
     found = [row.found for row in rows if row.found is not None]
-    counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Answer)
+    counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Rechecking)
     total = sum(len(each.answers) for each in found)
     lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
     broken = sum(row.found is None for row in rows)
@@ -59,7 +59,7 @@ TRUSTED: Final = (
 )
 
 
-def _row_lines(row: Row) -> Iterator[str]:
+def _row_lines(row: CertificateRow) -> Iterator[str]:
     if row.found is None:
         yield f"{row.answer.value:13}  {row.file}: {row.problem}"
         return
@@ -67,14 +67,14 @@ def _row_lines(row: Row) -> Iterator[str]:
     yield f"{row.answer.value:13}  {row.file}: {certificate.kernel}"
     yield from (f"{'':13}  {line}" for line in _statement_lines(row.found))
     tiers = ", ".join(
-        f"{row.found.count(Answer.CONFIRMED, tier)} of {total} {tier}"
+        f"{row.found.count(Rechecking.CONFIRMED, tier)} of {total} {tier}"
         for tier in (Tier.STRUCTURAL, Tier.LINEAR, Tier.BIT_VECTORS, Tier.NONLINEAR)
         if (total := sum(proved.tier == tier for proved in certificate.obligations))
     )
     yield f"{'':13}  obligations confirmed: {tiers or 'there are none'}"
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
-    for answer in (Answer.REJECTED, Answer.OPEN):
+    for answer in (Rechecking.REJECTED, Rechecking.OPEN):
         pairs = zip(certificate.obligations, row.found.answers, strict=True)
         named = [proved for proved, each in pairs if each is answer]
         yield from (f"{'':13}  {answer.value}: {_obligation(proved, certificate)}" for proved in named[:_SHOWN])
@@ -112,7 +112,7 @@ def _plural(count: int, word: str) -> str:
 
 
 # -------------------------------------------------------------------------------------------------- JSON
-def recheck_json(rows: Sequence[Row], tool: str, solver: str) -> str:
+def recheck_json(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """One document, ending with a newline."""
     document = {
         "schema": SCHEMA,
@@ -122,7 +122,7 @@ def recheck_json(rows: Sequence[Row], tool: str, solver: str) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: CertificateRow) -> dict[str, Any]:
     if row.found is None:
         return {"certificate": row.file, "answer": row.answer.value, "problem": row.problem}
     certificate = row.found.certificate

@@ -25,7 +25,7 @@ from ..rules.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion
-from .model import Certificate, CertificateError, Equality, Lemma, Question
+from .model import Certificate, CertificateError, CertifiedLemma, Equality, Question
 from .statement import Statement, statement, tier_of
 
 LIMIT: Final = 4_000_000
@@ -82,7 +82,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
     )
 
 
-def _without_unused(definitions: Mapping[str, str], kept: int, lemmas: Iterable[Lemma]) -> dict[str, str]:
+def _without_unused(definitions: Mapping[str, str], kept: int, lemmas: Iterable[CertifiedLemma]) -> dict[str, str]:
     """The first ``kept`` definitions, and of the others what the lemmas need."""
     needed = needed_names((arg for lemma in lemmas for arg in lemma.args if isinstance(arg, str)), definitions)
     return {name: text for i, (name, text) in enumerate(definitions.items()) if i < kept or name in needed}
@@ -93,13 +93,13 @@ class _Lemmas:
     """The lemmas of all questions, each once."""
 
     vocabulary: Vocabulary
-    found: dict[Lemma, int] = field(default_factory=dict)
+    found: dict[CertifiedLemma, int] = field(default_factory=dict)
 
-    def stated(self, lemma: SolverLemma) -> Lemma:
+    def stated(self, lemma: SolverLemma) -> CertifiedLemma:
         args = (arg if isinstance(arg, int) else self.vocabulary.write(arg) for arg in lemma.args)
-        return Lemma(lemma.schema, tuple(args))
+        return CertifiedLemma(lemma.schema, tuple(args))
 
-    def number(self, lemma: Lemma) -> int:
+    def number(self, lemma: CertifiedLemma) -> int:
         return self.found.setdefault(lemma, len(self.found))
 
 

@@ -11,6 +11,7 @@ import pytest
 from tools.rooms import SOURCE, modules
 
 from tileverify.contract.fact_kind import FactKind
+from tileverify.contract.facts import observed
 from tileverify.contract.facts.base import Fact, FactOfTwo
 from tileverify.contract.facts.form import DISTINCT, Subject
 from tileverify.contract.facts.kinds import FACTS, by_subject, of_two
@@ -85,3 +86,9 @@ def test_kinds_by_what_they_speak_of() -> None:
     assert {fact.kind for fact in by_subject()} == FACTS.keys()
     assert [fact.subject for fact in by_subject([Subject.SUM, Subject.ROWS])] == [Subject.SUM, Subject.ROWS]
     assert [fact.subject for fact in of_two()] == [Subject.SEGMENTS]
+
+
+def test_every_subject_has_its_place_in_what_a_recording_says() -> None:
+    """Facts about one that is missing there would never be observed."""
+    assert set(observed._WRITTEN) == set(Subject)
+    assert len(observed._WRITTEN) == len(Subject)

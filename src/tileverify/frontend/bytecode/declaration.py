@@ -32,7 +32,7 @@ class FlagDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class AttributeDeclaration:
-    """``kind`` is an enum of `enums.ENUMS` or one of the encodings that `decode_body` knows.
+    """``kind`` is an enum of `enums.ENUMS` or one of the encodings that `attributes` and `body` read.
 
     ``flag`` is set for an attribute that is present only with that flag; ``absent`` is its value in files older
     than ``since``.
@@ -61,8 +61,8 @@ class OpDeclaration:
     """One operation of Tile IR.
 
     ``results`` is a number, or ``"count"`` where the stream gives it; ``regions`` is the number of regions (0: none);
-    ``counted`` says that the operands are one list with one count; ``typing`` names the rule of `wellformed` that its
-    types must obey.
+    ``counted`` says that the operands are one list with one count; ``typing`` names the rule of a
+    module ``rules_*`` that its types must obey.
     """
 
     name: str

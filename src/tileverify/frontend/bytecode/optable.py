@@ -1,6 +1,7 @@
 """Every operation of Tile IR bytecode 13.1 to 13.5, declared once.
 
-Decoder, encoder, builder, printer and symbolic executor all read these declarations.
+Decoder, encoder and builder read these declarations; how an op is printed is in `assembly_formats`, what it does in the
+tables of `frontend.symbolic` and of the interpreter.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ SOURCE: Final = ROOT / "src"
 PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
-    "errors", "hook", "system", "terms", "contract", "results",
+    "errors", "hook", "system", "contract", "results",
     "frontend", "verifier", "backend", "corpus", "reports",
     "pipeline", "launching", "record", "gating",
     "commands", "cli", "api", "playback", "__init__", "__main__",

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.launch import Apply, KernelUnit, Number
+from tileverify.contract.terms import Term
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.results.tiers import Tier
-from tileverify.terms import Term
 from tileverify.verifier import case
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver

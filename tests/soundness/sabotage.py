@@ -20,9 +20,11 @@ from typing import Any
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.launch import Role
+from tileverify.contract.terms import Scope, Sort, Term, bits
+from tileverify.contract.terms.launch_wide import Opaque
 from tileverify.contract.variables import BID
 from tileverify.frontend.symbolic import block_numbers, control, lanes, loops, machine, periodic, tokens, values, views
 from tileverify.frontend.symbolic.open_values import OpenValues
@@ -30,8 +32,6 @@ from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
 from tileverify.pipeline.cache import known_files
 from tileverify.pipeline.cache import verdicts as cache
-from tileverify.terms import Scope, Sort, Term, bits
-from tileverify.terms.launch_wide import Opaque
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data

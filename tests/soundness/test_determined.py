@@ -18,6 +18,7 @@ import pytest
 from tests.corpus.problems import Numbers, problem
 
 from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import FALSE, Term
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
 from tileverify.frontend.symbolic import open_rules
@@ -26,7 +27,6 @@ from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
-from tileverify.terms import FALSE, Term
 
 from .generated.truth import PATIENT_STEPS, Interpreted
 from .open_kernels import OpenKernel, make

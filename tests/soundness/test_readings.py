@@ -10,9 +10,9 @@ import pytest
 
 import tileverify.backend.guard.guard as guard
 import tileverify.contract.as_terms as contract
-from tileverify import terms as t
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
+from tileverify.contract import terms as t
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
 from tileverify.results.codes import TV
 

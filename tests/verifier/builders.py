@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, Number
+from tileverify.contract.terms import Scope, Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.symbolic.summary import (
@@ -21,7 +22,6 @@ from tileverify.frontend.symbolic.summary import (
     Wait,
 )
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
-from tileverify.terms import Scope, Term
 
 INT32 = 2**31 - 1
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tileverify import terms as t
-from tileverify.terms import Scope, Term
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
 
 VARIABLES = {
     "a": t.var("a", Scope.LAUNCH, 0, 40),

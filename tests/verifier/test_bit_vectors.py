@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.profiles import tries
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Function, Scope, Term
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results.tiers import Tier
-from tileverify.terms import Function, Scope, Term
-from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.variables import GRID
 from tileverify.verifier.rules.clause_search import search
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.variables import GRID
 from tileverify.corpus import ROOT

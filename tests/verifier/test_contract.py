@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
 from tileverify.contract.expressions import parse_condition
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, SameArray, ScalarArgument
-from tileverify.terms import TermKind
+from tileverify.contract.terms import TermKind
 
 
 @pytest.mark.parametrize("text", ["use or N != 3", "not use", "use == 1", "use + N >= 4", "N >= 1 and use"])

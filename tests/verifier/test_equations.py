@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.profiles import tries
 
-from tileverify import terms as t
-from tileverify.terms import Scope, Term
-from tileverify.terms.evaluate import evaluate
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.verifier.rules.differences import Differences
 from tileverify.verifier.rules.equations import known_ranges, split
 from tileverify.verifier.rules.simplify import simplify

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from hypothesis import assume, given, settings
 from tests.profiles import tries
 
-from tileverify import terms as t
-from tileverify.terms import Function, Scope
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Function, Scope
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.known_launches import Examples

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
 from tileverify.contract.variables import BID
-from tileverify.terms import Scope, Term
 from tileverify.verifier.rules.layout import decompose
 
 from .builders import lanes, origin

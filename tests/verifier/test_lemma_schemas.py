@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from tileverify import terms as t
-from tileverify.terms import Scope, Term, TermKind
-from tileverify.terms.bits import OPERATIONS
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term, TermKind
+from tileverify.contract.terms.bits import OPERATIONS
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.rules.arithmetic import is_opaque_quotient, split_product
 from tileverify.verifier.rules.bit_vectors import bit_question

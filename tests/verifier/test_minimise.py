@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tileverify import terms as t
-from tileverify.terms import Scope, Term
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
 from tileverify.verifier.refute.described import DescribedNumbers
 from tileverify.verifier.refute.minimise import (
     MOST_QUESTIONS,

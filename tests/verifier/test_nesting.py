@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.expressions import evaluate as expression_value
 from tileverify.contract.expressions import parse_condition
 from tileverify.contract.launch import SameArray
+from tileverify.contract.terms import Scope, Term
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import can_be_said, clause_text
-from tileverify.terms import Scope, Term
-from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.rules.clause_terms import clause_terms_of
 from tileverify.verifier.rules.quantifier_elimination import eliminations
 from tileverify.verifier.search.plain import plain

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.enums import MemoryScope
 from tileverify.frontend.symbolic.summary import Access, Site
-from tileverify.terms import Function, Scope, Term
 from tileverify.verifier.rules.rewritten import rewritten_arrays
 
 from .builders import lanes, origin, tile_site

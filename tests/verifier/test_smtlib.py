@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 from tests.profiles import tries
 
-from tileverify import terms as t
-from tileverify.terms import Function, Scope, Sort, TermKind
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Function, Scope, Sort, TermKind
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.certificate.wellformed import sort_of
 from tileverify.verifier.rules.smtlib import Vocabulary, needed_names, script

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.facts.strongest import strongest
 from tileverify.contract.launch import DataFact
-from tileverify.terms import Scope
+from tileverify.contract.terms import Scope
 
 
 def in_range(low: int, high: int, array: str = "at", unless: tuple[int, ...] = ()) -> DataTerm:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import assume, example, given, settings
 from tests.profiles import tries
 
-from tileverify import terms as t
-from tileverify.terms.evaluate import evaluate
+from tileverify.contract import terms as t
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.smt import Decider
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import Apply, DataFact, LaunchSpec, Name, Number
+from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID, GRID
 from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.symbolic.summary import Access, Loop, Promise, Wait, earlier
 from tileverify.results import Verdict
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
-from tileverify.terms import Function, Scope, Term
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from .. import terms as t
 from ..errors import SpecError
-from ..terms import Scope, Term
+from . import terms as t
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
 from .expressions import LARGEST_EXPONENT, constant_value
@@ -37,6 +36,7 @@ from .launch import (
 )
 from .standing import array_ranges, grid_ranges, length_range
 from .strides import may_overlap_itself, strides_of
+from .terms import Scope, Term
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..terms import Scope, Sort, Term, var
-from ..terms.launch_wide import launch_variable
 from .element_types import INDEX_MAX, INT_BITS, LENGTH_BITS
 from .launch import GRID_MAX
+from .terms import Scope, Sort, Term, var
+from .terms.launch_wide import launch_variable
 
 BID: Final = tuple(var(f"bid.{axis}", Scope.BLOCK, 0, GRID_MAX - 1) for axis in "xyz")
 GRID: Final = tuple(launch_variable(f"grid.{axis}", 1, GRID_MAX) for axis in "xyz")

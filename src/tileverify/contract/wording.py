@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from functools import reduce
 
-from .. import terms as t
-from ..terms import Scope, Sort, Term, TermKind
-from ..terms.rendering import unsigned_reading
+from . import terms as t
 from .expressions import print_expression
 from .launch import Apply, Expression, Name, Number
+from .terms import Scope, Sort, Term, TermKind
+from .terms.rendering import unsigned_reading
 
 
 class _Unspeakable(Exception):

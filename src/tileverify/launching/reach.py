@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-from .. import terms as t
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
+from ..contract import terms as t
+from ..contract.terms import Scope, Sort, Term, TermKind
 from ..contract.variables import BID, GRID
 from ..frontend.symbolic.bounds import Bounds
 from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ..terms import Scope, Sort, Term, TermKind
 
 MOST_SITES: Final = 64
 """Of a kernel; one with more is taken to reach all of its arrays."""

@@ -7,15 +7,15 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import Contract
 from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
+from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
-from ..terms import Term
 from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import Contract, array_layout, build_contract
 from ..contract.data_facts import print_data_fact
 from ..contract.descriptions import print_description
 from ..contract.expressions import print_expression
 from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
+from ..contract.terms import Term
 from ..errors import SpecError
 from ..frontend.symbolic.summary import AccessSummary, Origin
-from ..terms import Term
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_use import FactUse

@@ -22,14 +22,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import array_layout, build_contract
 from ..contract.launch import LaunchSpec
+from ..contract.terms import Scope, Term, TermKind
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Block, Entry
 from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
 from ..results import WrittenArrays
-from ..terms import Scope, Term, TermKind
 from .rules.answers import Answer, Limits
 from .rules.clause_terms import clause_terms
 from .rules.footprint_overlap import PreparedSite, touches

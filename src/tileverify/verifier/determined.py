@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import array_layout
+from ..contract.terms import Term
 from ..frontend.symbolic.summary import Site
 from ..results import MOST_REFUTATIONS, Finding, SourceSite
 from ..results.claim import Confirm
 from ..results.codes import TV
-from ..terms import Term
 from . import messages
 from .case import Case, Open, Outcome
 from .refute.witness import FoundWitness, Search, describe

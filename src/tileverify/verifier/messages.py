@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.launch import DataFact
+from ..contract.terms import Term
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
-from ..terms import Term
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
 from .rules.two_blocks import CopyLevel

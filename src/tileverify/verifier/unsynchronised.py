@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import Contract
 from ..results import Hint
 from ..results.codes import TV
-from ..verifier.rules.two_blocks import CopyLevel
 from .messages import OpenReason, in_words
 from .rules.footprint_overlap import PreparedSite, awaited, identity, may_share
 from .rules.obligations import Obligation
@@ -19,6 +18,7 @@ from .rules.protocols.ground import Asker
 from .rules.protocols.instances import Instance, values_in
 from .rules.protocols.order import published
 from .rules.protocols.sides import sides_of
+from .rules.two_blocks import CopyLevel
 
 
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:

@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from .. import terms as t
+from ..contract import terms as t
 from ..contract.as_terms import build_contract
 from ..contract.facts.kept import bounded, joined, measures
 from ..contract.launch import DataFact, EntryParameter, LaunchSpec
+from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import MOST_REFUTATIONS, Finding, Verdict
 from ..results.claim import Confirm
 from ..results.codes import TV
-from ..terms import Term
 from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work

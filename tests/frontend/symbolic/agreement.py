@@ -22,6 +22,7 @@ from tileverify.backend.interpreter.access_log import DynamicAccess
 from tileverify.backend.interpreter.memory import MemoryImage
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.terms import Function, Scope, Term, TermKind, postorder
 from tileverify.contract.variables import BID, GRID
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
 from tileverify.frontend.symbolic.execute import summarize
@@ -34,7 +35,6 @@ from tileverify.frontend.symbolic.summary import (
     ViewFootprint,
     earlier,
 )
-from tileverify.terms import Function, Scope, Term, TermKind, postorder
 
 from ...grids import blocks_of
 from ...tiles import scalar_of, tile_of

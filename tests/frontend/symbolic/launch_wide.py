@@ -21,6 +21,8 @@ from tileverify.backend.interpreter.machine import BlockRun
 from tileverify.backend.interpreter.values import UNSPECIFIED, Tile
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import EntryParameter
+from tileverify.contract.terms import Scope, Term, TermKind
+from tileverify.contract.terms.launch_wide import Opaque, is_launch_wide
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
@@ -30,8 +32,6 @@ from tileverify.frontend.symbolic.numbering import number
 from tileverify.frontend.symbolic.rules import RULES
 from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written
-from tileverify.terms import Scope, Term, TermKind
-from tileverify.terms.launch_wide import Opaque, is_launch_wide
 
 from ...grids import blocks_of
 

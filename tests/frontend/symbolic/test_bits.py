@@ -7,10 +7,10 @@ import operator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify import terms as t
-from tileverify.terms import Scope, TermKind
-from tileverify.terms.bits import number_of
-from tileverify.terms.evaluate import evaluate
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, TermKind
+from tileverify.contract.terms.bits import number_of
+from tileverify.contract.terms.evaluate import evaluate
 
 WORDS = {bits: st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)}
 PYTHON = {

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tests.corpus.compiled import corpus_kernels
 
+from tileverify.contract.terms import Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.symbolic.summary import AccessSummary, Footprint, PointerFootprint
 from tileverify.pipeline import summary_of
-from tileverify.terms import Term
 
 
 def mentioned(summary: AccessSummary) -> Iterator[Term]:

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.contract.variables import BID, GRID
-from tileverify.frontend.bytecode.model import Location
-from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.locations import user_frame
-from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier
-from tileverify.terms import (
+from tileverify.contract.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -40,6 +35,11 @@ from tileverify.terms import (
     var,
     wrap,
 )
+from tileverify.contract.variables import BID, GRID
+from tileverify.frontend.bytecode.model import Location
+from tileverify.frontend.symbolic.execute import summarize
+from tileverify.frontend.symbolic.locations import user_frame
+from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier
 
 from .compiled import decoded, summary
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tileverify.contract.terms import Term, TermKind, add, postorder, scale, substitute
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.frontend.symbolic.lanes import CoordinateMap, lane, lanes_of, permuted, reshaped
-from tileverify.terms import Term, TermKind, add, postorder, scale, substitute
-from tileverify.terms.evaluate import evaluate
 
 
 def numbered(shape: Sequence[int]) -> Term:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import tileverify.frontend.symbolic as package
+from tileverify.contract.terms import Function, Scope, Term, launch_wide
+from tileverify.contract.terms.launch_wide import Opaque, opaque
 from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, tiles, values
 from tileverify.frontend.symbolic.values import SymbolicValue
-from tileverify.terms import Function, Scope, Term, launch_wide
-from tileverify.terms.launch_wide import Opaque, opaque
 
 from ...profiles import tries
 from .agreement import Outcome, OutOfReach, compare

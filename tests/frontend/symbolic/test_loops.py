@@ -9,12 +9,7 @@ import pytest
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
-from tileverify.frontend.bytecode import decode, encode
-from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, RegionBuilder, pointer, tile
-from tileverify.frontend.bytecode.model import Module, Value
-from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.summary import OriginKind, PointerFootprint, Site, earlier
-from tileverify.terms import (
+from tileverify.contract.terms import (
     TRUE,
     ZERO,
     Scope,
@@ -31,6 +26,11 @@ from tileverify.terms import (
     var,
     wrap,
 )
+from tileverify.frontend.bytecode import decode, encode
+from tileverify.frontend.bytecode.builder import I1, I32, I64, BodyBuilder, ModuleBuilder, RegionBuilder, pointer, tile
+from tileverify.frontend.bytecode.model import Module, Value
+from tileverify.frontend.symbolic.execute import summarize
+from tileverify.frontend.symbolic.summary import OriginKind, PointerFootprint, Site, earlier
 
 from ...tiles import Parts
 from .agreement import Outcome, compare

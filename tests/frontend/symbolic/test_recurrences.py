@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from tileverify.frontend.symbolic.recurrences import Recurrence, Recurrences, placeholder
-from tileverify.terms import (
+from tileverify.contract.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -34,7 +33,8 @@ from tileverify.terms import (
     var,
     wrap,
 )
-from tileverify.terms.evaluate import evaluate
+from tileverify.contract.terms.evaluate import evaluate
+from tileverify.frontend.symbolic.recurrences import Recurrence, Recurrences, placeholder
 
 K = var("k", Scope.ITERATION, 0, 6)
 N = var("n", Scope.LAUNCH, -(2**31), 2**31 - 1)

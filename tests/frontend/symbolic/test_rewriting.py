@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from hypothesis import assume, given, settings
 from tests.profiles import tries
 
-from tileverify import terms as t
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.frontend.symbolic.bounds import Bounds
 from tileverify.frontend.symbolic.invariants import content
 from tileverify.frontend.symbolic.tokens import entails, weaken
-from tileverify.terms import Scope, Term
-from tileverify.terms.evaluate import evaluate
 
 from ...verifier.expressions import VARIABLES, Tree, assignments, conditions, term, trees
 

@@ -7,20 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
-from tileverify.frontend.symbolic.summary import earlier
-from tileverify.frontend.symbolic.tokens import (
-    EMPTY,
-    Carried,
-    Key,
-    Token,
-    either_way,
-    entails,
-    join,
-    own,
-    weaken,
-)
-from tileverify.terms import (
+from tileverify.contract.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -40,7 +27,20 @@ from tileverify.terms import (
     sub,
     var,
 )
-from tileverify.terms.evaluate import evaluate
+from tileverify.contract.terms.evaluate import evaluate
+from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
+from tileverify.frontend.symbolic.summary import earlier
+from tileverify.frontend.symbolic.tokens import (
+    EMPTY,
+    Carried,
+    Key,
+    Token,
+    either_way,
+    entails,
+    join,
+    own,
+    weaken,
+)
 
 K = var("k", Scope.ITERATION, 0)
 E = earlier(K)

@@ -7,18 +7,18 @@ from itertools import combinations, product
 from math import prod
 from typing import Any
 
-from tileverify import terms as t
 from tileverify.backend.guard.arguments import ArrayValue
+from tileverify.contract import terms as t
 from tileverify.contract.as_terms import array_layout, described_word
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES, INT_BITS
 from tileverify.contract.facts.kept import keeps, keeps_apart
 from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
+from tileverify.contract.terms import Function, Scope, Sort, Term, TermKind
+from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
-from tileverify.terms import Function, Scope, Sort, Term, TermKind
-from tileverify.terms.evaluate import evaluate
 from tileverify.verifier.rules.fact_instances import data_facts
 from tileverify.verifier.rules.prepare import contract_values
 

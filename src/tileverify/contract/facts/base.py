@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from ...terms import Term
 from ..fact_kind import FactKind
 from ..launch import DataFact
+from ..terms import Term
 from .counting import Count
 from .form import Form, Subject
 from .found import HeldValues, Seen

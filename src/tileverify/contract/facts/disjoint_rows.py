@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ... import terms as t
-from ...terms import Term
+from .. import terms as t
 from ..fact_kind import FactKind
 from ..launch import DataFact
+from ..terms import Term
 from .base import Fact
 from .distinct import among, held_but_for_one, meant, repeated_element
 from .form import Form, Subject

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ... import terms as t
-from ...terms import Term
+from .. import terms as t
 from ..launch import DataFact
+from ..terms import Term
 from .base import Fact
 from .found import HeldValues
 from .loaded import Loaded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...terms import Term
 from ..fact_kind import FactKind
 from ..launch import DataFact
+from ..terms import Term
 from .base import Fact
 from .counting import Count, Counted
 from .distinct import among, held_but_for_one, no_value_twice, repeated_element

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ... import terms as t
-from ...terms import Term
+from .. import terms as t
+from ..terms import Term
 from .form import Subject
 from .statements import DataTerm
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd
 
-from ... import terms as t
-from ...terms import Term
+from .. import terms as t
 from ..fact_kind import FactKind
 from ..launch import DataFact, Number
+from ..terms import Term
 from .base import Fact
 from .form import Form, Subject
 from .found import HeldValues, Seen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ... import terms as t
-from ...terms import Term
+from .. import terms as t
 from ..fact_kind import FactKind
 from ..launch import DataFact
+from ..terms import Term
 from .base import Fact
 from .counting import Count, Counted
 from .form import Form, Subject

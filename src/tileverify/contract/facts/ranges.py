@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ... import terms as t
-from ...contract.fact_kind import FactKind
-from ...terms import Term, TermKind
+from .. import terms as t
+from ..fact_kind import FactKind
 from ..launch import DataFact, Expression, Number
+from ..terms import Term, TermKind
 from .base import Fact
 from .counting import Count, Counted
 from .distinct import excused

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from random import Random
 
-from ... import terms as t
-from ...terms import Function, Term
+from .. import terms as t
 from ..fact_kind import FactKind
 from ..launch import Apply, DataFact, Number
+from ..terms import Function, Term
 from .base import FactOfTwo
 from .form import Form, Subject
 from .found import HeldValues, Seen

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...terms import Term
 from ..fact_kind import FactKind
 from ..launch import DataFact, Expression
+from ..terms import Term
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ where the path holds.
 
 from __future__ import annotations
 
-from ...terms import Scope, Term, TermKind, add, const, linear_parts, postorder, rebuild, scale, var
+from ...contract.terms import Scope, Term, TermKind, add, const, linear_parts, postorder, rebuild, scale, var
 
 
 class Bounds:

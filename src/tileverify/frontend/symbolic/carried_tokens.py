@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from ...terms import (
+from ...contract.terms import (
     FALSE,
     TRUE,
     ZERO,

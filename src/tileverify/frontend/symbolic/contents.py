@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...terms import (
+from ...contract.terms import (
     ONE,
     TRUE,
     ZERO,
@@ -31,7 +31,7 @@ from ...terms import (
     product,
     scale,
 )
-from ...terms.launch_wide import OWN, launch_function
+from ...contract.terms.launch_wide import OWN, launch_function
 from ..bytecode.enums import MemoryOrdering
 from ..bytecode.model import Op, ScalarType
 from .integers import constant_element

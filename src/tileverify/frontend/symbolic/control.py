@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...contract.terms import FALSE, Term, ite, not_
 from ...contract.variables import BID, GRID
-from ...terms import FALSE, Term, ite, not_
 from ..bytecode.model import Op
 from .machine import Exit, Machine, Rule
 from .tokens import EMPTY, Token, join

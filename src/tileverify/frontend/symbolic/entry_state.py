@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...contract.launch import EntryParameter, Role
+from ...contract.terms import ZERO, Sort, Term, boolean, const
+from ...contract.terms.launch_wide import launch_variable, opaque
 from ...errors import SpecError
-from ...terms import ZERO, Sort, Term, boolean, const
-from ...terms.launch_wide import launch_variable, opaque
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
 from .machine import scalar_of
 from .summary import Origin, OriginKind

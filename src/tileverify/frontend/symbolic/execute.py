@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...contract.launch import EntryParameter
+from ...contract.terms import FALSE
 from ...errors import UnsupportedOperation
-from ...terms import FALSE
 from ..bytecode.model import Entry, Module
 from .block_numbers import read_axes
 from .entry_state import Binding, bind

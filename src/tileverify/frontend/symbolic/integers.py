@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ...results.codes import TV
-from ...terms import (
+from ...contract.terms import (
     FALSE,
     ONE,
     TRUE,
@@ -44,8 +43,9 @@ from ...terms import (
     truncdiv,
     truncmod,
 )
-from ...terms import shift_left as bit_shift_left
-from ...terms import shift_right as bit_shift_right
+from ...contract.terms import shift_left as bit_shift_left
+from ...contract.terms import shift_right as bit_shift_right
+from ...results.codes import TV
 from ..bytecode.model import Op, signed
 from .machine import Machine, Rule, element_bits, shape_of
 

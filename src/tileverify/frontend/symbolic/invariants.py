@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import TYPE_CHECKING, Final
 
-from ...terms import Function, Scope, Sort, Term, TermKind, postorder, transform, var
-from ...terms.sums import linear_parts, sub
+from ...contract.terms import Function, Scope, Sort, Term, TermKind, postorder, transform, var
+from ...contract.terms.sums import linear_parts, sub
 
 if TYPE_CHECKING:
     from .recurrences import Recurrence

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from ...terms import ZERO, Scope, Term, TermKind, add, const, floordiv, floormod, scale, var
+from ...contract.terms import ZERO, Scope, Term, TermKind, add, const, floordiv, floormod, scale, var
 from .summary import Lane
 
 CoordinateMap: TypeAlias = Mapping[Term, Term]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ...terms import (
+from ...contract.terms import (
     ZERO,
     Scope,
     Term,

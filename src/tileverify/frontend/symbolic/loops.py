@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from ...results.codes import TV
-from ...terms import (
+from ...contract.terms import (
     FALSE,
     TRUE,
     ZERO,
@@ -38,7 +37,8 @@ from ...terms import (
     substitute,
     var,
 )
-from ...terms.launch_wide import OWN, Opaque, scope_of
+from ...contract.terms.launch_wide import OWN, Opaque, scope_of
+from ...results.codes import TV
 from ..bytecode.model import Block, Op, TileType, Value
 from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
 from .integers import from_number, number, zero_extended

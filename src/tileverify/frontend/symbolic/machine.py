@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from ...contract.terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
+from ...contract.terms.launch_wide import OWN, opaque, scope_of
 from ...errors import UnsupportedOperation
 from ...results.codes import TV
-from ...terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
-from ...terms.launch_wide import OWN, opaque, scope_of
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values

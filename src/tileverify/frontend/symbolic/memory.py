@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ...terms import TRUE, Term
+from ...contract.terms import TRUE, Term
 from ..bytecode.model import Op, Value
 from . import contents, views
 from .lanes import lanes_of

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...terms import FALSE, TRUE, Function, Scope, Term, TermKind, and_, apply, or_, substitute, transform, var
+from ...contract.terms import FALSE, TRUE, Function, Scope, Term, TermKind, and_, apply, or_, substitute, transform, var
 
 
 @dataclass(frozen=True, slots=True)

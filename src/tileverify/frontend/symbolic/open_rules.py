@@ -20,7 +20,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ...terms import FALSE, ZERO, Term, TermKind, add, and_, const, floordiv, le, lt, not_, or_, scale, sub, substitute
+from ...contract.terms import (
+    FALSE,
+    ZERO,
+    Term,
+    TermKind,
+    add,
+    and_,
+    const,
+    floordiv,
+    le,
+    lt,
+    not_,
+    or_,
+    scale,
+    sub,
+    substitute,
+)
 from ..bytecode.model import Op, TileType, Value
 from .integers import zero_extended
 from .lanes import lane, moved, permuted, reshaped

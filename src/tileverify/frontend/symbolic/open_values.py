@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...results.codes import TV
-from ...terms import (
+from ...contract.terms import (
     FALSE,
     TRUE,
     Function,
@@ -41,6 +40,7 @@ from ...terms import (
     substitute,
     var,
 )
+from ...results.codes import TV
 from ..bytecode.model import Entry, Op, TileType, Value
 from ..bytecode.traverse import walk
 from .lanes import lane_terms, lanes_of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...terms import Sort, Term, TermKind, add, const, eq, floormod, ite, linear_parts, postorder, scale, sub
+from ...contract.terms import Sort, Term, TermKind, add, const, eq, floormod, ite, linear_parts, postorder, scale, sub
 
 _MOST_STATES: Final = 34
 """Enough for the powers of two of an i32."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...contract.terms import ZERO, Function, Scope, Term, TermKind, add, apply, const, linear_parts, scale, sub, var
+from ...contract.terms.launch_wide import launch_function
 from ...contract.variables import ADDRESS_MAX, argument_address
-from ...terms import ZERO, Function, Scope, Term, TermKind, add, apply, const, linear_parts, scale, sub, var
-from ...terms.launch_wide import launch_function
 from ..bytecode.model import Op
 from .integers import number
 from .lanes import mentions_lanes

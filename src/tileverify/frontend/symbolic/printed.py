@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ...terms import TRUE, ZERO, Term, render
+from ...contract.terms import TRUE, ZERO, Term, render
 from .locations import user_frame
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from ...terms import (
+from ...contract.terms import (
     FALSE,
     TRUE,
     ZERO,

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...contract.terms import TRUE, Function, Term, add, const, scale, var
 from ...results.codes import TV
-from ...terms import TRUE, Function, Term, add, const, scale, var
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.model import Location
 

@@ -8,9 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...contract.terms import (
+    FALSE,
+    ZERO,
+    Term,
+    add,
+    and_,
+    const,
+    eq,
+    floordiv,
+    floormod,
+    ite,
+    le,
+    lt,
+    scale,
+    sub,
+    substitute,
+)
+from ...contract.terms.launch_wide import Opaque, opaque
 from ...results.codes import TV
-from ...terms import FALSE, ZERO, Term, add, and_, const, eq, floordiv, floormod, ite, le, lt, scale, sub, substitute
-from ...terms.launch_wide import Opaque, opaque
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
 from ..bytecode.ops_arithmetic import FLOAT_OPS
 from .integers import constant_element, from_number, zero_extended

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...terms import FALSE, TRUE, Term, TermKind, and_, eq, ite, linear_parts, or_, sub
+from ...contract.terms import FALSE, TRUE, Term, TermKind, and_, eq, ite, linear_parts, or_, sub
 from .summary import earlier
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...terms import Term, choice, substitute
-from ...terms.launch_wide import Opaque, opaque
+from ...contract.terms import Term, choice, substitute
+from ...contract.terms.launch_wide import Opaque, opaque
 from ..bytecode.model import ScalarType
 from .lanes import CoordinateMap
 from .summary import Origin, OriginKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from ...contract.terms import ZERO, Term, add, ceildiv, const, lt, scale, substitute
 from ...results.codes import TV
-from ...terms import ZERO, Term, add, ceildiv, const, lt, scale, substitute
 from ..bytecode.model import (
     GatherScatterViewType,
     Op,

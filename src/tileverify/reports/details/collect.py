@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ...contract.launch import KernelUnit
+from ...contract.terms import TRUE, render
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.printer import entry_lines
 from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
 from ...results import Finding, KernelResult, SourceSite
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
-from ...terms import TRUE, render
 from ...verifier.case import Decided
 from ...verifier.messages import sites, source_site
 from .drawings import fault_drawings

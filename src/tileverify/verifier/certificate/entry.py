@@ -6,16 +6,16 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import Role
+from ...contract.terms import TermKind
 from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ...frontend.sources.bytecode_file import plain_name
 from ...frontend.symbolic.execute import summarize
 from ...frontend.symbolic.summary import AccessSummary
-from ...terms import TermKind
 from .model import Certificate, CertificateError
 
 

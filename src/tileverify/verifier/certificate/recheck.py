@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ...frontend.bytecode.identity import semantic_sha256

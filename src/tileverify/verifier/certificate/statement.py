@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Term
 from ...results import SourceSite
 from ...results.tiers import Tier
 from ...system.paths import display_path
-from ...terms import Term
 from .. import messages
 from ..rules.answers import Proof
 from ..rules.derivation import Derivation, ProofStep, question_id

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.launch import KernelUnit
+from ...contract.terms import Term, TermKind
 from ...errors import SpecError
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...results.tiers import Tier
 from ...system.version import __version__
-from ...terms import Term, TermKind
 from ..rules.answers import Limits, Proof
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive

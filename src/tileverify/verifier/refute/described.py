@@ -6,24 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout, described_number, described_word
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
 from ...contract.strides import apart
+from ...contract.terms import Function, Term
+from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID, GRID, argument_address, list_length, scalar_variable
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
-from ...terms import Function, Term
-from ...terms.evaluate import Value, evaluate
-from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.answers import Model
 from ..rules.footprint_overlap import overlap_distance
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, Second
+from ..rules.two_blocks import OTHER, CopyLevel, Second
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12

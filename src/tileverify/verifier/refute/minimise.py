@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
-from ... import terms as t
-from ...terms import Term
+from ...contract import terms as t
+from ...contract.terms import Term
 from ..rules.answers import Answer, Limits, Model
 from ..smt import Decider
 

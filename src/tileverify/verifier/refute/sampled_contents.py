@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE, Described, exhausts, several, several_segments
 from ...contract.facts.form import Subject
@@ -22,8 +22,8 @@ from ...contract.facts.held import held_facts
 from ...contract.facts.kept import bounded, measures
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import DataTerm, NumberedFact
+from ...contract.terms import Term
 from ...results.claim import Claim, Confirm, Confirmation, Shown
-from ...terms import Term
 from .witness_data import segments_keep
 
 MOST_VARIED: Final = 1 << 12

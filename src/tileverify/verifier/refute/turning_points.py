@@ -16,8 +16,8 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from ... import terms as t
-from ...terms import Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 from ..rules.fact_instances import loaded_values
 from ..rules.footprint_overlap import PreparedSite
 from ..rules.layout import IndexFootprint

@@ -7,20 +7,19 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import LaunchSpec
+from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID, GRID
 from ...frontend.symbolic.summary import Origin
 from ...results import Witness
 from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
 from ...results.codes import TV
-from ...terms import Scope, Term, TermKind
-from ...terms.evaluate import Value, evaluate
-from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.answers import Answer, Model
 from ..rules.fact_instances import loaded_values
 from ..rules.footprint_overlap import PreparedSite, overlap_distance
@@ -28,7 +27,7 @@ from ..rules.layout import IndexFootprint
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, Second
+from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..smt import Decider
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Function, Term
+from ...contract.terms.evaluate import Value
 from ...results.tiers import Tier
-from ...terms import Function, Term
-from ...terms.evaluate import Value
 from .arithmetic import expand
 from .lemmas import Lemma
 

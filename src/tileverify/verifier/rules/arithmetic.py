@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ... import terms as t
-from ...terms import Scope, Term, TermKind
-from ...terms.bits import OPERATIONS
+from ...contract import terms as t
+from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms.bits import OPERATIONS
 
 
 def expand(term: Term, memo: dict[Term, Term] | None = None) -> Term:

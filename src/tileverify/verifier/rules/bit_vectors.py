@@ -20,8 +20,8 @@ from itertools import product
 from math import prod
 from typing import Final, TypeAlias
 
-from ...terms import TermKind
-from ...terms.bits import WIDTH
+from ...contract.terms import TermKind
+from ...contract.terms.bits import WIDTH
 from .smtlib import PRODUCT, QUOTIENT, Declaration, needed_names, tokens
 
 MOST_BITS: Final = 128

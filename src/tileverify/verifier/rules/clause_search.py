@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
-from ... import terms as t
-from ...terms import Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 
 T = TypeVar("T")
 

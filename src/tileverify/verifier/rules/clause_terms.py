@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, build_contract
 from ...contract.expressions import LARGEST_EXPONENT, RELATIONS, parse_condition, print_expression
 from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
+from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...errors import SpecError
 from ...frontend.symbolic.summary import AccessSummary
-from ...terms import Scope, Sort, Term, TermKind
 from .answers import Answer, Result
 from .obligations import every_obligation
 from .prepare import Preparer

@@ -22,15 +22,15 @@ from functools import partial
 from itertools import combinations, permutations
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
 from ...contract.element_types import INT_BITS
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.loaded import Promised
 from ...contract.facts.statements import DataTerm
+from ...contract.terms import Function, Scope, Term
 from ...frontend.symbolic.summary import Origin, OriginKind
-from ...terms import Function, Scope, Term
 from .fact_instances import data_facts
 
 _STEPS: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2))

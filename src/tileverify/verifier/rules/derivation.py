@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from ...contract.as_terms import Contract, build_contract
 from ...contract.launch import LaunchSpec
+from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.tiers import Tier
-from ...terms import Term, TermKind
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
 from .fact_instances import data_facts

@@ -15,16 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract
+from ...contract.terms import Term
 from ...frontend.symbolic.summary import Access
-from ...terms import Term
-from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
-from .two_blocks import OTHER, Second
+from .two_blocks import OTHER, CopyLevel, Second
 
 COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 """Integer updates that commute with those of the same kind."""

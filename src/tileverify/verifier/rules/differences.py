@@ -16,8 +16,8 @@ from itertools import product
 from math import gcd
 from typing import Final, NamedTuple
 
-from ... import terms as t
-from ...terms import Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 
 MOST_EDGES: Final = 120
 """Comparisons up to which a question is looked at here."""

@@ -12,8 +12,8 @@ from functools import lru_cache
 from math import gcd
 from typing import TypeAlias
 
-from ... import terms as t
-from ...terms import Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 
 Range: TypeAlias = tuple[int | None, int | None]
 """The least and the largest value, where they are known."""

@@ -10,14 +10,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract
 from ...contract.element_types import INT_BITS
 from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
+from ...contract.terms import Scope, Term, TermKind
 from ...frontend.symbolic.summary import LoopValue, Origin
-from ...terms import Scope, Term, TermKind
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:

@@ -15,8 +15,8 @@ from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
+from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin
-from ...terms import Term
 from .answers import Answer, Decides, Result
 from .clause_search import fewest
 from .fact_instances import Said, instances

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract
+from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin, OriginKind, Site, earlier
-from ...terms import Term
 from .layout import ByteFootprint, IndexFootprint, Place
 from .two_blocks import Renaming
 

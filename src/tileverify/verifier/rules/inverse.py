@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeAlias
 
-from ... import terms as t
-from ...terms import ZERO, Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import ZERO, Term, TermKind
 
 Equation: TypeAlias = tuple[Term, Term]
 """What a footprint says, in unknown variables, and what it has to be, in known ones."""

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import Footprint, Origin, PointerFootprint, Site, ViewFootprint
-from ...terms import Term, TermKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...terms.bits import WIDTH
+from ...contract.terms.bits import WIDTH
 
 CONGRUENT: Final = "(declare-fun mul (Int Int) Int)\n(declare-fun quot (Int Int) Int)\n"
 """Products and quotients of which nothing is known but that equal arguments give equal values."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 
-from ... import terms as t
-from ...terms import Term, TermKind
-from ...terms.bits import fits
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
+from ...contract.terms.bits import fits
 from .arithmetic import is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import earlier
-from ...terms import Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, awaited, identity
-from .two_blocks import OTHER, Renaming, Second
+from .two_blocks import OTHER, CopyLevel, Renaming, Second
 
 
 def left_behind(first: PreparedSite, second: PreparedSite) -> Term:

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...frontend.symbolic.summary import LoopValue
-from ...terms import Function, Scope, Sort, Term, TermKind
 from .answers import Answer, Decides
 
 _MOST_BOUNDS: Final = 12

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise, permutations
 from typing import Final
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
-from ...terms import Term, TermKind
+from ...contract.terms import Term, TermKind
 from .prepare import contract_values
 
 MOST_ORDERED: Final = 3

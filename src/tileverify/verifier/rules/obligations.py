@@ -20,18 +20,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, extent
+from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.enums import MemoryScope
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...results.codes import TV
-from ...terms import Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
 from .layout import IndexFootprint, Place
-from .two_blocks import OTHER, Renaming, Second
+from .two_blocks import OTHER, CopyLevel, Renaming, Second
 
 
 @dataclass(frozen=True, slots=True)

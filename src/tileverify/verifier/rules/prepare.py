@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, described_number, described_word, extent_of
 from ...contract.element_types import INDEX_MAX
 from ...contract.launch import ListArgument
+from ...contract.terms import Function, Term, TermKind
+from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
 from ...errors import SpecError
 from ...frontend.symbolic.summary import (
@@ -29,15 +31,12 @@ from ...frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
-from ...terms import Function, Term, TermKind
-from ...terms.rendering import unsigned_reading
-from ...verifier.rules.two_blocks import CopyLevel
 from .answers import Answer, Decides
 from .fact_use import FactUse, Informed
 from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
-from .two_blocks import OTHER, Second
+from .two_blocks import OTHER, CopyLevel, Second
 
 
 @dataclass

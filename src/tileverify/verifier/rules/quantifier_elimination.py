@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import gcd
 
-from ... import terms as t
-from ...terms import Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 
 MOST_CASES = 8
 """Combinations of alternatives that are followed."""

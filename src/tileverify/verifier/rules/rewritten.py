@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ...contract.terms import Function, Scope, Term, TermKind
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Site
-from ...terms import Function, Scope, Term, TermKind
 
 
 def rewritten_arrays(terms: Iterable[Term], sites: Sequence[Site]) -> frozenset[str] | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ... import terms as t
-from ...terms import Scope, Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Scope, Term, TermKind
 from .equations import known_ranges, split
 from .two_blocks import OTHER
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from ... import terms as t
-from ...terms import Function, Sort, Symbol, Term, TermKind
-from ...terms.bits import OPERATIONS
+from ...contract import terms as t
+from ...contract.terms import Function, Sort, Symbol, Term, TermKind
+from ...contract.terms.bits import OPERATIONS
 from .arithmetic import expand, is_opaque_quotient, split_product
 from .lemma_schemas import CONGRUENT, EXACT
 

@@ -6,8 +6,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ... import terms as t
-from ...terms import Scope, Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Scope, Term, TermKind
 
 OTHER = "'"
 """Marks the second copy's variables."""

@@ -26,18 +26,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract
+from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
-from ...terms import Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
 from .footprint_overlap import PreparedSite, touches
 from .obligations import Obligation, reached
 from .prepare import contract_values
 from .quantifier_elimination import conjuncts
-from .two_blocks import OTHER, Second
+from .two_blocks import OTHER, CopyLevel, Second
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
 from ...results.codes import TV
-from ...terms import Scope, Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
 from ..rules.footprint_overlap import PreparedSite
 from ..rules.obligations import Obligation
-from ..rules.two_blocks import OTHER, Second
+from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..rules.work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from ...contract.as_terms import build_contract
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import DataFact, LaunchSpec
-from ...terms import Term
+from ...contract.terms import Term
 from ..case import Case
 from ..rules.answers import Answer, Limits
 from ..rules.fact_instances import data_facts

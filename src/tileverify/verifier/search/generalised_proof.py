@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Term
 from ...contract.variables import GRID
 from ...results import Verdict
-from ...terms import Term
-from ...verifier.rules.two_blocks import CopyLevel
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
 from ..rules.footprint_overlap import place_terms
 from ..rules.obligations import promise
 from ..rules.prepare import Preparer, launch_facts
+from ..rules.two_blocks import CopyLevel
 from ..rules.work import Demand, two_blocks
 from ..smt import Limited
 from .clauses import (

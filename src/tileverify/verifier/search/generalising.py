@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.descriptions import print_array
 from ...contract.element_types import INDEX_MAX, INT_BITS
 from ...contract.expressions import constant_value, evaluate
@@ -32,12 +32,12 @@ from ...contract.launch import (
     TupleArgument,
 )
 from ...contract.strides import may_overlap_itself, strides_of
+from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms.evaluate import evaluate as value_of
 from ...contract.variables import GRID, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin
 from ...results import HoldsFor
-from ...terms import Scope, Term, TermKind
-from ...terms.evaluate import evaluate as value_of
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios
 
 

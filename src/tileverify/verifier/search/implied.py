@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ... import terms as t
-from ...terms import Scope, Sort, Term, TermKind
-from ...terms.evaluate import evaluate
+from ...contract import terms as t
+from ...contract.terms import Scope, Sort, Term, TermKind
+from ...contract.terms.evaluate import evaluate
 from ..rules.answers import Answer, Decides
 from .clauses import Clause
 

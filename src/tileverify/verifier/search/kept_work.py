@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ... import terms as t
-from ...terms import Term
+from ...contract import terms as t
+from ...contract.terms import Term
 from ..case import CLAUSE_LIMITS, Case
 from ..rules.answers import Answer
 from ..rules.fact_instances import data_facts

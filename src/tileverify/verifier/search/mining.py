@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import BID, GRID
-from ...terms import Scope, Sort, Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
-from ..rules.two_blocks import OTHER, Second
+from ..rules.two_blocks import OTHER, CopyLevel, Second
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20

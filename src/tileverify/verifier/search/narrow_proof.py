@@ -16,16 +16,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID, list_length
-from ...terms import Term, TermKind
-from ...verifier.rules.two_blocks import CopyLevel
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
 from ..rules.fact_instances import loaded_values
 from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, Second
+from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..rules.work import Demand, axes_of_work
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related

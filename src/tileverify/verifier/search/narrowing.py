@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement
 
-from ... import terms as t
+from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
+from ...contract.terms import Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...contract.wording import can_be_said
-from ...terms import Sort, Term, TermKind
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.quantifier_elimination import eliminations

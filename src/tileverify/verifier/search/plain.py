@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ... import terms as t
-from ...terms import Sort, Term, TermKind
+from ...contract import terms as t
+from ...contract.terms import Sort, Term, TermKind
 from ..rules.quantifier_elimination import at_most_zero, tightened
 
 MOST_TERMS = 100

@@ -16,10 +16,10 @@ from typing import Final
 
 import z3
 
-from ... import terms as t
+from ...contract import terms as t
+from ...contract.terms import ZERO, Term, TermKind
+from ...contract.terms.evaluate import Value, evaluate
 from ...results.tiers import Tier
-from ...terms import ZERO, Term, TermKind
-from ...terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences

@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import z3
 
-from ... import terms as t
-from ...terms import Function, Sort, Symbol, Term, TermKind
-from ...terms.bits import OPERATIONS
+from ...contract import terms as t
+from ...contract.terms import Function, Sort, Symbol, Term, TermKind
+from ...contract.terms.bits import OPERATIONS
 from ..rules.arithmetic import is_opaque_quotient, split_product
 from ..rules.lemmas import products_in_sums
 from .z3_terms import Expression, Expressions

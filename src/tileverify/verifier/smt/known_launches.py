@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from ...terms import Function, Scope, Sort, Symbol, Term
-from ...terms.evaluate import Value, evaluate
+from ...contract.terms import Function, Scope, Sort, Symbol, Term
+from ...contract.terms.evaluate import Value, evaluate
 
 Call: TypeAlias = tuple[Function, tuple[Value, ...]]
 

@@ -11,9 +11,9 @@ from itertools import chain
 
 import z3
 
-from ... import terms as t
-from ...terms import Function, Sort, Symbol, Term, TermKind
-from ...terms.evaluate import Value, evaluate
+from ...contract import terms as t
+from ...contract.terms import Function, Sort, Symbol, Term, TermKind
+from ...contract.terms.evaluate import Value, evaluate
 from ..rules.answers import Answer, Model
 from ..rules.bit_vectors import bit_question
 from ..rules.smtlib import Vocabulary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...terms import Term
+from ...contract.terms import Term
 from ..rules.answers import Answer, Limits
 from ..rules.arithmetic import mentions_bits
 from .tier_solver import TierSolver

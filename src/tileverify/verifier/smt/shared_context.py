@@ -7,7 +7,7 @@ from functools import cached_property
 import z3
 from z3 import z3core
 
-from ...terms import Term
+from ...contract.terms import Term
 from .encode import Encoder
 
 

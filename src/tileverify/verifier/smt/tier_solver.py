@@ -8,10 +8,10 @@ from typing import Final
 
 import z3
 
-from ... import terms as t
-from ...terms import Function, Sort, Term, TermKind
-from ...terms.bits import OPERATIONS, number_of
-from ...terms.evaluate import Value
+from ...contract import terms as t
+from ...contract.terms import Function, Sort, Term, TermKind
+from ...contract.terms.bits import OPERATIONS, number_of
+from ...contract.terms.evaluate import Value
 from ..rules.answers import Answer, Limits, Model
 from ..rules.arithmetic import is_opaque_quotient, split_product
 from ..rules.lemmas import (

@@ -10,9 +10,9 @@ from ....contract.as_terms import Contract
 from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
+from ....contract.terms import Term, TermKind
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
-from ....terms import Term, TermKind
 from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
 

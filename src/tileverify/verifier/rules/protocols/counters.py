@@ -20,16 +20,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
+from ....contract.terms import Scope, Term, TermKind
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
-from ....terms import Scope, Term, TermKind
-from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, identity, meet
 from ..layout import IndexFootprint
 from ..obligations import block_axes
-from ..two_blocks import OTHER, Second
+from ..two_blocks import OTHER, CopyLevel, Second
 from .arrays import Initial, changers, initial_of
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of

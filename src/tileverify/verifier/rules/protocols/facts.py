@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
+from ....contract.terms import Term
 from ....frontend.symbolic.summary import Site
-from ....terms import Term
-from ....verifier.rules.two_blocks import CopyLevel
 from ..answers import Decides
 from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
+from ..two_blocks import CopyLevel
 from .arrays import covers
 from .counters import Counter, find_counter
 from .flags import Flag, find_flag

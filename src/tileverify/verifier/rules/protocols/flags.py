@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
 from ....frontend.symbolic.summary import Access, Origin
 from ....results.codes import TV

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ....terms import FALSE, Term, and_
+from ....contract.terms import FALSE, Term, and_
 from ..answers import Answer, Decides
 
 Ground: TypeAlias = tuple[Term, ...]

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .... import terms as t
+from ....contract import terms as t
+from ....contract.terms import Function, Scope, Term, TermKind
 from ....frontend.symbolic.summary import Loop, Promise, Site
-from ....terms import Function, Scope, Term, TermKind
 from ..footprint_overlap import PreparedSite, renamed
 from ..two_blocks import Renaming
 

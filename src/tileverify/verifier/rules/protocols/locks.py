@@ -26,13 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
+from ....contract.terms import Term, TermKind
 from ....frontend.symbolic.summary import Origin
-from ....terms import Term, TermKind
-from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
-from ..two_blocks import OTHER, Renaming, Second
+from ..two_blocks import OTHER, CopyLevel, Renaming, Second
 from .arrays import acquires, changers, releases
 from .flags import stores
 from .ground import Asker, Ground

@@ -32,15 +32,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
+from ....contract.terms import Term
 from ....contract.variables import BID, GRID
 from ....results.codes import TV
-from ....terms import Term
-from ....verifier.rules.two_blocks import CopyLevel
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
-from ..two_blocks import OTHER, Renaming, Second
+from ..two_blocks import OTHER, CopyLevel, Renaming, Second
 from .arrays import acquires, releases
 from .counters import Counter
 from .flags import Flag, stores

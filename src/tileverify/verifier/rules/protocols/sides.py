@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .... import terms as t
-from ....terms import Term
-from ....verifier.rules.two_blocks import CopyLevel
+from ....contract import terms as t
+from ....contract.terms import Term
 from ..footprint_overlap import PreparedSite, identity
 from ..obligations import Obligation
-from ..two_blocks import OTHER, Renaming, Second
+from ..two_blocks import OTHER, CopyLevel, Renaming, Second
 from .ground import Ground
 from .instances import Instance, Point, before, entered, values_in
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
-from .... import terms as t
+from ....contract import terms as t
 from ....contract.as_terms import Contract
+from ....contract.terms import Term
 from ....frontend.symbolic.summary import Access
-from ....terms import Term
 from ..footprint_overlap import PreparedSite, meet
 from .counters import Counter
 from .flags import Flag

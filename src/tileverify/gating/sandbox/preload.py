@@ -19,7 +19,7 @@ from ..jobs.prove_job import prove_submission
 from ..jobs.requests import SubmissionRequest
 
 _PACKAGES: Final = (
-    "terms", "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating",
+    "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating",
     "pipeline.repair",
 )  # fmt: skip
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.sandbox.worker", "__main__")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tools.rooms import SOURCE, modules
 
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import (
@@ -29,6 +31,7 @@ from tileverify.contract.launch import (
 )
 from tileverify.pipeline.cache.verdicts import ResultCache, _looked_at, default_folder
 from tileverify.results import Finding, KernelResult, Verdict
+from tileverify.system.own_files import own_sources
 
 LAUNCH = LaunchSpec(
     kernel="k",
@@ -160,6 +163,18 @@ def test_keys_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
             check=True,
         )
         assert done.stdout.strip() == "True"
+
+
+def test_the_name_of_a_prover_is_made_of_all_its_modules() -> None:
+    """A module that was left out could change, and verdicts of the old one would be believed."""
+    left_out = {SOURCE / module for module in modules()} - set(own_sources())
+    assert {path.parent.name for path in left_out} == {"corpus"}  # who finds and lists its kernels; nobody proves by it
+
+
+def test_the_package_is_found_in_one_way() -> None:
+    counted = re.compile(r"Path\(__file__\)(\.resolve\(\))?\.parents?\b")
+    found = {str(module) for module in modules() if counted.search((SOURCE / module).read_text(encoding="utf-8"))}
+    assert found == {"tileverify/corpus/labels.py", "tileverify/system/own_files.py"}
 
 
 def test_stale_generations_go_and_nothing_else(cache: ResultCache) -> None:

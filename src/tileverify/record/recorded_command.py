@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import NoKernelFound, UsageError
+from ..system.own_files import PACKAGE
 from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 
-_HOOK = Path(__file__).parents[1] / "hook"
+_HOOK = PACKAGE / "hook"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata, util
-from pathlib import Path
 from typing import Final
 
 from ...errors import TileVerifyError
 from ...pipeline.cache.verdicts import default_folder
 from ...results.codes import TV
 from ...system.failures import failure_sentence
+from ...system.own_files import PACKAGE
 from ...system.private_folder import problem_of
 from ...system.version import __version__
 from .cuda_driver import driver_and_devices
@@ -40,7 +40,7 @@ def examine() -> Iterator[Diagnosis]:
 
 def _versions() -> Iterator[Diagnosis]:
     python = f"{platform.python_version()} at {sys.executable}, {platform.platform()}"
-    yield Diagnosis("tileverify", HealthState.OK, f"{__version__} at {Path(__file__).parents[2]}")
+    yield Diagnosis("tileverify", HealthState.OK, f"{__version__} at {PACKAGE}")
     yield Diagnosis("python", HealthState.OK, python)
 
 

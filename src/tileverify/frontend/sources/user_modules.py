@@ -20,6 +20,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from ...system import readings
+from ...system.own_files import PACKAGE
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Folders of packages: what lies there is known by its version."""
@@ -74,7 +75,7 @@ def is_installed(file: str) -> bool:
 
 @cache
 def _own_roots() -> tuple[Path, ...]:
-    return Path(os.__file__).resolve().parent, Path(__file__).resolve().parents[2]
+    return Path(os.__file__).resolve().parent, PACKAGE.resolve()
 
 
 def foreign_folders() -> Iterator[Path]:

@@ -29,6 +29,7 @@ from ...contract.launch import KernelUnit, LaunchSpec
 from ...errors import SpecError
 from ...results import KernelResult, Verdict
 from ...results.json_report import result_from_json, result_to_json
+from ...system.own_files import PACKAGE, own_sources
 from ...system.private_folder import is_private, read_private, write_private
 from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
@@ -201,10 +202,8 @@ def generation(solver: str) -> str:
     """Names the prover: a digest of the package's source and of the versions of what it computes with."""
     arrays = metadata.version("numpy")  # replays compute with it
     digest = hashlib.sha256(f"{solver}\0{sys.version_info[:2]}\0{arrays}".encode())
-    root = Path(__file__).parents[1]
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] != "corpus":
-            digest.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
+    for path in own_sources():
+        digest.update(f"\0{path.relative_to(PACKAGE).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:32]
 
 

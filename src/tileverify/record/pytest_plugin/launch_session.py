@@ -19,6 +19,7 @@ from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.imports import AfterImport
 from ...hook.interpreting import Interpreting
 from ...hook.launch_hooks import LaunchHooks
+from ...system.own_files import PACKAGE
 from ..recorded import Gpu
 from .children import Children
 from .judged import REFUTED, Judged, LaunchCounts, not_passed
@@ -60,7 +61,7 @@ class LaunchSession:
 
     def _install(self) -> None:
         runs = not self._no_gpu
-        interpret = Interpreting(Path(__file__).parents[2]) if self._no_gpu and self._kernels_run else None
+        interpret = Interpreting(PACKAGE) if self._no_gpu and self._kernels_run else None
         after = AfterImport()
         hooks = LaunchHooks(self._late, runs=runs, configurations=_CONFIGURATIONS, interpret=interpret)
         if self._no_gpu and _RECORDED not in sys.modules:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.backend.inflight.model import Model
+from tests.backend.ledger.model import Model
 from tests.launching.imitation import Tensor, imitate
 from tests.profiles import tries
 

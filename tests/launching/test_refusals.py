@@ -1,7 +1,7 @@
 """What must never run, one test for each: the bundle, its machine code, the launch, the order of launches.
 
-Every refusal has its code, and nothing has run when it is said.  More of each kind: `tests/bundles/test_bundles.py`
-(TV503), `tests/backend/launch/test_guard.py` and `test_bundled.py` (TV501, TV502), `test_in_flight.py` and
+Every refusal has its code, and nothing has run when it is said.  More of each kind: `bundle/test_bundles.py` (TV503),
+`tests/backend/guard/test_guard.py` and `test_bundled.py` (TV501, TV502), `test_in_flight.py` and
 `test_graphs.py` (TV504).
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "tileverify"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
 SCHEMAS = {"baseline", "bundle", "certificate", "doctor", "history", "recheck", "recording", "report"}
 ENVIRONMENT = {"CACHE_DIR", "STRICT", "TRACEBACK"}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.suppressions.conftest import SOURCE, race, report, result
+from tests.reports.suppress.conftest import SOURCE, race, report, result
 
 from tileverify.errors import ConfigError, UsageError
 from tileverify.reports.suppress.baseline import read_baseline

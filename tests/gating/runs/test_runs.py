@@ -20,7 +20,7 @@ from tileverify.gating.runs.gate_run import GatePlan, longest_s, open_table, str
 from tileverify.gating.runs.local_workers import LocalWorkers
 from tileverify.gating.runs.spreading import Failed, Ready, WorkerAnswer, Workers, stopped
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+SOURCE = Path(__file__).resolve().parents[3] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")
 
 

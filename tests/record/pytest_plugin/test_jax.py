@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ..record.jax_kernels import PROGRAM
+from ..jax_kernels import PROGRAM
 from .conftest import RunTests
 
 

@@ -22,7 +22,7 @@ from tileverify.frontend.sources.fixed_inputs import fixed_inputs
 from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+SOURCE = Path(__file__).resolve().parents[3] / "src"
 KERNEL = """import cuda.tile as ct
 {extra}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.backend.inflight.model import Model
+from tests.backend.ledger.model import Model
 
 from tileverify.backend.ledger import LEGACY, ByteAccess, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
 

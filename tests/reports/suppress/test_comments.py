@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from tests.suppressions.conftest import SOURCE, race, report, result
+from tests.reports.suppress.conftest import SOURCE, race, report, result
 
 from tileverify.reports.suppress.apply import with_reasons, with_suppressions
 from tileverify.results import Finding, KernelResult, SourceSite, SuppressionKind, Verdict

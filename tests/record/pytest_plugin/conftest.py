@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("cuda.tile", reason="the tests under test launch kernels of cuda.tile")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Expression
 from tileverify.errors import UsageError
 
-from ..facts import keeps
+from ...facts import keeps
 
 NAMES = {"N": 4, "T": 2}
 

@@ -153,7 +153,7 @@ def test_keys_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         "print(t.ResultCache(Path(sys.argv[1]), 'z3 1').load(t.UNIT, t.OPTIONS) is not None)"
     )
     ResultCache(tmp_path, "z3 1").store(UNIT, OPTIONS, PROVED)
-    path = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
+    path = [str(Path(__file__).parent), str(Path(__file__).parents[3] / "src")]
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", program, str(tmp_path), *path],

@@ -183,7 +183,7 @@ def test_doctor_names_it(tileverify: CommandLine, tmp_path: Path) -> None:
 def test_a_result_cache_in_such_a_folder_is_empty(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o777)
-    from tests.test_cache import OPTIONS, PROVED, UNIT
+    from tests.pipeline.cache.test_cache import OPTIONS, PROVED, UNIT
 
     cache = ResultCache(tmp_path / "cache", "z3 1")
     cache.store(UNIT, OPTIONS, PROVED)

@@ -12,7 +12,7 @@ from tileverify.corpus.examples import FOLDER, examples_of
 from tileverify.results import WARNINGS, Verdict
 from tileverify.results.codes import CODES, Code, Family
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_codes_are_in_order_and_named_once() -> None:

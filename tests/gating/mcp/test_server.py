@@ -15,7 +15,7 @@ import pytest
 
 from tileverify.gating.mcp.desk import LONGEST
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+SOURCE = Path(__file__).resolve().parents[3] / "src"
 RACY = """\
 import cuda.tile as ct
 

@@ -19,7 +19,7 @@ from tileverify.commands.watch.watch import Watch
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+SOURCE = Path(__file__).resolve().parents[3] / "src"
 KERNEL = """\
 import cuda.tile as ct
 import helpers

@@ -21,7 +21,7 @@ from tileverify.results import Finding, KernelResult, ObligationCount, Report, T
 from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 SHA = "ab" * 32
 
 KERNELS = """\

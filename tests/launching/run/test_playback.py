@@ -25,7 +25,7 @@ from tileverify.reports.playback.device import no_device
 from tileverify.results.claim import claim_from_json, claim_to_json
 from tileverify.results.json_report import result_from_json, result_to_json, schema_text
 
-SOURCE = Path(__file__).resolve().parents[2] / "src"
+SOURCE = Path(__file__).resolve().parents[3] / "src"
 KERNEL = """\
 import cuda.tile as ct
 

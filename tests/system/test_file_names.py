@@ -55,7 +55,7 @@ def test_usual_names_stay_as_they_are() -> None:
         assert plain_stem(name) == name
 
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "tileverify"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
 HARMLESS = {
     "pipeline/cache/verdicts.py": "a digest",
     "pipeline/cache/known_files.py": "a digest",

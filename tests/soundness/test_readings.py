@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import tileverify.backend.guard.guard as guard
+import tileverify.backend.numbers.conditions as conditions
 import tileverify.contract.as_terms as contract
+import tileverify.contract.standing as standing
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
 from tileverify.contract import terms as t
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
+from tileverify.contract.standing import NumberRange
 from tileverify.results.codes import TV
 
 from .readings import campaign, readings
@@ -39,7 +43,22 @@ def test_the_summary_is_the_same_again() -> None:
 
 def wider_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a narrow ABI would be: the guard admits sizes that the proof is not about."""
-    monkeypatch.setattr(guard, "INDEX_MAX", {32: 2**63 - 1, 64: 2**63 - 1})
+    _with_largest(monkeypatch, 2**63 - 1, guard)
+
+
+def wider_sizes_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The standing facts themselves are wrong, for guard and prover alike: the printed contract says what was meant."""
+    _with_largest(monkeypatch, 2**63 - 1, guard, contract, conditions)
+
+
+def _with_largest(monkeypatch: pytest.MonkeyPatch, most: int, *readers: ModuleType) -> None:
+    true = standing.array_ranges
+
+    def ranges(array: ArrayArgument) -> Iterator[tuple[NumberRange, NumberRange]]:
+        return ((replace(size, high=most), replace(stride, high=most)) for size, stride in true(array))
+
+    for reader in readers:
+        monkeypatch.setattr(reader, "array_ranges", ranges)
 
 
 def negative_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +101,7 @@ def _without(monkeypatch: pytest.MonkeyPatch, left_out: Callable[[Check], bool])
 
 
 FLAWS: list[Any] = [
-    wider_sizes, negative_names, any_scalar, overlapping_elements, strides_as_given, prover_bounds_too_much,
+    wider_sizes, wider_sizes_for_all, negative_names, any_scalar, overlapping_elements, strides_as_given, prover_bounds_too_much,
     remainders_towards_zero, masked_numbers,
 ]  # fmt: skip
 

@@ -60,7 +60,7 @@ HARMLESS = {
     "pipeline/cache/verdicts.py": "a digest",
     "pipeline/cache/known_files.py": "a digest",
     "launching/cubins.py": "a digest",
-    "hook/journal.py": "a digest",
+    "hook/notes.py": "a digest",
     "record/recording.py": "digests, which the recorder wrote; names of kernels go through plain_stem",
     "verifier/certificate/scripts.py": "numbers of questions and lemmas",
     "record/pytest_plugin/children.py": "the number of a process",

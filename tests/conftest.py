@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tests import profiles
@@ -64,12 +65,25 @@ def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _import_path_is_kept() -> Iterator[None]:
-    """What a test leaves on ``sys.path`` decides what the tests after it import, here and in processes they start."""
-    before = list(sys.path)
+def _modules_are_kept() -> Iterator[None]:
+    """What a test leaves on ``sys.path``, or loads a second time, decides what the tests after it mean.
+
+    A class of a module that was loaded twice is two classes: paths that look alike are not equal.
+    """
+    path, loaded = list(sys.path), _lasting()
     yield
-    left, sys.path[:] = list(sys.path), before
-    assert left == before
+    left, sys.path[:] = list(sys.path), path
+    assert left == path
+    assert not [name for name, module in loaded.items() if sys.modules.get(name) is not module]
+
+
+def _lasting() -> dict[str, ModuleType]:
+    """Python's modules and our own, as far as they are loaded."""
+    return {
+        name: module
+        for name, module in sys.modules.items()
+        if (top := name.partition(".")[0]) == "tileverify" or top in sys.stdlib_module_names
+    }
 
 
 @pytest.fixture

@@ -101,8 +101,8 @@ def _without(monkeypatch: pytest.MonkeyPatch, left_out: Callable[[Check], bool])
 
 
 FLAWS: list[Any] = [
-    wider_sizes, wider_sizes_for_all, negative_names, any_scalar, overlapping_elements, strides_as_given, prover_bounds_too_much,
-    remainders_towards_zero, masked_numbers,
+    wider_sizes, wider_sizes_for_all, negative_names, any_scalar, overlapping_elements, strides_as_given,
+    prover_bounds_too_much, remainders_towards_zero, masked_numbers,
 ]  # fmt: skip
 
 

@@ -58,9 +58,12 @@ def _has_cuda_device() -> bool:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where the processes of one run find each other's work (`shared`)."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+def _shared_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> None:
+    """Where the processes of one run find each other's work (`shared`).
+
+    A run inside a test of another one has that one's variables, and is no process of it.
+    """
+    if hasattr(request.config, "workerinput"):
         os.environ[FOLDER] = str(tmp_path_factory.getbasetemp().parent / "shared")
 
 

@@ -7,7 +7,8 @@ import os
 import pickle
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -18,6 +19,17 @@ FOLDER: Final = "TILEVERIFY_TESTS_SHARED"
 
 PATIENCE: Final = 900.0
 """Seconds to wait for a part that another process has taken; then it is done here."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Inside, this process does all itself: what it finds holds of code that a test has changed."""
+    folder = os.environ.pop(FOLDER, None)
+    try:
+        yield
+    finally:
+        if folder is not None:
+            os.environ[FOLDER] = folder
 
 
 def in_parts(name: str, parts: Sequence[int], work: Callable[[int], str]) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
 import pytest
 
 from . import shared
+from .soundness.sabotage import outcomes
 
 
 def test_a_process_alone_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +42,18 @@ def test_a_part_whose_process_is_gone_is_done_again(monkeypatch: pytest.MonkeyPa
     folder.mkdir(parents=True)
     (folder / "1.taken").touch()
     assert shared.in_parts("n", range(3), str) == ["0", "1", "2"]
+
+
+def test_a_run_inside_a_test_shares_nothing_with_the_run_around_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It may be about changed code; and what it leaves behind would be there for the next run, of another checkout."""
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    monkeypatch.setenv(shared.FOLDER, str(tmp_path))
+    found = outcomes("tests/test_shared.py::test_there_is_no_folder_in_a_run_of_one_process")
+    assert list(found.values()) == ["passed"]
+    assert os.environ[shared.FOLDER] == str(tmp_path)
+
+
+def test_there_is_no_folder_in_a_run_of_one_process(request: pytest.FixtureRequest) -> None:
+    assert (shared.FOLDER in os.environ) == hasattr(request.config, "workerinput")

@@ -41,6 +41,7 @@ from tileverify.verifier.rules.protocols import arrays
 from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 
+from ..shared import alone
 from .generated.campaign import Record, records
 
 Patch = pytest.MonkeyPatch
@@ -486,15 +487,20 @@ def padding_is_zero(patch: Patch) -> None:
 
 def stale_by_table() -> str | None:
     """The first entry that fails of the tables of changes that verdicts of earlier runs must not survive."""
-    files = [f"tests/{name}.py" for name in KEPT_VERDICTS if (ROOT / f"tests/{name}.py").exists()]
-    return next((test for test, outcome in outcomes(*files).items() if outcome == "failed"), None)
+    found = outcomes(*(f"tests/pipeline/cache/{name}.py" for name in KEPT_VERDICTS))
+    return next((test for test, outcome in found.items() if outcome == "failed"), None)
 
 
 def outcomes(*tests: str) -> dict[str, str]:
-    """What becomes of tests, files of them or single ones, up to the first that fails."""
+    """What becomes of tests, files of them or single ones, up to the first that fails.
+
+    They see what this process makes of the code, and share nothing with others that judge the code as it stands.
+    """
+    assert tests, "without names pytest runs all there are"
+    assert all((ROOT / test.partition("::")[0]).exists() for test in tests)
     seen = _Outcomes()
     arguments = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header"]
-    with redirect_stdout(StringIO()):
+    with redirect_stdout(StringIO()), alone():
         pytest.main([*(str(ROOT / test) for test in tests), *arguments], plugins=[seen])
     return seen.found
 

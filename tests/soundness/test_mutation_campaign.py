@@ -18,6 +18,7 @@ from tileverify.corpus import corpus_launches
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 
+from ..shared import gathered
 from .mutants import judgement
 from .mutants.campaign import Task, mutants_of, run
 from .mutants.judgement import Judge
@@ -53,7 +54,10 @@ def subjects() -> tuple[Subject, ...]:
 
 @cache
 def lines() -> tuple[Line, ...]:
-    return tuple(line for subject in subjects() for line in run(Task(subject, SEED, 1, KINDS, None, None)))
+    def judged(number: int) -> tuple[Line, ...]:
+        return tuple(run(Task(subjects()[number], SEED, 1, KINDS, None, None)))
+
+    return gathered("changed kernels", range(len(KERNELS)), judged)
 
 
 def test_no_broken_mutant_is_proved_and_no_harmless_one_refuted() -> None:

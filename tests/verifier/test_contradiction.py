@@ -64,6 +64,18 @@ IDX = '{"idx": "i32[N]", "lengths": "i32[N]", "out": "f32[M, K; strides=(ld, le)
             "`injective(idx)` and `range(idx, 0, 4)` and `N >=",
         ),
         (
+            ["N >= 3"],
+            ["injective(idx, unless=-1)", "range(idx, 0, 2, unless=0)"],
+            "`injective(idx, unless=-1)` and `ra",
+        ),
+        (
+            ["N >= 6"],
+            ["injective(idx)", "range(idx, 0, 4, unless=-1)"],
+            "`injective(idx)` and `range(idx, 0, 4, unless",
+        ),
+        (["N >= 2"], ["injective(idx)", "range(idx, 5, 5, unless=7)"], "`injective(idx)` and `range(idx, 5, 5, unless"),
+        (["N >= 3"], ["nondecreasing(idx)", "multiples(idx, 3)", "injective(idx)", "range(idx, 1, 8)"], "`multiples(i"),
+        (
             ["N >= 4"],
             ["permutation(idx)", "range(idx, 1, 9)"],
             "`permutation(idx)` and `range(idx, 1, 9)` and `N >= 4`",
@@ -174,6 +186,7 @@ def test_a_launch_of_an_empty_array_is_as_it_is_meant(tmp_path: Path) -> None:
 FACTS = (
     "injective(a)", "injective(a, 0, 3)", "injective(a, unless=0)", "permutation(a)", "nondecreasing(a)",
     "range(a, 0, 2)", "range(a, 1, 3)", "range(a, 2, 2)", "range(a, -2, 1)", "range(a, 1, 1, unless=3)",
+    "range(a, 0, 1, unless=4)", "range(a, 0, 2, unless=0)", "injective(a, unless=4)", "injective(a, 0, 3, unless=1)",
     "multiples(a, 2)", "multiples(a, 3)", "shares(a, 0)", "shares(a, 2)", "shares(a, -1)", "range(a, 0, N)",
     "shares(a, N)",
 )  # fmt: skip
@@ -194,7 +207,7 @@ def kept(facts: tuple[str, ...], size: int) -> bool:
 def test_no_contract_that_somebody_can_keep_is_called_contradictory() -> None:
     """And of those that nobody can keep, with up to three elements and three facts, most are found."""
     random, missed, found = Random(3), [], 0
-    for _ in range(100):
+    for _ in range(150):
         facts = tuple(random.sample(FACTS, random.choice((1, 2, 2, 3))))
         size = random.choice((0, 1, 2, 3, 3))
         spec = launch('{"a": "i32[N]"}', (f"N == {size}",), facts)
@@ -204,7 +217,7 @@ def test_no_contract_that_somebody_can_keep_is_called_contradictory() -> None:
             missed.append((facts, size))
         found += told
     assert found > 20
-    assert len(missed) <= found // 4, missed
+    assert not missed, missed
 
 
 def test_layouts_that_keep_elements_apart_are_not_called_contradictory() -> None:

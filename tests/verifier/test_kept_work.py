@@ -23,6 +23,8 @@ def judged(name: str) -> KernelResult:
         ("nothing_is_left", "1 == 0"),
         ("an_empty_grid_is_left", "N == 0"),  # the grid is (N, 1, 1), and has a block
         ("no_launch_is_left", "1 == 0"),  # the contract says N >= 2, the clause was N <= 1
+        ("contents_leave_no_launch", "N % 4 == 0"),  # as many values as N that differ, and lie in [0, 2)
+        ("behind_a_row_lies_the_next", "grid.x == 1"),  # strides of (2, 2): the third row is part of the second
         ("one_block_writes", "M >= 2"),  # two blocks "wrote" that differ along y, where the grid has one block
         ("own_memory_is_no_work", "N <= 1"),  # every block writes to memory that it made itself, and to nothing else
         (

@@ -126,8 +126,17 @@ class Interpreted:
         return run_block(bound.program, bound.arguments, found, launch.grid, block, Budget(steps), apart=True)
 
     def _codes(self, logs: Sequence[BlockLog]) -> set[str]:
-        codes = set(_alone(logs, self._loops))
-        for first, second in () if self.heard else _near(logs):
+        return set(_alone(logs, self._loops)) | (set() if self.heard else self._between(logs))
+
+    def apart(self, launch: ConcreteLaunch, blocks: Sequence[Block] | None = None) -> set[str]:
+        """What blocks do to each other that run from the initial memory, past faults of their own."""
+        bound = self._bound(launch)
+        chosen = _blocks(launch) if blocks is None else blocks
+        return self._between([self._run(bound, launch, block, PATIENT_STEPS) for block in chosen])
+
+    def _between(self, logs: Sequence[BlockLog]) -> set[str]:
+        codes: set[str] = set()
+        for first, second in _near(logs):
             codes |= {
                 code
                 for code in BETWEEN_BLOCKS

@@ -40,8 +40,23 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """Where the values of an array lie: from ``low`` to below ``high``, or they are one of ``unless``."""
+
+    low: Term
+    high: Term
+    unless: tuple[Term, ...] = ()
+
+    def between(self, value: Term) -> Term:
+        return t.and_(t.le(self.low, value), t.lt(value, self.high))
+
+    def holds(self, value: Term) -> Term:
+        return t.or_(self.between(value), *(t.eq(value, x) for x in self.unless))
+
+
+@dataclass(frozen=True, slots=True)
 class Promised:
-    """An array of a contract with the facts on it that excuse no values.
+    """An array of a contract with the facts on it.
 
     ``limits``: the ends of what its type holds, the second one excluded.  ``injective``: as of `Loaded`.  ``array``
     gives the others of the contract.
@@ -53,9 +68,13 @@ class Promised:
     injective: bool
     array: Callable[[str], Promised]
 
-    def of(self, *subjects: Subject) -> Iterator[DataTerm]:
+    def all_of(self, *subjects: Subject) -> Iterator[DataTerm]:
         """The facts on these subjects, in the order of the contract."""
         return (data for subject, data in self.facts if subject in subjects)
+
+    def of(self, *subjects: Subject) -> Iterator[DataTerm]:
+        """Those that excuse no values."""
+        return (data for data in self.all_of(*subjects) if not data.unless)
 
     @property
     def count(self) -> Term:
@@ -64,12 +83,17 @@ class Promised:
 
     @property
     def ranges(self) -> Iterator[tuple[Term, Term]]:
+        """Where values lie, by facts that excuse none and by their type."""
+        return ((each.low, each.high) for each in self.within if not each.unless)
+
+    @property
+    def within(self) -> Iterator[Within]:
         """Where values lie, by facts and by their type."""
-        for data in self.of(Subject.LIMITS):
+        for data in self.all_of(Subject.LIMITS):
             assert data.low is not None
             assert data.high is not None
-            yield data.low, data.high
-        yield self.limits
+            yield Within(data.low, data.high, data.unless)
+        yield Within(*self.limits)
 
     @property
     def steps(self) -> Iterator[Term]:

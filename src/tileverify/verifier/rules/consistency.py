@@ -4,8 +4,9 @@ The facts of a contract speak of launch-known quantities.  Data facts and the pr
 question mentions elements, so that a contract whose promises nobody can keep would prove everything in silence.  The
 terms below follow from such promises for every launch (a is an array of n elements, [l, h) the range of its values):
 
-    a first element:        n = 0  or  there is a value that keeps every fact about single elements
+    first elements:         there are values that keep every fact, for as many of them as n says
     values that differ:     n <= h - l,  of multiples of m:  n <= (h - l - 1) // m + 1
+                            n <= h - l + u  with u values that a range excuses, unless one that may repeat lies in it
     rows that differ:       n = 0  or  as many values as rows
     a kind of fact besides: what its `promises` say (`contract.facts`)
     elements with addresses of their own, strides s and t of two dimensions:
@@ -25,9 +26,9 @@ from typing import Final
 from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
 from ...contract.element_types import INT_BITS
-from ...contract.facts.form import Subject
+from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import meaning_of, subject_of
-from ...contract.facts.loaded import Promised
+from ...contract.facts.loaded import Promised, Within
 from ...contract.facts.statements import DataTerm
 from ...contract.terms import Function, Scope, Term
 from ...frontend.symbolic.summary import Origin, OriginKind
@@ -35,6 +36,12 @@ from .fact_instances import data_facts
 
 _STEPS: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2))
 """Steps along two dimensions that are tried for addresses that meet, without common factors."""
+
+_FIRST: Final = 3
+"""Elements of a row on which facts are tried together: what more of them contradict is left to counting."""
+
+_OF_ONE: Final = frozenset({Subject.LIMITS, Subject.STEPS})
+"""What a fact on these says, it says of each element alone."""
 
 
 def promises(contract: Contract) -> tuple[Term, ...]:
@@ -45,7 +52,7 @@ def promises(contract: Contract) -> tuple[Term, ...]:
 
 # ------------------------------------------------------------------------------------------- contents
 def _first_elements(contract: Contract) -> Iterator[Term]:
-    """The facts on one element of each array that has any."""
+    """The facts on the first elements of each array that has any: on one, where none says how elements differ."""
     origins: dict[str, Origin] = {}
     first: list[Term] = []
     for name in elements(contract):
@@ -53,7 +60,10 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
         origins[name] = Origin(OriginKind.PARAMETER, name, 1, tuple(shape))
         half = 1 << (INT_BITS[contract.arrays[name].dtype] - 1)
         function = Function(name, Scope.LAUNCH, -half, half - 1, array=name)
-        first.append(t.apply(function, *(t.ZERO for _ in shape)))
+        *before, _ = zeros = [t.ZERO for _ in shape] or [t.ZERO]
+        related = shape and any(name in _arrays(data) and subject_of(data) not in _OF_ONE for data in contract.data)
+        places = [(*before, t.const(i)) for i in range(_FIRST)] if related else [zeros[: len(shape)]]
+        first.extend(t.apply(function, *place) for place in places)
     yield from data_facts(first, contract, origins)
 
 
@@ -77,8 +87,7 @@ def _shape(contract: Contract, name: str) -> list[Term]:
 
 
 def _promised(contract: Contract, name: str) -> Promised:
-    """The array with the facts about it that name no values which they excuse."""
-    facts = [data for data in contract.data if data.fact.array == name and not data.unless]
+    facts = [data for data in contract.data if data.fact.array == name]
     bits = INT_BITS[contract.arrays[name].dtype]
     unsigned = contract.arrays[name].dtype.startswith("u")
     return Promised(
@@ -101,20 +110,26 @@ def _counted(contract: Contract) -> Iterator[Term]:
 
 def _distinct(array: Promised) -> Iterator[Term]:
     """As many values as elements, or as rows."""
-    for data in (*array.of(Subject.ELEMENTS), *array.of(Subject.ROWS)) if array.injective else ():
+    for data in array.all_of(*DISTINCT) if array.injective else ():
         needed = meaning_of(data).different(array)
         assert needed is not None
-        for low, high in array.ranges:
-            # A restricted fact counts where all values lie in what it speaks of.
-            spoken = (
-                t.TRUE if data.low is None or data.high is None else t.and_(t.le(data.low, low), t.le(high, data.high))
-            )
-            room = t.maximum(t.sub(high, low), t.ZERO)
-            excused = t.or_(t.eq(array.count, t.ZERO), t.not_(spoken))
-            yield t.or_(excused, t.le(needed, room))
+        for within in array.within:
+            excused = t.or_(t.eq(array.count, t.ZERO), t.not_(_spoken(data, within)))
+            beside = t.add(*(t.ite(within.between(x), t.ZERO, t.ONE) for x in within.unless))
+            room = t.maximum(t.sub(within.high, within.low), t.ZERO)
+            yield t.or_(excused, t.le(needed, t.add(room, beside)))
             for step in array.steps:
-                steps = t.floordiv(t.sub(t.sub(high, low), t.ONE), step)
-                yield t.or_(excused, t.le(needed, t.add(steps, t.ONE)))
+                steps = t.floordiv(t.sub(t.sub(within.high, within.low), t.ONE), step)
+                yield t.or_(excused, t.le(needed, t.add(steps, t.ONE, beside)))
+
+
+def _spoken(data: DataTerm, within: Within) -> Term:
+    """The fact says that all values are different which may be there: none of them is excused or outside its bounds."""
+    said = [t.not_(within.holds(x)) for x in data.unless]
+    if data.low is not None and data.high is not None:
+        said += [t.le(data.low, within.low), t.le(within.high, data.high)]
+        said += [t.and_(t.le(data.low, x), t.lt(x, data.high)) for x in within.unless]
+    return t.and_(*said)
 
 
 # -------------------------------------------------------------------------------------------- layouts

@@ -29,7 +29,7 @@ from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...results.codes import TV
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
-from .layout import IndexFootprint, Place
+from .layout import ByteFootprint, IndexFootprint, Place
 from .two_blocks import OTHER, CopyLevel, Renaming, Second
 
 
@@ -139,8 +139,8 @@ def _inside(prepared: PreparedSite, place: Place) -> Iterator[Obligation]:
                 TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, outside), site, detail=f"axis {d}"
             )
     else:
-        extent = _extent(origin)
-        if extent is None:
+        beyond = beyond_allocation(place)
+        if beyond is None:
             yield Obligation(
                 TV.POINTER_OUT_OF_ALLOCATION,
                 (),
@@ -148,8 +148,15 @@ def _inside(prepared: PreparedSite, place: Place) -> Iterator[Obligation]:
                 blocked=(TV.UNKNOWN_POINTER, f"the size of `{origin.name}` is not known"),
             )
             return
-        outside = t.or_(t.lt(place.offset, t.ZERO), t.lt(extent, t.add(place.offset, t.const(place.size))))
-        yield Obligation(TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, outside), site)
+        yield Obligation(TV.POINTER_OUT_OF_ALLOCATION, (prepared.guard, place.live, beyond), site)
+
+
+def beyond_allocation(place: ByteFootprint) -> Term | None:
+    """f < 0 or f + bytes > size; ``None`` where the size is not known."""
+    size = _extent(place.origin)
+    if size is None:
+        return None
+    return t.or_(t.lt(place.offset, t.ZERO), t.lt(size, t.add(place.offset, t.const(place.size))))
 
 
 def _aligned(prepared: PreparedSite) -> Iterator[Obligation]:

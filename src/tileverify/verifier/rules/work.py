@@ -17,14 +17,16 @@ did: the demand on an axis is then for three.
 
 A demand that no launch of the contract can keep says nothing, and is dropped.  So is the one on an axis, for an
 obligation on a single block, if no launch with two blocks along that axis keeps the obligation in both: sizes may leave
-room for one tile only, and then the last clause that helps is an axis of one block.  An obligation between blocks is
-another matter: if any two blocks along an axis that is read race, the kernel is wrong, and not its launches.
+room for one tile only, and then the last clause that helps is an axis of one block.  Coordinates alone do not tell
+that: behind the end of a row lies the next one, and is no fault.  So an access that is read as coordinates may do its
+work as its bytes say, too.  An obligation between blocks is another matter: if any two blocks along an axis that is
+read race, the kernel is wrong, and not its launches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...contract import terms as t
 from ...contract.as_terms import Contract
@@ -32,19 +34,34 @@ from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
+from ...results.codes import TV
 from .footprint_overlap import PreparedSite, touches
-from .obligations import Obligation, reached
+from .layout import IndexFootprint, as_bytes
+from .obligations import MISALIGNED, Obligation, beyond_allocation, reached
 from .prepare import contract_values
 from .quantifier_elimination import conjuncts
 from .two_blocks import OTHER, CopyLevel, Second
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What some launch has to do.  ``unless``: what makes it pointless, if ``conditions`` imply it in every launch."""
+class Way:
+    """A way to do what is demanded.  ``unless``: what makes it pointless, if it holds wherever ``conditions`` do."""
 
     conditions: tuple[Term, ...]
     unless: Term = t.FALSE
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What some launch has to do: one of the ways.  The first is what obligations say; ``others`` say more exactly what
+    a fault is, and may need more arithmetic than a solver has."""
+
+    first: Way
+    others: tuple[Way, ...] = ()
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        return self.first, *self.others
 
 
 def axes_of_work(read: frozenset[int]) -> tuple[int, ...]:
@@ -65,35 +82,68 @@ def demands(
     three = any(
         leaf.kind is TermKind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free
     )
-    yield Demand((*base, *two_blocks(contract, axes_of_work(read))))
-    pair, unbroken = _pair(obligation, prepared, base)
+    yield Demand(Way((*base, *two_blocks(contract, axes_of_work(read)))))
+    pairs = [
+        _pair(obligation, prepared, base),
+        *(_pair(*bytewise, base) for bytewise in _bytewise(obligation, prepared)),
+    ]
     for axis in axes_of_work(read):
         grid = values.get(GRID[axis], GRID[axis])
         if grid is t.ONE:
             continue
-        apart = (*pair, t.ne(BID[axis], Second(CopyLevel.BLOCK, OTHER)(BID[axis])))
-        yield Demand(apart, unbroken)
+        apart = t.ne(BID[axis], Second(CopyLevel.BLOCK, OTHER)(BID[axis]))
+        yield _demand(pairs, apart)
         if three:
-            yield Demand((*apart, t.le(t.const(3), grid)), unbroken)
+            yield _demand(pairs, apart, t.le(t.const(3), grid))
     for iteration in dict.fromkeys(_iterations(obligation)):
-        yield Demand((*base, t.le(t.ONE, iteration)))
+        yield Demand(Way((*base, t.le(t.ONE, iteration))))
 
 
-def writing(sites: Iterable[PreparedSite], obligation: Obligation, axis: int, contract: Contract) -> tuple[Demand, ...]:
+def _demand(ways: Iterable[Way], *more: Term) -> Demand:
+    first, *others = (Way((*way.conditions, *more), way.unless) for way in ways)
+    return Demand(first, tuple(others))
+
+
+def writing(
+    prepared: Mapping[int, PreparedSite], obligation: Obligation, axis: int, contract: Contract
+) -> Iterator[Demand]:
     """Two blocks that differ along ``axis`` write to what others see, by one access or by two: one of these suffices.
     None where the contract gives the axis one block.
 
     Like the demands on an axis, they are pointless if one of the two breaks an obligation on a single block.
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
-        return ()
+        return
     copy = Second(CopyLevel.BLOCK, OTHER)
     apart = t.ne(BID[axis], copy(BID[axis]))
+    readings = [(obligation, prepared), *_bytewise(obligation, prepared)]
+    for each in zip(*(_writes(*reading, copy) for reading in readings), strict=True):
+        yield _demand(each, apart)
+
+
+def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: Second) -> Iterator[Way]:
+    """Two blocks write by each of the accesses that do, and by any of them."""
+    writers = [each for each in prepared.values() if each.site.writes and is_seen(each.site)]
+    writes = [t.and_(each.guard, touches(each.place)) for each in writers]
+    if len(writes) > 1:
+        writes.append(t.or_(*writes))
     pointless = _broken_by_one(obligation, copy)
-    ways = [t.and_(each.guard, touches(each.place)) for each in sites if each.site.writes and is_seen(each.site)]
-    if len(ways) > 1:
-        ways.append(t.or_(*ways))
-    return tuple(Demand((way, copy(way), apart), pointless) for way in ways)
+    return (Way((each, copy(each)), pointless) for each in writes)
+
+
+def _bytewise(
+    obligation: Obligation, prepared: Mapping[int, PreparedSite]
+) -> Iterator[tuple[Obligation, Mapping[int, PreparedSite]]]:
+    """The obligation that an access stays in its array with its bytes for its coordinates, where it was read so."""
+    site = obligation.first
+    if obligation.code != TV.POINTER_OUT_OF_ALLOCATION or obligation.detail == MISALIGNED or site is None:
+        return
+    own = prepared[site.number]
+    place = as_bytes(own.site.footprint)
+    beyond = beyond_allocation(place)
+    if isinstance(own.place, IndexFootprint) and beyond is not None:
+        conditions = (own.guard, place.live, beyond)
+        yield replace(obligation, conditions=conditions), {**prepared, site.number: replace(own, place=place)}
 
 
 def is_seen(site: Site) -> bool:
@@ -111,12 +161,10 @@ def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
     return tuple(part for part in conjuncts(conditions) if not can_be_said(part))
 
 
-def _pair(
-    obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]
-) -> tuple[tuple[Term, ...], Term]:
+def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]) -> Way:
     """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
     if obligation.level == CopyLevel.BLOCK:
-        return base, t.FALSE
+        return Way(base)
     copy = Second(CopyLevel.BLOCK, OTHER)
     site = obligation.first
     if site is not None:
@@ -124,7 +172,7 @@ def _pair(
     else:
         own = [] if obligation.promise is None else [obligation.promise.guard]
     alone = _without_flags(own)
-    return (*alone, *map(copy, alone)), _broken_by_one(obligation, copy)
+    return Way((*alone, *map(copy, alone)), _broken_by_one(obligation, copy))
 
 
 def _broken_by_one(obligation: Obligation, copy: Second) -> Term:

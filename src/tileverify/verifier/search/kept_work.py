@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ...contract import terms as t
 from ...contract.terms import Term
 from ..case import CLAUSE_LIMITS, Case
 from ..rules.answers import Answer
+from ..rules.consistency import promises
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation
 from ..rules.protocols import watched
-from ..rules.work import Demand, axes_of_work, demands, two_blocks, writing
+from ..rules.work import Demand, Way, axes_of_work, demands, two_blocks, writing
 
 
 @dataclass
@@ -32,22 +34,25 @@ class KeptWork:
 
     def _informed(self, obligation: Obligation, found: Iterable[Demand]) -> list[Demand]:
         """Demands with what is known of contents, and of what blocks hand to each other."""
-        shared, informed = watched(self.case.sites), []
-        for demand in found:
-            conditions = demand.conditions
+        shared = watched(self.case.sites)
+
+        def informed(way: Way) -> Way:
+            conditions = way.conditions
             if shared:
                 question = replace(obligation, conditions=conditions, grounds=())
                 conditions = self.case.protocols.with_values(question).conditions
             facts = data_facts(conditions, self.case.contract, self.case.origins)
-            informed.append(replace(demand, conditions=(*conditions, *facts)))
-        return informed
+            return replace(way, conditions=(*conditions, *facts))
+
+        return [Demand(informed(demand.first), tuple(map(informed, demand.others))) for demand in found]
 
     def _can_be_kept(self, demand: Demand) -> bool:
         """Whether the demand means anything: unless no launch keeps it, whatever clauses are offered."""
         key = demand, len(self.case.clauses)
         if key not in self._kept:
-            asked = [*demand.conditions, t.not_(demand.unless)]
-            self._kept[key] = self.case.finder.decide(asked, limits=CLAUSE_LIMITS).answer is not Answer.UNSATISFIABLE
+            first = self._asked(_done(demand.first))
+            others = map(self.possible, map(_done, demand.others))
+            self._kept[key] = first is not Answer.UNSATISFIABLE or any(others)
         return self._kept[key]
 
     def leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
@@ -56,7 +61,8 @@ class KeptWork:
 
     def _is_kept(self, demand: Demand, offered: Sequence[Term]) -> bool:
         """Whether a launch with the clauses on offer does what is demanded."""
-        return self.possible([*demand.conditions, *offered])
+        asked = (demand.first.conditions, *map(_done, demand.others))
+        return any(self.possible([*conditions, *offered]) for conditions in asked)
 
     def leaves_launches(self, chosen: Sequence[Term]) -> bool:
         """Whether the contract has a launch with these clauses, of more than one block if it has such."""
@@ -70,11 +76,19 @@ class KeptWork:
         return all(self._writes_along(axis, obligation, chosen) for axis in axes_of_work(self.case.summary.read_axes))
 
     def _writes_along(self, axis: int, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        wanted = self._informed(obligation, writing(self.case.sites, obligation, axis, self.case.contract))
+        wanted = self._informed(obligation, writing(self.case.by_number, obligation, axis, self.case.contract))
         return any(self._is_kept(demand, chosen) for demand in wanted) or not any(map(self._can_be_kept, wanted))
 
     def possible(self, conditions: Sequence[Term]) -> bool:
-        return self.case.finder.decide(conditions, limits=CLAUSE_LIMITS).answer is Answer.SATISFIABLE
+        return self._asked(conditions) is Answer.SATISFIABLE
+
+    def _asked(self, conditions: Sequence[Term]) -> Answer:
+        """Of launches that can be made: not all that keep a contract's clauses have contents that keep its facts."""
+        return self.case.finder.decide([*conditions, *self._promised], limits=CLAUSE_LIMITS).answer
+
+    @cached_property
+    def _promised(self) -> tuple[Term, ...]:
+        return promises(self.case.contract)
 
     def two_blocks(self) -> tuple[Term, ...]:
         """More than one block: a contract that excludes every such launch would be vacuous.
@@ -85,3 +99,8 @@ class KeptWork:
             two = two_blocks(self.case.contract, axes_of_work(self.case.summary.read_axes))
             self._several = two if self.possible(two) else ()
         return self._several
+
+
+def _done(way: Way) -> tuple[Term, ...]:
+    """What is demanded is done so, and not in vain."""
+    return (*way.conditions, t.not_(way.unless))

@@ -18,14 +18,14 @@ from ...results.documents import from_json, to_json
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import CertificateError
 from .archive import NotAnArchive, read_archive, write_archive
-from .documents import (
+from .manifest_json import (
+    BuiltWith,
     BytecodeDocument,
     CubinDocument,
     EntryDocument,
     ManifestDocument,
     ParameterDocument,
     SignatureDocument,
-    ToolDocument,
 )
 from .model import Bundle, BundleRefused, Cubin, Signature
 
@@ -66,7 +66,7 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
         requires=tuple(c.requires),
         schema=SCHEMA,
         sources=dict(sorted(bundle.sources.items())),
-        tool=ToolDocument(bundle.solver, bundle.tool),
+        tool=BuiltWith(bundle.solver, bundle.tool),
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ...results.documents import Json, to_json
 from ...system.printable import printable
-from .documents import ShownCubin, ShownDocument
 from .manifest import manifest_of
+from .manifest_json import ShownCubin, ShownDocument
 from .model import Bundle
 
 

@@ -115,7 +115,7 @@ def _plural(count: int, word: str) -> str:
 
 
 # -------------------------------------------------------------------------------------------------- JSON
-class ToolDocument(Struct, frozen=True):
+class RecheckedWith(Struct, frozen=True):
     version: str
     solver: str
     trusted: tuple[str, ...]
@@ -159,13 +159,13 @@ class CertificateDocument(Struct, frozen=True):
 
 class RecheckDocument(Struct, frozen=True):
     schema: str
-    tool: ToolDocument
+    tool: RecheckedWith
     certificates: list[CertificateDocument | RejectedDocument]
 
 
 def recheck_json(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """One document, ending with a newline."""
-    document = RecheckDocument(SCHEMA, ToolDocument(tool, solver, TRUSTED), list(map(_row_document, rows)))
+    document = RecheckDocument(SCHEMA, RecheckedWith(tool, solver, TRUSTED), list(map(_row_document, rows)))
     return json.dumps(to_json(document), indent=2) + "\n"
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from ...results import HoldsFor
 
 
-class ToolDocument(Struct, frozen=True):
+class BuiltWith(Struct, frozen=True):
     solver: str
     version: str
 
@@ -54,7 +54,7 @@ class ManifestDocument(Struct, frozen=True):
     requires: tuple[str, ...]
     schema: str
     sources: dict[str, str]
-    tool: ToolDocument
+    tool: BuiltWith
 
 
 class SignatureDocument(Struct, frozen=True):

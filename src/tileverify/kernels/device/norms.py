@@ -2,7 +2,7 @@
 
 Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` keep a whole row in a tile, read
 it once, and load the weights once for all rows of a block.  Gradients of weights come from two launches, without
-atomics and so with the same result in every run: one that adds up groups of rows, and `add_partials`, which adds up the
+atomics and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the
 groups.
 
 Statistics are taken in float32, whatever the element types are.
@@ -77,7 +77,7 @@ def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: Const
 def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: ConstInt):
     """Group g of rows: ``dweight[g] = sum of dout * x * rstd`` over every G-th tile of rows from the g-th on.
 
-    dout, x (M, N); rstd (M); dweight (G, N), for `add_partials`.  Grid: cdiv(N, TILE_N), G.
+    dout, x (M, N); rstd (M); dweight (G, N), whose columns are then to be added up.  Grid: cdiv(N, TILE_N), G.
     """
     j = ct.bid(0)
     group = ct.bid(1)
@@ -88,19 +88,6 @@ def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: C
         tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         total += g * tile * scale
     ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
-
-
-@ct.kernel
-def add_partials(partials, out, TILE_M: ConstInt, TILE_N: ConstInt):
-    """``out = sum of partials`` over the first axis, in an order that depends on nothing but the sizes.
-
-    partials (G, N); out (N).  Grid: cdiv(N, TILE_N).
-    """
-    j = ct.bid(0)
-    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    for i in range(ct.num_tiles(partials, axis=0, shape=(TILE_M, TILE_N))):
-        total += ct.load(partials, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO)
-    ct.store(out, (j,), ct.sum(total, axis=0).astype(out.dtype))
 
 
 @ct.kernel
@@ -230,7 +217,8 @@ def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_
 def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: ConstInt, TILE_N: ConstInt):
     """Group g of rows: ``dweight[g] = sum of dout * y``, ``dbias[g] = sum of dout`` over every G-th tile of rows.
 
-    dout, x (M, N); mean, rstd (M); dweight, dbias (G, N), each for `add_partials`.  Grid: cdiv(N, TILE_N), G.
+    dout, x (M, N); mean, rstd (M); dweight, dbias (G, N), whose columns are then to be added up.
+    Grid: cdiv(N, TILE_N), G.
     """
     j = ct.bid(0)
     group = ct.bid(1)

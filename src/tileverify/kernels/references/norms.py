@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .moving import column_sum_partials
+
 Array = NDArray[Any]
 
 
@@ -31,12 +33,7 @@ def rms_norm_backward(dout: ArrayLike, x: ArrayLike, weight: ArrayLike, rstd: Ar
 def rms_norm_weight_partials(dout: ArrayLike, x: ArrayLike, rstd: ArrayLike, groups: int, tile_m: int) -> Array:
     """``dweight[g] = sum of dout * x * rstd`` over tiles g, g + groups, ... of ``tile_m`` rows."""
     products = np.asarray(dout, np.float64) * np.asarray(x, np.float64) * np.asarray(rstd, np.float64)[:, None]
-    return _sums_of_groups(products, groups, tile_m)
-
-
-def add_partials(partials: ArrayLike) -> Array:
-    """``out = sum of partials`` over the first axis."""
-    return np.asarray(np.asarray(partials, np.float64).sum(axis=0))
+    return column_sum_partials(products, groups, tile_m)
 
 
 def add_rms_norm(x: ArrayLike, residual: ArrayLike, weight: ArrayLike, eps: float) -> tuple[Array, Array]:
@@ -75,7 +72,7 @@ def layer_norm_weight_partials(
     dout = np.asarray(dout, np.float64)
     distance = np.asarray(x, np.float64) - np.asarray(mean, np.float64)[:, None]
     y = distance * np.asarray(rstd, np.float64)[:, None]
-    return _sums_of_groups(dout * y, groups, tile_m), _sums_of_groups(dout, groups, tile_m)
+    return column_sum_partials(dout * y, groups, tile_m), column_sum_partials(dout, groups, tile_m)
 
 
 def qk_norm(
@@ -83,8 +80,3 @@ def qk_norm(
 ) -> tuple[Array, Array]:
     """`rms_norm` of every head of queries and keys."""
     return rms_norm(q, q_weight, eps)[0], rms_norm(k, k_weight, eps)[0]
-
-
-def _sums_of_groups(rows: Array, groups: int, tile_m: int) -> Array:
-    group = np.arange(len(rows)) // tile_m % groups
-    return np.stack([rows[group == g].sum(axis=0) for g in range(groups)])

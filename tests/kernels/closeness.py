@@ -28,7 +28,9 @@ def unwritten(*shape: int, dtype: DTypeLike = np.float32) -> Array:
 
 def assert_close(found: Array, expected: ArrayLike) -> None:
     tolerance = TOLERANCE[found.dtype]
-    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        found.astype(np.float64), np.asarray(expected, np.float64), rtol=tolerance, atol=tolerance
+    )
 
 
 def slopes(function: Callable[[Array], ArrayLike], x: Array, dout: Array, step: float = 1e-4) -> Array:

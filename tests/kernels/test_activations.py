@@ -48,9 +48,7 @@ def test_backward_of_gates(name: str) -> None:
     dgate, dup = unwritten(N), unwritten(N)
     tileverify.launch(None, GRID, getattr(activations, f"{name}_backward"), (dout, gate, up, dgate, dup, TILE))
     forward: Callable[[Any, Any], Array] = getattr(references, name)
-    for found, expected in zip(
-        (dgate, dup), getattr(references, f"{name}_backward")(dout, gate, up), strict=True
-    ):
+    for found, expected in zip((dgate, dup), getattr(references, f"{name}_backward")(dout, gate, up), strict=True):
         assert_close(found, expected)
     assert_close(dgate, slopes(lambda gate: forward(gate, up), gate, dout))
     assert_close(dup, slopes(lambda up: forward(gate, up), up, dout))

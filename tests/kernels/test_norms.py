@@ -103,9 +103,7 @@ def test_layer_norm_gradients_of_weights(rows: tuple[Array, ...]) -> None:
     partials = unwritten(2, N), unwritten(2, N)
     arguments = (dout, x, mean, rstd, *partials, 2, 16)
     tileverify.launch(None, (3, 2), norms.layer_norm_weight_partials, arguments)
-    for found, expected in zip(
-        partials, references.layer_norm_weight_partials(dout, x, mean, rstd, 2, 2), strict=True
-    ):
+    for found, expected in zip(partials, references.layer_norm_weight_partials(dout, x, mean, rstd, 2, 2), strict=True):
         assert_close(found, expected)
     dweight, dbias = (found.sum(axis=0) for found in partials)
     assert_close(dweight, slopes(lambda weight: references.layer_norm(x, weight, bias, EPS)[0], weight, dout))

@@ -90,7 +90,7 @@ def test_cache_update_from() -> None:
     compare(found, references.cache_update_from(k, v, start, *caches()))
 
 
-@TYPES
+@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
 @pytest.mark.parametrize(("kernel", "length"), [(kernels.prefill_heads, LENGTH), (kernels.decode_heads, 1)])
 def test_heads_with_caches(kernel: Any, length: int, dtype: DTypeLike) -> None:
     q, k, v = heads(SEQUENCES * length, dtype)

@@ -1,7 +1,7 @@
 """Element by element: activations, gated activations with their gradients, and dropout.
 
-Arrays are flat (N): a contiguous array of any rank is one, seen as such.  What is gated comes as two arrays or, packed, as
-the two halves of every row of one.
+Arrays are flat (N): a contiguous array of any rank is one, seen as such.  What is gated comes as two arrays or, packed,
+as the two halves of every row of one.
 """
 
 import cuda.tile as ct
@@ -207,8 +207,8 @@ def gelu_mul_backward(dout, gate, up, dgate, dup, TILE: ConstInt):
 def dropout(x, out, keep: float, stream: int, seed: int, TILE: ConstInt):
     """``out = x / keep`` where the random number of the element is below ``keep``, else 0.
 
-    The number depends on index, ``stream`` (which of the program's dropouts it is) and ``seed`` alone: what is dropped is
-    the same for every TILE and grid.  The gradient is this kernel on that of ``out``, with the same stream and seed.
+    The number depends on index, ``stream`` (which of the program's dropouts it is) and ``seed`` alone: what is dropped
+    is the same for every TILE and grid.  The gradient is this kernel on that of ``out``, with the same stream and seed.
 
     x, out (N); 0 < keep <= 1.  Grid: cdiv(N, TILE).
     """

@@ -1,7 +1,7 @@
 """Normalisation of rows, forward and backward: root mean square, layer normalisation, and heads of queries and keys.
 
-Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` keep a whole row in a tile, read
-it once, and load the weights once for all rows of a block.  Gradients of weights come from two launches, without
+Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` keep a whole row in a tile,
+read it once, and load the weights once for all rows of a block.  Gradients of weights come from two launches, without
 atomics and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the
 groups.
 

@@ -1,7 +1,7 @@
 """Rotary position embedding of queries and keys, alone and together with head norms and writes to a cache.
 
-The two halves of a head turn by ``cos`` and ``sin`` (P, HALF) of the token's position: a row of these for each position that
-may occur.  Heads have ``2 * HALF`` numbers.  Caches lie as (batch, head, position, number).
+The two halves of a head turn by ``cos`` and ``sin`` (P, HALF) of the token's position: a row of these for each position
+that may occur.  Heads have ``2 * HALF`` numbers.  Caches lie as (batch, head, position, number).
 
 Positions come from arrays, so that one launch (of a graph, for instance) serves every step.  That they lie inside the
 tables and caches is a fact about data that a launch has to state.
@@ -64,8 +64,8 @@ def key_heads(k, k_cache, t, b, position, h, w_low, w_high, c, s, eps, TILE_H, H
 def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstInt):
     """``out = (low * cos - high * sin, high * cos + low * sin)`` for every head of token t, at ``positions[t]``.
 
-    q, q_out (T, HQ, 2 * HALF); k, k_out (T, HK, 2 * HALF); cos, sin (P, HALF); positions (T), in [0, P).  q_out may be q,
-    and k_out k.  Grid: T.
+    q, q_out (T, HQ, 2 * HALF); k, k_out (T, HK, 2 * HALF); cos, sin (P, HALF); positions (T), in [0, P).  q_out may be
+    q, and k_out k.  Grid: T.
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
@@ -120,7 +120,8 @@ def cache_update(k, v, k_cache, v_cache, start: int, TILE_H: ConstInt, TILE_D: C
 def cache_update_from(k, v, start, k_cache, v_cache, TILE_H: ConstInt, TILE_D: ConstInt):
     """`cache_update` with the position in an array.
 
-    k, v (B * S, HK, D) with ``1 <= D <= TILE_D``; start (1), in [0, P - S]; k_cache, v_cache (B, HK, P, D).  Grid: S, B.
+    k, v (B * S, HK, D) with ``1 <= D <= TILE_D``; start (1), in [0, P - S]; k_cache, v_cache (B, HK, P, D).
+    Grid: S, B.
     """
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
     t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
@@ -156,12 +157,25 @@ def prefill_heads(
 
 @ct.kernel
 def decode_heads(
-    q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps: float, TILE_H: ConstInt, HALF: ConstInt
+    q,
+    k,
+    v,
+    q_weight,
+    k_weight,
+    cos,
+    sin,
+    positions,
+    q_out,
+    k_cache,
+    v_cache,
+    eps: float,
+    TILE_H: ConstInt,
+    HALF: ConstInt,
 ):
     """`prefill_heads` for one new token of each sequence, with a block for every tile of heads.
 
-    q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); q_weight, k_weight (2 * HALF); cos, sin (P, HALF); positions (B),
-    in [0, P); k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
+    q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); q_weight, k_weight (2 * HALF); cos, sin (P, HALF);
+    positions (B), in [0, P); k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
     b = ct.bid(1)
     q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))

@@ -23,7 +23,7 @@ def silu(x: ArrayLike) -> Array:
 def silu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
     """``dx = dout * s * (1 + x * (1 - s))`` with ``s = sigmoid(x)``."""
     s = sigmoid(x)
-    return np.asarray(dout, np.float64) * s * (1 + np.asarray(x, np.float64) * (1 - s))
+    return np.asarray(np.asarray(dout, np.float64) * s * (1 + np.asarray(x, np.float64) * (1 - s)))
 
 
 def gelu(x: ArrayLike) -> Array:
@@ -37,7 +37,7 @@ def gelu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
     x = np.asarray(x, np.float64)
     t = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
     rise = np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * x**2)
-    return np.asarray(dout, np.float64) * ((1 + t) / 2 + x / 2 * (1 - t**2) * rise)
+    return np.asarray(np.asarray(dout, np.float64) * ((1 + t) / 2 + x / 2 * (1 - t**2) * rise))
 
 
 def relu(x: ArrayLike) -> Array:
@@ -86,8 +86,9 @@ def gelu_mul_backward(dout: ArrayLike, gate: ArrayLike, up: ArrayLike) -> tuple[
 
 
 def random_words(count: int, stream: int, seed: int, rounds: int = 7) -> NDArray[np.uint32]:
-    """Philox 2x32 (Salmon and others, 2011): the first words for counters ``(0 .. count - 1, stream)``, key ``seed``."""
-    low, high, key = np.arange(count, dtype=np.uint64), np.uint64(stream % 2**32), seed % 2**32
+    """Philox 2x32 (Salmon and others, 2011): first words for counters ``(index, stream)`` and the key ``seed``."""
+    low, high = np.arange(count, dtype=np.uint64), np.full(count, stream % 2**32, np.uint64)
+    key = seed % 2**32
     for _ in range(rounds):
         product = low * np.uint64(0xD256D193)
         low, high = (product >> np.uint64(32)) ^ np.uint64(key) ^ high, product & np.uint64(0xFFFFFFFF)

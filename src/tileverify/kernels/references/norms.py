@@ -27,7 +27,7 @@ def rms_norm_backward(dout: ArrayLike, x: ArrayLike, weight: ArrayLike, rstd: Ar
     scale = np.asarray(rstd, np.float64)[:, None]
     g = np.asarray(dout, np.float64) * np.asarray(weight, np.float64)
     y = np.asarray(x, np.float64) * scale
-    return scale * (g - y * np.mean(g * y, axis=1, keepdims=True))
+    return np.asarray(scale * (g - y * np.mean(g * y, axis=1, keepdims=True)))
 
 
 def rms_norm_weight_partials(dout: ArrayLike, x: ArrayLike, rstd: ArrayLike, groups: int, tile_m: int) -> Array:
@@ -62,7 +62,7 @@ def layer_norm_backward(dout: ArrayLike, x: ArrayLike, weight: ArrayLike, mean: 
     scale = np.asarray(rstd, np.float64)[:, None]
     g = np.asarray(dout, np.float64) * np.asarray(weight, np.float64)
     y = (np.asarray(x, np.float64) - np.asarray(mean, np.float64)[:, None]) * scale
-    return scale * (g - g.mean(axis=1, keepdims=True) - y * np.mean(g * y, axis=1, keepdims=True))
+    return np.asarray(scale * (g - g.mean(axis=1, keepdims=True) - y * np.mean(g * y, axis=1, keepdims=True)))
 
 
 def layer_norm_weight_partials(
@@ -75,8 +75,6 @@ def layer_norm_weight_partials(
     return column_sum_partials(dout * y, groups, tile_m), column_sum_partials(dout, groups, tile_m)
 
 
-def qk_norm(
-    q: ArrayLike, k: ArrayLike, q_weight: ArrayLike, k_weight: ArrayLike, eps: float
-) -> tuple[Array, Array]:
+def qk_norm(q: ArrayLike, k: ArrayLike, q_weight: ArrayLike, k_weight: ArrayLike, eps: float) -> tuple[Array, Array]:
     """`rms_norm` of every head of queries and keys."""
     return rms_norm(q, q_weight, eps)[0], rms_norm(k, k_weight, eps)[0]

@@ -38,9 +38,7 @@ def rope_backward(
     return rope(dq_out, dk_out, cos, -sin, positions)
 
 
-def rope_from(
-    q: ArrayLike, k: ArrayLike, cos: Array, sin: Array, start: Places, sequences: int
-) -> tuple[Array, Array]:
+def rope_from(q: ArrayLike, k: ArrayLike, cos: Array, sin: Array, start: Places, sequences: int) -> tuple[Array, Array]:
     """`rope` where each of the sequences begins at the position ``start[0]``."""
     return rope(q, k, cos, sin, _consecutive(np.repeat(start, sequences), len(np.asarray(q)) // sequences))
 

@@ -21,7 +21,7 @@ softmax_short = softmax
 def softmax_backward(dout: ArrayLike, out: ArrayLike) -> Array:
     """``dx = out * (dout - sum(out * dout))``"""
     dout, out = np.asarray(dout, np.float64), np.asarray(out, np.float64)
-    return out * (dout - np.sum(out * dout, axis=-1, keepdims=True))
+    return np.asarray(out * (dout - np.sum(out * dout, axis=-1, keepdims=True)))
 
 
 def log_softmax(x: ArrayLike) -> Array:

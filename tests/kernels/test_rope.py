@@ -47,6 +47,16 @@ def test_rope(dtype: DTypeLike) -> None:
     compare(out, references.rope(q, k, COS, SIN, POSITIONS))
 
 
+def test_rope_in_place() -> None:
+    """Of queries and keys as they lie beside values."""
+    packed = normal(TOKENS, Q_HEADS + 2 * K_HEADS, WIDTH)
+    q_and_k, values = np.split(packed, [Q_HEADS + K_HEADS], axis=1)
+    expected, kept = references.rope_in_place(q_and_k, COS, SIN, POSITIONS), values.copy()
+    tileverify.launch(None, (TOKENS,), kernels.rope_in_place, (COS, SIN, POSITIONS, q_and_k, *TILES))
+    assert_close(q_and_k, expected)
+    assert np.array_equal(values, kept)
+
+
 def test_rope_keeps_to_its_tables() -> None:
     q, k, _ = heads(2)
     arguments = (q, k, COS, SIN, np.array([0, PLACES], np.int32), q.copy(), k.copy(), *TILES)

@@ -64,8 +64,8 @@ def key_heads(k, k_cache, t, b, position, h, w_low, w_high, c, s, eps, TILE_H, H
 def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstInt):
     """``out = (low * cos - high * sin, high * cos + low * sin)`` for every head of token t, at ``positions[t]``.
 
-    q, q_out (T, HQ, 2 * HALF); k, k_out (T, HK, 2 * HALF); cos, sin (P, HALF); positions (T), in [0, P).  q_out may be
-    q, and k_out k.  Grid: T.
+    q, q_out (T, HQ, 2 * HALF); k, k_out (T, HK, 2 * HALF); cos, sin (P, HALF); positions (T), in [0, P).
+    Grid: T.
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
@@ -73,6 +73,21 @@ def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstI
     s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
+
+
+@ct.kernel
+def rope_in_place(cos, sin, positions, x, TILE_H: ConstInt, HALF: ConstInt):
+    """`rope` that leaves its results where the heads were.
+
+    Where one product made queries, keys and values side by side, ``x`` is all of its result but the values.
+
+    cos, sin (P, HALF); positions (T), in [0, P); x (T, H, 2 * HALF).  Grid: T.
+    """
+    t = ct.bid(0)
+    position = ct.load(positions, (t,), (1,)).item()
+    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
+    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    turn_heads(x, x, t, c, s, TILE_H, HALF)
 
 
 @ct.kernel
@@ -94,7 +109,7 @@ def rope_from(q, k, cos, sin, start, q_out, k_out, TILE_H: ConstInt, HALF: Const
     """`rope` of B sequences of S tokens, which all begin at the position ``start[0]``.
 
     q, q_out (B * S, HQ, 2 * HALF); k, k_out (B * S, HK, 2 * HALF); cos, sin (P, HALF); start (1), in [0, P - S].
-    q_out may be q, and k_out k.  Grid: S, B.
+    Grid: S, B.
     """
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
     t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)

@@ -31,6 +31,9 @@ def rope(q: ArrayLike, k: ArrayLike, cos: Array, sin: Array, positions: Places) 
     return turned(q, cos, sin, positions), turned(k, cos, sin, positions)
 
 
+rope_in_place = turned
+
+
 def rope_backward(
     dq_out: ArrayLike, dk_out: ArrayLike, cos: Array, sin: Array, positions: Places
 ) -> tuple[Array, Array]:

@@ -100,14 +100,31 @@ def test_cache_update_from() -> None:
     compare(found, references.cache_update_from(k, v, start, *caches()))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
+def grid_of(length: int) -> tuple[int, int]:
+    """For prompts of that length; decoding has blocks for tiles of heads instead."""
+    return (length if length > 1 else -(-Q_HEADS // 2) + -(-K_HEADS // 2)), SEQUENCES
+
+
+STARTS = np.array([7, 0, 3], np.int32)
+
+
 @pytest.mark.parametrize(("kernel", "length"), [(kernels.prefill_heads, LENGTH), (kernels.decode_heads, 1)])
-def test_heads_with_caches(kernel: Any, length: int, dtype: DTypeLike) -> None:
+def test_heads_with_caches(kernel: Any, length: int) -> None:
+    q, k, v = heads(SEQUENCES * length)
+    q_out, found = unwritten(*q.shape), caches()
+    tileverify.launch(None, grid_of(length), kernel, (q, k, v, COS, SIN, STARTS, q_out, *found, *TILES))
+    compare((q_out, *found), references.prefill_heads(q, k, v, COS, SIN, STARTS, *caches()))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
+@pytest.mark.parametrize(
+    ("kernel", "length"), [(kernels.prefill_normed_heads, LENGTH), (kernels.decode_normed_heads, 1)]
+)
+def test_normed_heads_with_caches(kernel: Any, length: int, dtype: DTypeLike) -> None:
     q, k, v = heads(SEQUENCES * length, dtype)
     weights = normal(WIDTH, dtype=dtype, seed=1), normal(WIDTH, dtype=dtype, seed=2)
-    starts = np.array([7, 0, 3], np.int32)
     q_out, found = unwritten(*q.shape, dtype=dtype), caches(dtype)
-    grid = (LENGTH if length > 1 else -(-Q_HEADS // 2) + -(-K_HEADS // 2), SEQUENCES)
-    tileverify.launch(None, grid, kernel, (q, k, v, *weights, COS, SIN, starts, q_out, *found, EPS, *TILES))
-    expected = references.prefill_heads(q, k, v, *weights, COS, SIN, starts, *caches(dtype), EPS)
+    arguments = (q, k, v, *weights, COS, SIN, STARTS, q_out, *found, EPS, *TILES)
+    tileverify.launch(None, grid_of(length), kernel, arguments)
+    expected = references.prefill_normed_heads(q, k, v, *weights, COS, SIN, STARTS, *caches(dtype), EPS)
     compare((q_out, *found), expected)

@@ -12,52 +12,60 @@ import cuda.tile as ct
 ConstInt = ct.Constant[int]
 
 
+def halves(x, t, h, TILE_H, HALF):
+    """Both halves of the h-th tile of heads of token ``t``; x (T, H, 2 * HALF)."""
+    low = ct.load(x, (t, h, 0), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    high = ct.load(x, (t, h, 1), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    return low, high
+
+
+def normed(low, high, w_low, w_high, eps):
+    """Both halves after `rms_norm` of every head."""
+    squares = ct.sum(low * low + high * high, axis=-1, keepdims=True)
+    scale = ct.rsqrt(squares / (2 * low.shape[-1]) + eps)
+    return low * scale * w_low, high * scale * w_high
+
+
 def turned(low, high, c, s):
     """Both halves, turned by the angle with cosine ``c`` and sine ``s``."""
     return low * c - high * s, high * c + low * s
 
 
-def scale_of(low, high, eps):
-    """What `rms_norm` of heads in two halves multiplies with."""
-    squares = ct.sum(low * low + high * high, axis=-1, keepdims=True)
-    return ct.rsqrt(squares / (2 * low.shape[-1]) + eps)
+def put_heads(low, high, out, t, h):
+    """Where `halves` would find them."""
+    ct.store(out, (t, h, 0), low.astype(out.dtype))
+    ct.store(out, (t, h, 1), high.astype(out.dtype))
+
+
+def keep_halves(low, high, cache, b, h, position):
+    """Into the cache (B, H, P, 2 * HALF)."""
+    shape = (1, low.shape[1], 1, low.shape[2])
+    ct.store(cache, (b, h, position, 0), low.reshape(shape).astype(cache.dtype))
+    ct.store(cache, (b, h, position, 1), high.reshape(shape).astype(cache.dtype))
+
+
+def keep_heads(x, cache, t, b, h, position, TILE_H, TILE_D):
+    """The h-th tile of heads of token ``t``, as they are; x (T, H, D), cache (B, H, P, D)."""
+    tile = ct.load(x, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(cache, (b, h, position, 0), tile.reshape((1, TILE_H, 1, TILE_D)).astype(cache.dtype))
 
 
 def turn_heads(x, out, t, c, s, TILE_H, HALF):
     """All heads of token ``t``; x, out (T, H, 2 * HALF)."""
     for h in range(ct.num_tiles(x, axis=1, shape=(1, TILE_H, HALF))):
-        low = ct.load(x, (t, h, 0), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        high = ct.load(x, (t, h, 1), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        low, high = halves(x, t, h, TILE_H, HALF)
         low, high = turned(low, high, c, s)
-        ct.store(out, (t, h, 0), low.astype(out.dtype))
-        ct.store(out, (t, h, 1), high.astype(out.dtype))
+        put_heads(low, high, out, t, h)
 
 
-def keep_heads(x, cache, t, b, position, TILE_H, TILE_D):
-    """All heads of token ``t``, into the cache; x (T, H, D), cache (B, H, P, D)."""
-    for h in range(ct.num_tiles(x, axis=1, shape=(1, TILE_H, TILE_D))):
-        tile = ct.load(x, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO)
-        ct.store(cache, (b, h, position, 0), tile.reshape((1, TILE_H, 1, TILE_D)).astype(cache.dtype))
+def row_of(table, position, HALF):
+    """Of cosines or sines."""
+    return ct.load(table, (position, 0), (1, HALF)).astype(ct.float32)
 
 
-def normed_heads(x, t, h, w_low, w_high, c, s, eps, TILE_H, HALF):
-    """The h-th tile of heads of token ``t``, normed and turned, in halves."""
-    low = ct.load(x, (t, h, 0), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    high = ct.load(x, (t, h, 1), (1, TILE_H, HALF), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    scale = scale_of(low, high, eps)
-    return turned(low * scale * w_low, high * scale * w_high, c, s)
-
-
-def query_heads(q, q_out, t, h, w_low, w_high, c, s, eps, TILE_H, HALF):
-    low, high = normed_heads(q, t, h, w_low, w_high, c, s, eps, TILE_H, HALF)
-    ct.store(q_out, (t, h, 0), low.astype(q_out.dtype))
-    ct.store(q_out, (t, h, 1), high.astype(q_out.dtype))
-
-
-def key_heads(k, k_cache, t, b, position, h, w_low, w_high, c, s, eps, TILE_H, HALF):
-    low, high = normed_heads(k, t, h, w_low, w_high, c, s, eps, TILE_H, HALF)
-    ct.store(k_cache, (b, h, position, 0), low.reshape((1, TILE_H, 1, HALF)).astype(k_cache.dtype))
-    ct.store(k_cache, (b, h, position, 1), high.reshape((1, TILE_H, 1, HALF)).astype(k_cache.dtype))
+def weights_of(weight, HALF):
+    """Both halves of them."""
+    return ct.load(weight, (0,), (HALF,)).astype(ct.float32), ct.load(weight, (1,), (HALF,)).astype(ct.float32)
 
 
 @ct.kernel
@@ -69,8 +77,8 @@ def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstI
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -85,8 +93,8 @@ def rope_in_place(cos, sin, positions, x, TILE_H: ConstInt, HALF: ConstInt):
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
     turn_heads(x, x, t, c, s, TILE_H, HALF)
 
 
@@ -98,8 +106,8 @@ def rope_backward(dq_out, dk_out, cos, sin, positions, dq, dk, TILE_H: ConstInt,
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
     turn_heads(dq_out, dq, t, c, -s, TILE_H, HALF)
     turn_heads(dk_out, dk, t, c, -s, TILE_H, HALF)
 
@@ -113,8 +121,8 @@ def rope_from(q, k, cos, sin, start, q_out, k_out, TILE_H: ConstInt, HALF: Const
     """
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
     t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -125,10 +133,12 @@ def cache_update(k, v, k_cache, v_cache, start: int, TILE_H: ConstInt, TILE_D: C
 
     k, v (B * S, HK, D) with ``1 <= D <= TILE_D``; k_cache, v_cache (B, HK, P, D); 0 <= start <= P - S.  Grid: S, B.
     """
+    b = ct.bid(1)
     position = start + ct.bid(0)
-    t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
-    keep_heads(k, k_cache, t, ct.bid(1), position, TILE_H, TILE_D)
-    keep_heads(v, v_cache, t, ct.bid(1), position, TILE_H, TILE_D)
+    t = b * ct.num_blocks(0) + ct.bid(0)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, TILE_D))):
+        keep_heads(k, k_cache, t, b, h, position, TILE_H, TILE_D)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, TILE_D)
 
 
 @ct.kernel
@@ -138,40 +148,88 @@ def cache_update_from(k, v, start, k_cache, v_cache, TILE_H: ConstInt, TILE_D: C
     k, v (B * S, HK, D) with ``1 <= D <= TILE_D``; start (1), in [0, P - S]; k_cache, v_cache (B, HK, P, D).
     Grid: S, B.
     """
+    b = ct.bid(1)
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
-    t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
-    keep_heads(k, k_cache, t, ct.bid(1), position, TILE_H, TILE_D)
-    keep_heads(v, v_cache, t, ct.bid(1), position, TILE_H, TILE_D)
+    t = b * ct.num_blocks(0) + ct.bid(0)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, TILE_D))):
+        keep_heads(k, k_cache, t, b, h, position, TILE_H, TILE_D)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, TILE_D)
 
 
 @ct.kernel
-def prefill_heads(
-    q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps: float, TILE_H: ConstInt, HALF: ConstInt
-):
-    """Head norm and `rope` of queries and keys of S new tokens of every sequence; keys and values go to the cache.
+def prefill_heads(q, k, v, cos, sin, starts, q_out, k_cache, v_cache, TILE_H: ConstInt, HALF: ConstInt):
+    """`rope` of queries and keys of S new tokens of every sequence; keys and values go to the cache.
 
-    q, q_out (B * S, HQ, 2 * HALF); k, v (B * S, HK, 2 * HALF); q_weight, k_weight (2 * HALF); cos, sin (P, HALF);
-    starts (B), the first new position of each sequence, in [0, P - S]; k_cache, v_cache (B, HK, P, 2 * HALF).
-    Grid: S, B.
+    q, q_out (B * S, HQ, 2 * HALF); k, v (B * S, HK, 2 * HALF); cos, sin (P, HALF); starts (B), the first new position
+    of each sequence, in [0, P - S]; k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: S, B.
     """
     b = ct.bid(1)
     t = b * ct.num_blocks(0) + ct.bid(0)
     position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
-    w_low = ct.load(q_weight, (0,), (HALF,)).astype(ct.float32)
-    w_high = ct.load(q_weight, (1,), (HALF,)).astype(ct.float32)
-    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
-        query_heads(q, q_out, t, h, w_low, w_high, c, s, eps, TILE_H, HALF)
-    w_low = ct.load(k_weight, (0,), (HALF,)).astype(ct.float32)
-    w_high = ct.load(k_weight, (1,), (HALF,)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
+    turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        key_heads(k, k_cache, t, b, position, h, w_low, w_high, c, s, eps, TILE_H, HALF)
-    keep_heads(v, v_cache, t, b, position, TILE_H, 2 * HALF)
+        low, high = halves(k, t, h, TILE_H, HALF)
+        low, high = turned(low, high, c, s)
+        keep_halves(low, high, k_cache, b, h, position)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
 
 
 @ct.kernel
-def decode_heads(
+def decode_heads(q, k, v, cos, sin, positions, q_out, k_cache, v_cache, TILE_H: ConstInt, HALF: ConstInt):
+    """`prefill_heads` for one new token of each sequence, with a block for every tile of heads.
+
+    q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); cos, sin (P, HALF); positions (B), in [0, P); k_cache, v_cache
+    (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
+    """
+    b = ct.bid(1)
+    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
+    position = ct.load(positions, (b,), (1,)).item()
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
+    if ct.bid(0) < q_tiles:
+        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
+        low, high = turned(low, high, c, s)
+        put_heads(low, high, q_out, b, ct.bid(0))
+    else:
+        h = ct.bid(0) - q_tiles
+        low, high = halves(k, b, h, TILE_H, HALF)
+        low, high = turned(low, high, c, s)
+        keep_halves(low, high, k_cache, b, h, position)
+        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
+
+
+@ct.kernel
+def prefill_normed_heads(
+    q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps: float, TILE_H: ConstInt, HALF: ConstInt
+):
+    """`prefill_heads` after `qk_norm`.
+
+    Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: S, B.
+    """
+    b = ct.bid(1)
+    t = b * ct.num_blocks(0) + ct.bid(0)
+    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
+    w_low, w_high = weights_of(q_weight, HALF)
+    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
+        low, high = halves(q, t, h, TILE_H, HALF)
+        low, high = normed(low, high, w_low, w_high, eps)
+        low, high = turned(low, high, c, s)
+        put_heads(low, high, q_out, t, h)
+    w_low, w_high = weights_of(k_weight, HALF)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
+        low, high = halves(k, t, h, TILE_H, HALF)
+        low, high = normed(low, high, w_low, w_high, eps)
+        low, high = turned(low, high, c, s)
+        keep_halves(low, high, k_cache, b, h, position)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+
+
+@ct.kernel
+def decode_normed_heads(
     q,
     k,
     v,
@@ -187,24 +245,26 @@ def decode_heads(
     TILE_H: ConstInt,
     HALF: ConstInt,
 ):
-    """`prefill_heads` for one new token of each sequence, with a block for every tile of heads.
+    """`decode_heads` after `qk_norm`.
 
-    q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); q_weight, k_weight (2 * HALF); cos, sin (P, HALF);
-    positions (B), in [0, P); k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
+    Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
     b = ct.bid(1)
     q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
     position = ct.load(positions, (b,), (1,)).item()
-    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
-    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    c = row_of(cos, position, HALF)
+    s = row_of(sin, position, HALF)
     if ct.bid(0) < q_tiles:
-        w_low = ct.load(q_weight, (0,), (HALF,)).astype(ct.float32)
-        w_high = ct.load(q_weight, (1,), (HALF,)).astype(ct.float32)
-        query_heads(q, q_out, b, ct.bid(0), w_low, w_high, c, s, eps, TILE_H, HALF)
+        w_low, w_high = weights_of(q_weight, HALF)
+        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
+        low, high = normed(low, high, w_low, w_high, eps)
+        low, high = turned(low, high, c, s)
+        put_heads(low, high, q_out, b, ct.bid(0))
     else:
         h = ct.bid(0) - q_tiles
-        w_low = ct.load(k_weight, (0,), (HALF,)).astype(ct.float32)
-        w_high = ct.load(k_weight, (1,), (HALF,)).astype(ct.float32)
-        key_heads(k, k_cache, b, b, position, h, w_low, w_high, c, s, eps, TILE_H, HALF)
-        value = ct.load(v, (b, h, 0), (1, TILE_H, 2 * HALF), padding_mode=ct.PaddingMode.ZERO)
-        ct.store(v_cache, (b, h, position, 0), value.reshape((1, TILE_H, 1, 2 * HALF)).astype(v_cache.dtype))
+        w_low, w_high = weights_of(k_weight, HALF)
+        low, high = halves(k, b, h, TILE_H, HALF)
+        low, high = normed(low, high, w_low, w_high, eps)
+        low, high = turned(low, high, c, s)
+        keep_halves(low, high, k_cache, b, h, position)
+        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)

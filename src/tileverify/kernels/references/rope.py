@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .norms import rms_norm
+from .norms import qk_norm
 
 Array = NDArray[Any]
 Places = NDArray[np.integer[Any]]
@@ -57,16 +57,26 @@ def cache_update_from(k: Array, v: Array, start: Places, k_cache: Array, v_cache
 
 
 def prefill_heads(
-    q: Array, k: Array, v: Array, q_weight: Array, k_weight: Array, cos: Array, sin: Array, starts: Places,
-    k_cache: Array, v_cache: Array, eps: float,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Queries, normed and turned, and the caches with keys, normed and turned, and values, from ``starts[b]`` on."""
-    positions = _consecutive(starts, len(q) // len(starts))
-    q_out, keys = rope(rms_norm(q, q_weight, eps)[0], rms_norm(k, k_weight, eps)[0], cos, sin, positions)
+    q: Array, k: Array, v: Array, cos: Array, sin: Array, starts: Places, k_cache: Array, v_cache: Array
+) -> tuple[Array, Array, Array]:
+    """Queries, turned, and the caches with keys, turned, and values, from ``starts[b]`` on."""
+    q_out, keys = rope(q, k, cos, sin, _consecutive(starts, len(q) // len(starts)))
     return q_out, _kept(keys, k_cache, starts), _kept(v, v_cache, starts)
 
 
 decode_heads = prefill_heads
+
+
+def prefill_normed_heads(
+    q: Array, k: Array, v: Array, q_weight: Array, k_weight: Array, cos: Array, sin: Array, starts: Places,
+    k_cache: Array, v_cache: Array, eps: float,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """`prefill_heads` after `qk_norm`."""
+    q, k = qk_norm(q, k, q_weight, k_weight, eps)
+    return prefill_heads(q, k, v, cos, sin, starts, k_cache, v_cache)
+
+
+decode_normed_heads = prefill_normed_heads
 
 
 def _consecutive(starts: Places, length: int) -> Places:

@@ -1,0 +1,255 @@
+"""Normalisation of rows, forward and backward: root mean square, layer normalisation, and heads of queries and keys.
+
+Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` keep a whole row in a tile,
+read it once, and load the weights once for all rows of a block.  Gradients of weights come from two launches, without
+atomics and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the
+groups.
+
+Statistics are taken in float32, whatever the element types are.
+"""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+
+
+@ct.kernel
+def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``out = x * rstd * weight`` with ``rstd = 1 / sqrt(mean(x^2) + eps)`` for each row.
+
+    x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    n = x.shape[1]
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        squares += tile * tile
+    scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
+    ct.store(rstd, (i,), scale.reshape((TILE_M,)))
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
+
+
+@ct.kernel
+def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`rms_norm` of rows that fit a tile: ``N <= TILE_N``.
+
+    x, out (M, N); weight (N); rstd (M).  Grid: any number of blocks; block b takes every grid.x-th tile of rows.
+    """
+    n = x.shape[1]
+    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        scale = ct.rsqrt(ct.sum(tile * tile, axis=1, keepdims=True) / n + eps)
+        ct.store(rstd, (i,), scale.reshape((TILE_M,)))
+        ct.store(out, (i, 0), (tile * scale * w).astype(out.dtype))
+
+
+@ct.kernel
+def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``dx = rstd * (g - y * mean(g * y))`` with ``g = dout * weight`` and ``y = x * rstd``.
+
+    dout, x, dx (M, N); weight (N); rstd (M), as `rms_norm` wrote it.  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    n = x.shape[1]
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
+        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        products += g * y
+    mean = ct.sum(products, axis=1, keepdims=True) / n
+    for j in range(tiles):
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
+        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        ct.store(dx, (i, j), ((g - y * mean) * scale).astype(dx.dtype))
+
+
+@ct.kernel
+def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: ConstInt):
+    """Group g of rows: ``dweight[g] = sum of dout * x * rstd`` over every G-th tile of rows from the g-th on.
+
+    dout, x (M, N); rstd (M); dweight (G, N), whose columns are then to be added up.  Grid: cdiv(N, TILE_N), G.
+    """
+    j = ct.bid(0)
+    group = ct.bid(1)
+    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
+        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        total += g * tile * scale
+    ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
+
+
+@ct.kernel
+def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``total = x + residual``, and `rms_norm` of what is stored there.
+
+    x, residual, total, out (M, N); weight (N).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    n = x.shape[1]
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        added = (a + b).astype(total.dtype)
+        ct.store(total, (i, j), added)
+        squares += added.astype(ct.float32) * added.astype(ct.float32)
+    scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
+    for j in range(tiles):
+        tile = ct.load(total, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
+
+
+@ct.kernel
+def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`add_rms_norm` of rows that fit a tile: ``N <= TILE_N``.
+
+    x, residual, total, out (M, N); weight (N).  Grid: any number of blocks; block b takes every grid.x-th tile of rows.
+    """
+    n = x.shape[1]
+    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
+        a = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        b = ct.load(residual, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        added = (a + b).astype(total.dtype)
+        ct.store(total, (i, 0), added)
+        tile = added.astype(ct.float32)
+        scale = ct.rsqrt(ct.sum(tile * tile, axis=1, keepdims=True) / n + eps)
+        ct.store(out, (i, 0), (tile * scale * w).astype(out.dtype))
+
+
+@ct.kernel
+def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``out = (x - mean) * rstd * weight + bias`` with ``rstd = 1 / sqrt(var(x) + eps)`` for each row.
+
+    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    n = x.shape[1]
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    mu = ct.zeros((TILE_M, 1), dtype=ct.float32)
+    spread = ct.zeros((TILE_M, 1), dtype=ct.float32)
+    # Mean and squared distances of one tile after the other, merged: a plain sum of squares would cancel.
+    for j in range(tiles):
+        before = j * TILE_N
+        count = min(TILE_N, n - before)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        own = ct.sum(tile, axis=1, keepdims=True) / count
+        inside = ct.arange(TILE_N, dtype=ct.int32)[None, :] < count
+        distance = ct.where(inside, tile - own, 0.0)
+        step = own - mu
+        share = ct.astype(count, ct.float32) / (before + count)
+        spread += ct.sum(distance * distance, axis=1, keepdims=True) + step * step * share * before
+        mu += step * share
+    scale = ct.rsqrt(spread / n + eps)
+    ct.store(mean, (i,), mu.reshape((TILE_M,)))
+    ct.store(rstd, (i,), scale.reshape((TILE_M,)))
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        b = ct.load(bias, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
+
+
+@ct.kernel
+def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`layer_norm` of rows that fit a tile: ``N <= TILE_N``.
+
+    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: any number of blocks; block b takes every grid.x-th tile.
+    """
+    n = x.shape[1]
+    inside = ct.arange(TILE_N, dtype=ct.int32)[None, :] < n
+    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    b = ct.load(bias, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        mu = ct.sum(tile, axis=1, keepdims=True) / n
+        distance = ct.where(inside, tile - mu, 0.0)
+        scale = ct.rsqrt(ct.sum(distance * distance, axis=1, keepdims=True) / n + eps)
+        ct.store(mean, (i,), mu.reshape((TILE_M,)))
+        ct.store(rstd, (i,), scale.reshape((TILE_M,)))
+        ct.store(out, (i, 0), (distance * scale * w + b).astype(out.dtype))
+
+
+@ct.kernel
+def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``dx = rstd * (g - mean(g) - y * mean(g * y))`` with ``g = dout * weight`` and ``y = (x - mean) * rstd``.
+
+    dout, x, dx (M, N); weight (N); mean, rstd (M), as `layer_norm` wrote them.  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    n = x.shape[1]
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        gradients += g
+        products += g * ((tile - mu) * scale)  # g is 0 beyond the row
+    first = ct.sum(gradients, axis=1, keepdims=True) / n
+    second = ct.sum(products, axis=1, keepdims=True) / n
+    for j in range(tiles):
+        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        result = (g - first - (tile - mu) * scale * second) * scale
+        ct.store(dx, (i, j), result.astype(dx.dtype))
+
+
+@ct.kernel
+def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: ConstInt, TILE_N: ConstInt):
+    """Group g of rows: ``dweight[g] = sum of dout * y``, ``dbias[g] = sum of dout`` over every G-th tile of rows.
+
+    dout, x (M, N); mean, rstd (M); dweight, dbias (G, N), whose columns are then to be added up.
+    Grid: cdiv(N, TILE_N), G.
+    """
+    j = ct.bid(0)
+    group = ct.bid(1)
+    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
+        mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        gradients += g
+        products += g * ((tile - mu) * scale)
+    ct.store(dweight, (group, j), ct.sum(products, axis=0, keepdims=True))
+    ct.store(dbias, (group, j), ct.sum(gradients, axis=0, keepdims=True))
+
+
+@ct.kernel
+def qk_norm(q, k, q_weight, k_weight, q_out, k_out, eps: float, TILE_H: ConstInt, TILE_D: ConstInt):
+    """Root-mean-square norm of every head of queries and keys; a head fits a tile: ``D <= TILE_D``.
+
+    q, q_out (T, HQ, D); k, k_out (T, HK, D); q_weight, k_weight (D).  Grid: T.
+    """
+    t = ct.bid(0)
+    n = q.shape[2]
+    w = ct.load(q_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, TILE_D))):
+        tile = ct.load(q, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
+        ct.store(q_out, (t, h, 0), (tile * scale * w).astype(q_out.dtype))
+    w = ct.load(k_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, TILE_D))):
+        tile = ct.load(k, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
+        ct.store(k_out, (t, h, 0), (tile * scale * w).astype(k_out.dtype))

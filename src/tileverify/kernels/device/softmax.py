@@ -1,0 +1,157 @@
+"""Softmax, its logarithm and cross entropy over rows, forward and backward.
+
+Rows of any length are walked in tiles of columns: once for their largest number and the sum of exponentials, both kept
+for each column of the tile and rescaled as larger numbers come (online), and once for what is written.  `softmax_short`
+keeps a whole row in a tile.
+"""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+
+LOWEST = -1.0e30
+"""Below every number that comes in, and finite: a difference of two infinities is no number."""
+
+
+def take_in(highest, total, tile):
+    """The running maxima and sums of exponentials, for each column, after one more tile."""
+    now_highest = ct.maximum(highest, tile)
+    lower = ct.exp(ct.minimum(highest, tile) - now_highest)  # whichever it is, the other's exponential is 1
+    return now_highest, ct.where(tile > highest, total * lower + 1.0, total + lower)
+
+
+def of_rows(highest, total):
+    """The maxima and sums of the rows, from those of their columns."""
+    peak = ct.max(highest, axis=1, keepdims=True)
+    return peak, ct.sum(total * ct.exp(highest - peak), axis=1, keepdims=True)
+
+
+@ct.kernel
+def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``out = exp(x - max(x)) / sum(exp(x - max(x)))`` for rows that fit a tile: ``N <= TILE_N``.
+
+    x, out (M, N).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+    peak = ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST)
+    shifted = ct.exp(tile - peak)
+    share = 1.0 / ct.sum(shifted, axis=1, keepdims=True)
+    ct.store(out, (i, 0), (shifted * share).astype(out.dtype))
+
+
+@ct.kernel
+def softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``out = exp(x - max(x)) / sum(exp(x - max(x)))`` for rows of any length.
+
+    x, out (M, N).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
+    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        highest, total = take_in(highest, total, tile)
+    peak, weight = of_rows(highest, total)
+    share = 1.0 / weight
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        ct.store(out, (i, j), (ct.exp(tile - peak) * share).astype(out.dtype))
+
+
+@ct.kernel
+def softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``dx = out * (dout - sum(out * dout))``
+
+    dout, out, dx (M, N); out as `softmax` wrote it.  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    tiles = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
+    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        products += y * d
+    inner = ct.sum(products, axis=1, keepdims=True)
+    for j in range(tiles):
+        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        ct.store(dx, (i, j), (y * (d - inner)).astype(dx.dtype))
+
+
+@ct.kernel
+def log_softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``out = x - max(x) - log(sum(exp(x - max(x))))``
+
+    x, out (M, N).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
+    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        highest, total = take_in(highest, total, tile)
+    peak, weight = of_rows(highest, total)
+    shift = ct.log(weight)
+    for j in range(tiles):
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        ct.store(out, (i, j), (tile - peak - shift).astype(out.dtype))
+
+
+@ct.kernel
+def log_softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``dx = dout - exp(out) * sum(dout)``
+
+    dout, out, dx (M, N); out as `log_softmax` wrote it.  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    tiles = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
+    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        gradients += ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    total = ct.sum(gradients, axis=1, keepdims=True)
+    for j in range(tiles):
+        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        ct.store(dx, (i, j), (d - ct.exp(y) * total).astype(dx.dtype))
+
+
+@ct.kernel
+def cross_entropy(logits, labels, loss, lse, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``lse = log(sum(exp(logits)))`` and ``loss = lse - logits[label]`` for each row; 0 where the label is negative.
+
+    logits (M, V); labels (M), below V; loss, lse (M).  Grid: cdiv(M, TILE_M).
+    """
+    i = ct.bid(0)
+    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
+    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(ct.num_tiles(logits, axis=1, shape=(TILE_M, TILE_N))):
+        tile = ct.load(logits, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+        highest, total = take_in(highest, total, tile)
+    peak, weight = of_rows(highest, total)
+    result = (peak + ct.log(weight)).reshape((TILE_M,))
+    label = ct.load(labels, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO)
+    rows = i * TILE_M + ct.arange(TILE_M, dtype=ct.int32)
+    wanted = ct.gather(logits, (rows, label), padding_value=0).astype(ct.float32)
+    ct.store(lse, (i,), result)
+    ct.store(loss, (i,), ct.where(label >= 0, result - wanted, 0.0))
+
+
+@ct.kernel
+def cross_entropy_backward(dloss, logits, labels, lse, dlogits, TILE_M: ConstInt, TILE_N: ConstInt):
+    """``dlogits = dloss * (exp(logits - lse) - (column == label))``, 0 where the label is negative.
+
+    dloss, lse (M), lse as `cross_entropy` wrote it; logits, dlogits (M, V); labels (M).
+    Grid: cdiv(V, TILE_N), cdiv(M, TILE_M).
+    """
+    j = ct.bid(0)
+    i = ct.bid(1)
+    label = ct.load(labels, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    shift = ct.load(lse, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    d = ct.load(dloss, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    tile = ct.load(logits, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    columns = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
+    result = ct.exp(tile - shift) - ct.where(columns == label, 1.0, 0.0)
+    ct.store(dlogits, (i, j), ct.where(label >= 0, d * result, 0.0).astype(dlogits.dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from ..backend.guard.arguments import ArrayValue
@@ -21,23 +22,25 @@ _NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ArrayPackage:
     """Arrays of one package.
 
     ``make(shape, dtype, like)``: a new one, where ``like`` lies, with any contents.  ``stream(like)``: the stream that
     the package uses there, ``None`` for memory of the host.  ``packed(array)``: a copy with the last axis the fastest.
+    ``processors(like)``: how many multiprocessors the device has where it lies.
     """
 
     make: Callable[[tuple[int, ...], str, Any], Any]
     stream: Callable[[Any], Any]
     packed: Callable[[Any], Any]
+    processors: Callable[[Any], int]
 
 
-def family(array: Any) -> Family:
+def package_of(array: Any) -> ArrayPackage:
     """Raises `UsageError` for what is no array of a known package."""
-    found = _FAMILIES.get(type(array).__module__.partition(".")[0])
+    found = _PACKAGES.get(type(array).__module__.partition(".")[0])
     if found is None:
-        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_FAMILIES)}")
+        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
     return found
 
 
@@ -45,18 +48,23 @@ def value_of(array: Any) -> ArrayValue:
     """Address, sizes, strides and element type; raises `UsageError` for what is no array."""
     value = array_value(array)
     if value is None:
-        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_FAMILIES)}")
+        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
     return value
 
 
 def empty(shape: Sequence[int], like: Any, dtype: str | None = None) -> Any:
     """A new array of any contents; ``dtype``: as launch specs call it, that of ``like`` if it is not given."""
-    return family(like).make(tuple(shape), dtype or value_of(like).dtype, like)
+    return package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
 
 
 def stream_of(array: Any) -> Any:
     """The stream on which work with the array is ordered; ``None`` on the host."""
-    return family(array).stream(array)
+    return package_of(array).stream(array)
+
+
+def processors(array: Any) -> int:
+    """Blocks that run at once, at least, on the device that holds the array."""
+    return package_of(array).processors(array)
 
 
 def contiguous(array: Any) -> Any:
@@ -64,7 +72,7 @@ def contiguous(array: Any) -> Any:
     value, step = value_of(array), 1
     for size, stride in zip(reversed(value.shape), reversed(value.strides), strict=True):
         if size != 1 and stride != step:
-            return family(array).packed(array)
+            return package_of(array).packed(array)
         step *= size
     return array
 
@@ -95,7 +103,17 @@ def _torch_stream(like: Any) -> Any:
     return sys.modules["torch"].cuda.current_stream(like.device) if like.is_cuda else None
 
 
-_FAMILIES: Final = {
-    "numpy": Family(_numpy, lambda like: None, _numpy_packed),
-    "torch": Family(_torch, _torch_stream, lambda array: array.contiguous()),
+@cache
+def _multiprocessors(device: Any) -> int:
+    return int(sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count)
+
+
+_PACKAGES: Final = {
+    "numpy": ArrayPackage(_numpy, lambda like: None, _numpy_packed, lambda like: 1),
+    "torch": ArrayPackage(
+        _torch,
+        _torch_stream,
+        lambda array: array.contiguous(),
+        lambda like: _multiprocessors(like.device) if like.is_cuda else 1,
+    ),
 }

@@ -27,7 +27,7 @@ ALIGNED: Final = 16
 
 
 @dataclass
-class Prepared:
+class AtHand:
     """The bundles at hand, by the name of the kernel; those that promise more about their arrays come first."""
 
     bundles: dict[str, list[BundledKernel]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Prepared:
         return self._found[key]
 
 
-_prepared: Final = Prepared()
+_prepared: Final = AtHand()
 
 
 def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: bool = False) -> int:

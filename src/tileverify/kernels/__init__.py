@@ -1,0 +1,1 @@
+"""A library of kernels that are proved for any sizes."""

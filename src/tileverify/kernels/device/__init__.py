@@ -1,0 +1,1 @@
+"""Proved kernels: what runs on the device."""

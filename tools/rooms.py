@@ -18,7 +18,7 @@ ROOMS: Final = (
     "errors", "hook", "system", "contract", "results",
     "frontend", "verifier", "backend", "corpus", "reports",
     "pipeline", "launching", "record", "gating",
-    "commands", "cli", "api", "playback", "__init__", "__main__",
+    "commands", "cli", "kernels", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""
 

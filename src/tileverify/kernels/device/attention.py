@@ -8,6 +8,10 @@ import cuda.tile as ct
 ConstInt = ct.Constant[int]
 ConstBool = ct.Constant[bool]
 
+ZERO = ct.PaddingMode.ZERO
+COLUMNS = (0, 1, 3, 2)
+"""The order in which a tile of keys is loaded as a tile of their transpose."""
+
 LOG2_E = 1.4426950408889634
 MASKED = -1.0e30
 """Instead of minus infinity, whose differences are no numbers."""
@@ -28,7 +32,7 @@ def attend(q, k, v, out, scale, first, keys, row, TILE_M, TILE_N, TILE_D, GROUP,
     heads = q.shape[1]
     b, h = ct.bid(1) // heads, ct.bid(1) % heads
     shared = h // GROUP
-    queries = ct.load(q, (b, h, row, 0), (1, 1, TILE_M, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+    queries = ct.load(q, (b, h, row, 0), (1, 1, TILE_M, TILE_D), padding_mode=ZERO)
     queries = queries.reshape((TILE_M, TILE_D))
     to_base_2 = scale * LOG2_E
     highest = ct.full((TILE_M, 1), MASKED, dtype=ct.float32)
@@ -37,14 +41,14 @@ def attend(q, k, v, out, scale, first, keys, row, TILE_M, TILE_N, TILE_D, GROUP,
     seen = min(keys, first + (row + 1) * TILE_M) if CAUSAL else keys
     unmasked = (min(keys, first + row * TILE_M) if CAUSAL else keys) // TILE_N
     for j in range(unmasked):
-        keys_t = ct.load(k, (b, shared, 0, j), (1, 1, TILE_D, TILE_N), order=(0, 1, 3, 2), padding_mode=ct.PaddingMode.ZERO)
-        values = ct.load(v, (b, shared, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+        keys_t = ct.load(k, (b, shared, 0, j), (1, 1, TILE_D, TILE_N), order=COLUMNS, padding_mode=ZERO)
+        values = ct.load(v, (b, shared, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ZERO)
         scores = ct.mma(queries, keys_t.reshape((TILE_D, TILE_N)), ct.zeros((TILE_M, TILE_N), dtype=ct.float32))
         highest, total, acc = further(scores, to_base_2, values.reshape((TILE_N, TILE_D)), highest, total, acc)
     positions = first + row * TILE_M + ct.arange(TILE_M, dtype=ct.int32)[:, None]
     for j in range(unmasked, ct.cdiv(seen, TILE_N)):
-        keys_t = ct.load(k, (b, shared, 0, j), (1, 1, TILE_D, TILE_N), order=(0, 1, 3, 2), padding_mode=ct.PaddingMode.ZERO)
-        values = ct.load(v, (b, shared, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+        keys_t = ct.load(k, (b, shared, 0, j), (1, 1, TILE_D, TILE_N), order=COLUMNS, padding_mode=ZERO)
+        values = ct.load(v, (b, shared, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ZERO)
         scores = ct.mma(queries, keys_t.reshape((TILE_D, TILE_N)), ct.zeros((TILE_M, TILE_N), dtype=ct.float32))
         at = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
         allowed = at < keys
@@ -97,7 +101,7 @@ def decode_splits(
     """
     split, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     keys = min(max(ct.load(lengths, (b,), ()).item(), 0), k.shape[2])
-    queries = ct.load(q, (b, h, 0, 0), (1, 1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+    queries = ct.load(q, (b, h, 0, 0), (1, 1, TILE_H, TILE_D), padding_mode=ZERO)
     queries = queries.reshape((TILE_H, TILE_D))
     to_base_2 = scale * LOG2_E
     highest = ct.full((TILE_H, 1), MASKED, dtype=ct.float32)
@@ -106,8 +110,8 @@ def decode_splits(
     tiles = ct.cdiv(keys, TILE_N)
     each = ct.cdiv(tiles, ct.num_blocks(0))
     for j in range(split * each, min((split + 1) * each, tiles)):
-        keys_t = ct.load(k, (b, h, 0, j), (1, 1, TILE_D, TILE_N), order=(0, 1, 3, 2), padding_mode=ct.PaddingMode.ZERO)
-        values = ct.load(v, (b, h, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+        keys_t = ct.load(k, (b, h, 0, j), (1, 1, TILE_D, TILE_N), order=COLUMNS, padding_mode=ZERO)
+        values = ct.load(v, (b, h, j, 0), (1, 1, TILE_N, TILE_D), padding_mode=ZERO)
         scores = ct.mma(queries, keys_t.reshape((TILE_D, TILE_N)), ct.zeros((TILE_H, TILE_N), dtype=ct.float32))
         at = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
         scores = ct.where(at < keys, scores, MASKED)
@@ -127,9 +131,9 @@ def decode_merge(parts, maxima, sums, out, TILE_P: ConstInt, TILE_D: ConstInt):
     g, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     highest = ct.load(maxima, (b, h, 0, g), (1, 1, TILE_P, 1), padding_mode=ct.PaddingMode.NEG_INF)
     highest = highest.reshape((TILE_P, 1))
-    total = ct.load(sums, (b, h, 0, g), (1, 1, TILE_P, 1), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_P, 1))
+    total = ct.load(sums, (b, h, 0, g), (1, 1, TILE_P, 1), padding_mode=ZERO).reshape((TILE_P, 1))
     shares = ct.exp2(highest - ct.max(highest, axis=0, keepdims=True), flush_to_zero=True)
-    part = ct.load(parts, (b, h, 0, g, 0), (1, 1, TILE_P, 1, TILE_D), padding_mode=ct.PaddingMode.ZERO)
+    part = ct.load(parts, (b, h, 0, g, 0), (1, 1, TILE_P, 1, TILE_D), padding_mode=ZERO)
     weighted = ct.sum(part.reshape((TILE_P, TILE_D)) * shares, axis=0, keepdims=True)
     whole = ct.sum(total * shares, axis=0, keepdims=True)
     result = ct.where(whole > 0.0, weighted / whole, 0.0).reshape((1, 1, 1, TILE_D))

@@ -1,8 +1,8 @@
 """Joins of two columns of keys: all pairs of rows with one key, by a hash table of chains or by sorted keys.
 
 Rows on the left are counted first; the exclusive prefix sums of the counts say where the pairs of each begin, and every
-element of the result finds its row on the left by bisection.  So rows with many pairs are spread over many blocks, and no
-fact about an index array is needed.
+element of the result finds its row on the left by bisection.  So rows with many pairs are spread over many blocks, and
+no fact about an index array is needed.
 """
 
 import cuda.tile as ct

@@ -13,8 +13,8 @@ ZERO = ct.PaddingMode.ZERO
 def place():
     """Row and column of a block's tile.
 
-    Grid (G, columns, cdiv(rows, G)) for any G: blocks start along x first, so that G rows go by, column by column, before
-    the next ones.  The last of these groups may be shorter.
+    Grid (G, columns, cdiv(rows, G)) for any G: blocks start along x first, so that G rows go by, column by column,
+    before the next ones.  The last of these groups may be shorter.
     """
     return ct.bid(2) * ct.num_blocks(0) + ct.bid(0), ct.bid(1)
 

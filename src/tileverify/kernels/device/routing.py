@@ -1,7 +1,7 @@
 """Mixtures of experts: which experts a token goes to, in which rows they find it, and the way back.
 
-The rows of one expert lie together, from an offset that is a multiple of the height of a product's tile, so that every tile
-has one expert; see `grouped_products`.  Results do not depend on the order in which blocks run.
+The rows of one expert lie together, from an offset that is a multiple of the height of a product's tile, so that every
+tile has one expert; see `grouped_products`.  Results do not depend on the order in which blocks run.
 """
 
 import cuda.tile as ct

@@ -17,7 +17,7 @@ def block_sums(x, sums, TILE: ConstInt):
 
 @ct.kernel
 def scan_sums(sums, starts, TILE: ConstInt):
-    """``starts[i]`` is the sum of all before ``sums[i]``, and the last one of all: sums [P], starts [P + 1].  Grid 1."""
+    """``starts[i]`` is the sum of what stands before ``sums[i]``: sums [P], starts [P + 1].  Grid 1."""
     before = ct.zeros((1,), dtype=starts.dtype)
     for t in range(ct.cdiv(starts.shape[0], TILE)):
         lanes = t * TILE + ct.arange(TILE, dtype=ct.int32)

@@ -1,7 +1,7 @@
 """Stable sorting of integers: by digits, with a scatter, or by merging sorted runs, with gathers alone.
 
-A radix sort of N keys makes passes over 4 bits each: `digit_counts`, the exclusive prefix sums of the counts (as one row),
-`digit_places`, and `move` for the keys and what goes with them.
+A radix sort of N keys makes passes over 4 bits each: `digit_counts`, the exclusive prefix sums of the counts (as one
+row), `digit_places`, and `move` for the keys and what goes with them.
 """
 
 import cuda.tile as ct
@@ -79,15 +79,12 @@ def merge_runs(keys, values, out_keys, out_values, bits, TILE: ConstInt):
     second = ct.minimum(first + (1 << bits), keys.shape[0])
     end = ct.minimum(second + (1 << bits), keys.shape[0])
     rank = at - first
-    low = ct.maximum(rank - (end - second), 0)
-    high = ct.minimum(rank, second - first)
-    for _ in range(bits + 1):
-        middle = (low + high) // 2
-        left = ct.gather(keys, (first + middle,))
-        right = ct.gather(keys, (second + rank - 1 - middle,))
-        further = (low < high) & (left <= right)
-        high = ct.where((low < high) & (left > right), middle, high)
-        low = ct.where(further, middle + 1, low)
+    low, high = ct.maximum(rank - (end - second), 0), ct.minimum(rank, second - first)
+    for step in range(bits + 1):
+        more = low + (1 << (bits - step))
+        left = ct.gather(keys, (first + more - 1,))
+        right = ct.gather(keys, (second + rank - more,))
+        low = ct.where((more <= high) & (left <= right), more, low)
     left_at, right_at = first + low, second + rank - low
     left, right = ct.gather(keys, (left_at,)), ct.gather(keys, (right_at,))
     from_left = (left_at < second) & ((right_at >= end) | (left <= right))

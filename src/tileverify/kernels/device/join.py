@@ -12,9 +12,9 @@ NO_ROW = -1
 
 
 def bucket_of(key, buckets):
-    """By a product with the golden ratio, whose upper bits are the best mixed."""
+    """By a product with the golden ratio, whose upper bits are the best mixed; all are used if there are 2**n."""
     mixed = key * -1640531527
-    return (((mixed >> 15) ^ mixed) & 0x7FFFFFFF) % buckets
+    return (((mixed >> 15) ^ mixed) & 0x7FFFFFFF) & (buckets - 1)
 
 
 @ct.kernel
@@ -22,20 +22,20 @@ def build_chains(keys, heads, following, TILE: ConstInt):
     """Puts each row at the head of its bucket's chain: ``following[i]`` is the row behind row i, or -1.
 
     keys and following i32[N], heads i32[H], which is -1 before.  The order in a chain is that in which blocks come.
-    Requires H >= 1.  Grid cdiv(N, TILE).
+    Grid cdiv(N, TILE).
     """
     rows = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     key = ct.gather(keys, (rows,))
     bucket = ct.where(rows < keys.shape[0], bucket_of(key, heads.shape[0]), NO_ROW)
     before = ct.atomic_xchg(heads, (bucket,), rows, memory_order=ct.MemoryOrder.RELAXED)
-    ct.scatter(following, (rows,), before)
+    ct.scatter(following, (rows,), ct.where(bucket < heads.shape[0], before, NO_ROW))
 
 
 @ct.kernel
 def count_in_chains(left, keys, heads, following, counts, TILE: ConstInt):
     """How many rows on the right have the key of each row on the left: left and counts i32[M], others as built.
 
-    Requires H >= 1.  Grid cdiv(M, TILE).
+    Grid cdiv(M, TILE).
     """
     rows = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     key = ct.gather(left, (rows,))
@@ -63,7 +63,7 @@ def row_of(offsets, at, steps):
 def write_from_chains(left, keys, heads, following, offsets, out_left, out_right, steps, TILE: ConstInt):
     """The pairs of rows: offsets i32[M] are the exclusive prefix sums of the counts, out_left and out_right i32[P].
 
-    steps is at least the number of bits of M.  Requires H >= 1.  Grid cdiv(P, TILE).
+    steps is at least the number of bits of M.  Grid cdiv(P, TILE).
     """
     at = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     row = row_of(offsets, at, steps)

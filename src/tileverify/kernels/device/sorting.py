@@ -68,20 +68,20 @@ def sort_tiles(keys, values, out_keys, out_values, TILE: ConstInt):
 
 
 @ct.kernel
-def merge_runs(keys, values, out_keys, out_values, bits, TILE: ConstInt):
-    """Merges neighbouring sorted runs of 2**bits elements into runs of twice that: all arrays i32[N].
+def merge_runs(keys, values, out_keys, out_values, BITS: ConstInt, TILE: ConstInt):
+    """Merges neighbouring sorted runs of 2**BITS elements into runs of twice that: all arrays i32[N].
 
-    Each element finds by bisection how many of those before it come from the first run.  Requires 0 <= bits <= 29.
-    Grid cdiv(N, TILE).
+    Each element finds by bisection how many of those before it come from the first run.
+    BITS is 0 to 29.  Grid cdiv(N, TILE).
     """
     at = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
-    first = at >> (bits + 1) << (bits + 1)
-    second = ct.minimum(first + (1 << bits), keys.shape[0])
-    end = ct.minimum(second + (1 << bits), keys.shape[0])
+    first = at >> (BITS + 1) << (BITS + 1)
+    second = ct.minimum(first + (1 << BITS), keys.shape[0])
+    end = ct.minimum(second + (1 << BITS), keys.shape[0])
     rank = at - first
     low, high = ct.maximum(rank - (end - second), 0), ct.minimum(rank, second - first)
-    for step in range(bits + 1):
-        more = low + (1 << (bits - step))
+    for step in range(BITS + 1):
+        more = low + (1 << (BITS - step))
         left = ct.gather(keys, (first + more - 1,))
         right = ct.gather(keys, (second + rank - more,))
         low = ct.where((more <= high) & (left <= right), more, low)

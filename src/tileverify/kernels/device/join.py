@@ -14,7 +14,7 @@ NO_ROW = -1
 def bucket_of(key, buckets):
     """By a product with the golden ratio, whose upper bits are the best mixed; all are used if there are 2**n."""
     mixed = key * -1640531527
-    return (((mixed >> 15) ^ mixed) & 0x7FFFFFFF) & (buckets - 1)
+    return ((mixed >> 15) ^ mixed) & (buckets - 1)
 
 
 @ct.kernel

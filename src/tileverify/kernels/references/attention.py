@@ -52,4 +52,5 @@ def decode_merge(parts: Array, maxima: Array, sums: Array) -> Array:
     shares = np.exp2(maxima - np.maximum(maxima.max(axis=2, keepdims=True), -1e30))
     whole = (sums * shares).sum(axis=2)[..., None]
     weighted = (parts * shares[..., None]).sum(axis=2)
-    return np.divide(weighted, whole, out=np.zeros_like(weighted), where=whole > 0)
+    result: Array = np.divide(weighted, whole, out=np.zeros_like(weighted), where=whole > 0)
+    return result

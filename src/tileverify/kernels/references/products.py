@@ -39,7 +39,8 @@ def matmul_splits(a: Array, b: Array, splits: int, tile: int) -> Array:
 
 def sum_splits(parts: Array) -> Array:
     """``Σ parts[i]``"""
-    return parts.astype(np.float64).sum(axis=0)
+    result: Array = parts.astype(np.float64).sum(axis=0)
+    return result
 
 
 def matmul_scaled(a: Array, b: Array, a_scales: Array, b_scales: Array, tile_n: int, tile_k: int) -> Array:

@@ -10,8 +10,8 @@ ZERO = ct.PaddingMode.ZERO
 def matmul_list(a, b, out, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``a[i] b[i]`` for lists of arrays [M, K], [K, N] and [M, N], each i with sizes of its own.
 
-    Grid (any number, any number, length of the lists): blocks walk over the tiles of their product in grid strides.
-    Nothing that one array of a product has beyond another is used.
+    Requires a grid (any number, any number, length of the lists): blocks walk over the tiles of their product in grid
+    strides.  Nothing that one array of a product has beyond another is used.
     """
     i = ct.bid(2)
     own_a, own_b, own_out = a[i], b[i], out[i]
@@ -51,6 +51,7 @@ def matmul_segments(x, weights, offsets, out, TILE_M: ConstInt, TILE_N: ConstInt
     """``x wᵀ`` for rows in segments, rows ``offsets[e]`` to ``offsets[e + 1] - 1`` for expert e.
 
     x [R, K], weights [E, N, K], offsets i32[E + 1], out [R, N].  Needs offsets that do not fall and lie in 0 to R.
+    Requires R * K < 2**31 and R * N < 2**31, as a slice's first element is counted in 32 bits.
     Grid (cdiv(R, TILE_M), cdiv(N, TILE_N), E).
     """
     m, n, expert = ct.bid(0), ct.bid(1), ct.bid(2)

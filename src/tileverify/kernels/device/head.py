@@ -18,11 +18,11 @@ def largest(values, places):
     return highest, ct.where(place == NO_PLACE, 0, place)
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=2)
 def head_argmax(x, weights, maxima, places, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """The largest logit, and where it is, among TILE_N of ``x weightsᵀ``: the logits themselves are not written.
 
-    x [B, K], weights [N, K]; maxima f32[B, P] and places i32[B, P] for P = cdiv(N, TILE_N).  Requires B <= TILE_B,
+    x [B, K], weights [N, K]; maxima f32[B, P] and places i32[B, P] for P = cdiv(N, TILE_N).  Requires 1 <= B <= TILE_B,
     which is 8 at most, or registers do not suffice.  Grid P.
     """
     block = ct.bid(0)
@@ -85,7 +85,7 @@ def chosen(values, places, count, TILE_K):
 def top_k_blocks(values, tops, places, TILE_N: ConstInt, TILE_K: ConstInt):
     """The K largest among TILE_N elements of a row in falling order, and where they are; -1 where there are fewer.
 
-    values [B, N]; tops f32[B, P, K] and places i32[B, P, K] for P = cdiv(N, TILE_N).  Requires K <= TILE_K.
+    values [B, N]; tops f32[B, P, K] and places i32[B, P, K] for P = cdiv(N, TILE_N).  Requires 1 <= K <= TILE_K.
     Grid (P, B).
     """
     block, b = ct.bid(0), ct.bid(1)
@@ -100,7 +100,7 @@ def top_k_blocks(values, tops, places, TILE_N: ConstInt, TILE_K: ConstInt):
 def top_k_merge(values, value_places, tops, places, TILE_N: ConstInt, TILE_K: ConstInt):
     """The same of candidates f32[B, N] with their places i32[B, N], as often as it takes to reach P = 1.
 
-    tops f32[B, P, K] and places i32[B, P, K] for P = cdiv(N, TILE_N).  Requires K <= TILE_K.  Grid (P, B).
+    tops f32[B, P, K] and places i32[B, P, K] for P = cdiv(N, TILE_N).  Requires 1 <= K <= TILE_K.  Grid (P, B).
     """
     block, b = ct.bid(0), ct.bid(1)
     row = ct.load(values, (b, block), (1, TILE_N), padding_mode=LOWEST)
@@ -148,7 +148,7 @@ def sample_top(values, places, uniforms, out, temperature, top_p, TILE_K: ConstI
     """`sample` among candidates in falling order, of which the first are kept that hold a share top_p of the sum.
 
     values f32[B, K] and places i32[B, K] as `top_k_blocks` gives them, uniforms f32[B] in [0, 1), out i32[B]: one of
-    the places.  Requires K <= TILE_K.  Grid B.
+    the places.  Requires 1 <= K <= TILE_K.  Grid B.
     """
     b = ct.bid(0)
     row = ct.load(values, (b, 0), (1, TILE_K), padding_mode=LOWEST)

@@ -104,7 +104,7 @@ def sum_splits(parts, out, TILE_M: ConstInt, TILE_N: ConstInt):
     ct.store(out, (m, n), acc.astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(num_worker_warps=8)
 def matmul_scaled(
     a, b, a_scales, b_scales, out, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt
 ):  # fmt: skip

@@ -20,7 +20,7 @@ def route(
     """The K experts of each token with the largest logits in falling order, and their shares in the softmax.
 
     With RENORMALIZE the shares of the chosen ones add up to 1.  logits [T, E], experts i32[T, K], weights f32[T, K].
-    Requires E <= TILE_E, K <= E and K <= TILE_K.  Grid cdiv(T, TILE_T).
+    Requires K <= E <= TILE_E and 1 <= K <= TILE_K.  Grid cdiv(T, TILE_T).
     """
     i = ct.bid(0)
     scores = ct.load(logits, (i, 0), (TILE_T, TILE_E), padding_mode=LOWEST).astype(ct.float32)

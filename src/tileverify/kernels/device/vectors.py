@@ -96,11 +96,11 @@ def matvec_normed_gated(x, scales, gates, weights, out, eps, TILE_N: ConstInt, T
     ct.store(out, (row,), result.astype(out.dtype))
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=2)
 def matvecs(x, weights, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``x weightsᵀ`` for a few vectors: x [B, K], weights [N, K], out [B, N]; weights are read once.
 
-    Requires B <= TILE_B, which is 8 at most, or registers do not suffice.  Grid cdiv(N, TILE_N).
+    Requires 1 <= B <= TILE_B, which is 8 at most, or registers do not suffice.  Grid cdiv(N, TILE_N).
     """
     row = ct.bid(0)
     acc = ct.zeros((TILE_B, TILE_N, TILE_K), dtype=ct.float32)

@@ -9,6 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import routing as device
+from tileverify.kernels.device.grouped_products import matmul_experts
 from tileverify.kernels.references import routing as reference
 
 Array = np.ndarray[Any, Any]
@@ -56,3 +57,28 @@ def test_there_and_back() -> None:
     weights, back = np.random.default_rng(2).random((TOKENS, CHOSEN), np.float32), np.empty_like(x)
     tileverify.launch(None, (TOKENS, 2), device.combine, (out, places, weights, back, 16))
     np.testing.assert_allclose(back, reference.combine(out, places, weights), atol=2e-3)
+
+
+def test_a_layer_of_experts() -> None:
+    """All kernels one after the other: each token's experts, weighted, as if each had been multiplied alone."""
+    x, layers = normal(0, TOKENS, 20), normal(1, EXPERTS, 18, 20)
+    logits = normal(2, TOKENS, EXPERTS)
+    experts, weights = np.empty((TOKENS, CHOSEN), np.int32), np.empty((TOKENS, CHOSEN), np.float32)
+    tileverify.launch(None, (3,), device.route, (logits, experts, weights, 8, 8, 4, True))
+    counts, offsets = np.empty(EXPERTS, np.int32), np.empty(EXPERTS + 1, np.int32)
+    tileverify.launch(None, (EXPERTS,), device.expert_counts, (experts.ravel(), counts, 16))
+    tileverify.launch(None, (1,), device.expert_offsets, (counts, offsets, 4, ALIGN))
+    tiles = (TOKENS * CHOSEN + EXPERTS * (ALIGN - 1)) // ALIGN
+    of_tiles, places = np.empty(tiles, np.int32), np.empty((TOKENS, CHOSEN), np.int32)
+    tileverify.launch(None, (-(-tiles // 8),), device.tile_experts, (offsets, of_tiles, 8, 4, ALIGN))
+    tileverify.launch(None, (EXPERTS,), device.expert_places, (experts.ravel(), offsets, places.reshape(-1), 16))
+    rows, results = np.zeros((tiles * ALIGN, 20), np.float16), np.zeros((tiles * ALIGN, 18), np.float16)
+    facts = ["injective(places, 0, out.shape[0])"]
+    tileverify.launch(None, (TOKENS, 2), device.dispatch, (x, places, rows, 16), data=facts)
+    tileverify.launch(None, (tiles, 2), matmul_experts, (rows, layers, of_tiles, results, ALIGN, 16, 16))
+    out = np.empty((TOKENS, 18), np.float16)
+    tileverify.launch(None, (TOKENS, 2), device.combine, (results, places, weights, out, 16))
+
+    chosen, shares = reference.route(logits, CHOSEN, True)
+    alone = np.einsum("tk,tknd,td->tn", shares, layers.astype(np.float64)[chosen], x.astype(np.float64))
+    np.testing.assert_allclose(out, alone, atol=2e-2)

@@ -86,11 +86,11 @@ def attention_cached(
     """The same for T queries at the end of a cache of which ``used[0]`` keys are there, those of the queries included.
 
     q and out [B, GROUP * HK, T, D], k and v [B, HK, S, D], used i32[1]; ``used[0]`` is taken as T to S if it is not.
-    Requires T <= S and 1 <= D <= TILE_D.  Grid (cdiv(T, TILE_M), B * GROUP * HK); the longest rows come first.
+    T is at most S.  Requires 1 <= D <= TILE_D.  Grid (cdiv(T, TILE_M), B * GROUP * HK); the longest rows come first.
     """
     row = ct.num_blocks(0) - 1 - ct.bid(0) if CAUSAL else ct.bid(0)
     keys = min(max(ct.load(used, (0,), ()).item(), q.shape[2]), k.shape[2])
-    attend(q, k, v, out, scale, keys - q.shape[2], keys, row, TILE_M, TILE_N, TILE_D, GROUP, CAUSAL)
+    attend(q, k, v, out, scale, max(keys - q.shape[2], 0), keys, row, TILE_M, TILE_N, TILE_D, GROUP, CAUSAL)
 
 
 @ct.kernel

@@ -111,12 +111,13 @@ def matmul_scaled(
     """``a bᵀ`` of 8-bit floats with scales: one for TILE_K elements of a row of a, one for TILE_N by TILE_K of b.
 
     a f8[M, K], b f8[N, K], a_scales f32[M, cdiv(K, TILE_K)], b_scales f32[cdiv(N, TILE_N), cdiv(K, TILE_K)],
-    out [M, N].  Grid as `place` says.
+    out [M, N].  What has no scale along K is left out.  Grid as `place` says.
     """
     m, n = place()
     if m < ct.cdiv(a.shape[0], TILE_M):
         acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-        for k in range(ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))):
+        tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
+        for k in range(min(tiles, min(a_scales.shape[1], b_scales.shape[1]))):
             tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
             tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
             product = ct.mma(tile_a, tile_b, ct.zeros((TILE_M, TILE_N), dtype=ct.float32))

@@ -61,6 +61,18 @@ def test_matvecs() -> None:
     close(out, reference.matvecs(x, weights))
 
 
+def test_matvecs_add() -> None:
+    x, weights, residual, out = normal(0, 3, K), normal(1, N, K), normal(2, 3, N), np.empty((3, N), np.float16)
+    tileverify.launch(None, GRID, device.matvecs_add, (x, weights, residual, out, 4, *TILES))
+    close(out, reference.matvecs_add(x, weights, residual))
+
+
+def test_matvecs_gated() -> None:
+    x, gates, weights, out = normal(0, 3, K), normal(1, N, K), normal(2, N, K), np.empty((3, N), np.float16)
+    tileverify.launch(None, GRID, device.matvecs_gated, (x, gates, weights, out, 4, *TILES))
+    close(out, reference.matvecs_gated(x, gates, weights))
+
+
 def test_matvec_experts() -> None:
     x, weights, out = normal(0, 3, K), normal(1, 4, N, K), np.empty((3, N), np.float16)
     experts = np.array([3, 7, 0], np.int32)

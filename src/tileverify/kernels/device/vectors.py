@@ -96,6 +96,13 @@ def matvec_normed_gated(x, scales, gates, weights, out, eps, TILE_N: ConstInt, T
     ct.store(out, (row,), result.astype(out.dtype))
 
 
+def batch_products(x, weights, row, k, TILE_B, TILE_N, TILE_K):
+    """`products` of each of the vectors."""
+    parts = ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO).astype(ct.float32)
+    tile = ct.load(weights, (row, k), (TILE_N, TILE_K), padding_mode=ZERO).astype(ct.float32)
+    return parts[:, None, :] * tile[None, :, :]
+
+
 @ct.kernel(occupancy=2)
 def matvecs(x, weights, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``x weightsᵀ`` for a few vectors: x [B, K], weights [N, K], out [B, N]; weights are read once.
@@ -105,10 +112,38 @@ def matvecs(x, weights, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstIn
     row = ct.bid(0)
     acc = ct.zeros((TILE_B, TILE_N, TILE_K), dtype=ct.float32)
     for k in range(ct.cdiv(x.shape[1], TILE_K)):
-        parts = ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO).astype(ct.float32)
-        tile = ct.load(weights, (row, k), (TILE_N, TILE_K), padding_mode=ZERO).astype(ct.float32)
-        acc = acc + parts[:, None, :] * tile[None, :, :]
+        acc = acc + batch_products(x, weights, row, k, TILE_B, TILE_N, TILE_K)
     ct.store(out, (0, row), ct.sum(acc, axis=2).astype(out.dtype))
+
+
+@ct.kernel(occupancy=2)
+def matvecs_add(x, weights, residual, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
+    """``x weightsᵀ + residual`` for x [B, K], weights [N, K], residual and out [B, N].
+
+    Requires 1 <= B <= TILE_B, as `matvecs`.  Grid cdiv(N, TILE_N).
+    """
+    row = ct.bid(0)
+    acc = ct.zeros((TILE_B, TILE_N, TILE_K), dtype=ct.float32)
+    for k in range(ct.cdiv(x.shape[1], TILE_K)):
+        acc = acc + batch_products(x, weights, row, k, TILE_B, TILE_N, TILE_K)
+    before = ct.load(residual, (0, row), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
+    ct.store(out, (0, row), (before + ct.sum(acc, axis=2)).astype(out.dtype))
+
+
+@ct.kernel(occupancy=2)
+def matvecs_gated(x, gates, weights, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
+    """``silu(x gatesᵀ) * (x weightsᵀ)`` for x [B, K], gates and weights [N, K], out [B, N].
+
+    Requires 1 <= B <= TILE_B, as `matvecs`.  Grid cdiv(N, TILE_N).
+    """
+    row = ct.bid(0)
+    acc_gate = ct.zeros((TILE_B, TILE_N, TILE_K), dtype=ct.float32)
+    acc = ct.zeros((TILE_B, TILE_N, TILE_K), dtype=ct.float32)
+    for k in range(ct.cdiv(x.shape[1], TILE_K)):
+        acc_gate = acc_gate + batch_products(x, gates, row, k, TILE_B, TILE_N, TILE_K)
+        acc = acc + batch_products(x, weights, row, k, TILE_B, TILE_N, TILE_K)
+    result = silu(ct.sum(acc_gate, axis=2)) * ct.sum(acc, axis=2)
+    ct.store(out, (0, row), result.astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)

@@ -53,6 +53,16 @@ def matvecs(x: Array, weights: Array) -> Array:
     return matmul(x, weights.T)
 
 
+def matvecs_add(x: Array, weights: Array, residual: Array) -> Array:
+    """``x weightsᵀ + residual``"""
+    return matmul(x, weights.T) + residual.astype(np.float64)
+
+
+def matvecs_gated(x: Array, gates: Array, weights: Array) -> Array:
+    """``silu(x gatesᵀ) * (x weightsᵀ)``"""
+    return silu(matmul(x, gates.T)) * matmul(x, weights.T)
+
+
 def matvec_experts(x: Array, weights: Array, experts: Array) -> Array:
     """``weights[experts[c]] x[c]``; zero where there is no such expert."""
     out = np.zeros((x.shape[0], weights.shape[1]))

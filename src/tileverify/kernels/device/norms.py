@@ -106,10 +106,14 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
         b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, j), added)
-        squares += added.astype(ct.float32) * added.astype(ct.float32)
+        tile = added.astype(ct.float32)
+        squares += tile * tile
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
+    # Added up again: to read the sums back, the block would have to wait until they are written.
     for j in range(tiles):
-        tile = ct.load(total, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = (a + b).astype(total.dtype).astype(ct.float32)
         w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 

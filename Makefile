@@ -2,7 +2,9 @@
 SHELL := /bin/bash
 VENV ?= .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?= -n auto --dist worksteal
+# One process more than there are cores: many tests wait for processes of their own.
+WORKERS ?= $(shell python3 -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST_ARGS ?= -n $(WORKERS) --dist worksteal
 RECORDED ?= out/tilegym
 MINUTES ?= 10
 LAUNCHES ?= 10000

@@ -45,6 +45,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(no_device)
         if too_slow and item.get_closest_marker("slow"):
             item.add_marker(too_slow)
+    items.sort(key=_takes_longer, reverse=True)
+
+
+def _takes_longer(item: pytest.Item) -> bool:
+    """Campaigns are long single tests: were they the last ones, one process would work and the others wait."""
+    return TESTS / "soundness" in item.path.parents
 
 
 def _has_cuda_device() -> bool:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.rooms import PAGE, ROOMS, SOURCE, edges, imports, modules, page, room_of, rooms_imported
+from tools.rooms import PAGE, ROOMS, SOURCE, edges, imports, modules, page, room_of, rooms_imported, syntax
 
 from tileverify.contract.launch import GRID_MAX
 from tileverify.hook.recorder import MAX_GRID_AXIS
@@ -19,7 +19,7 @@ OWN = modules()
 LONGEST_MODULE = 450
 """Lines.  Most modules have 150 to 300; one that comes near this has two purposes."""
 
-MOST_EDGES = 90
+MOST_EDGES = 94
 """Imports from room to room, each pair counted once."""
 
 
@@ -101,7 +101,7 @@ def test_what_runs_in_other_programs_needs_nothing_of_ours(module: Path) -> None
 def test_imports_inside_the_package_are_relative(module: Path) -> None:
     absolute = [
         f"{module}:{node.lineno}"
-        for node in ast.walk(ast.parse((SOURCE / module).read_text(encoding="utf-8")))
+        for node in ast.walk(syntax(module))
         if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "tileverify")
         or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "tileverify" for alias in node.names))
     ]
@@ -138,7 +138,7 @@ def test_names_that_stand_in_two_places_are_few_and_known() -> None:
     classes = collections.Counter(
         node.name
         for module in OWN
-        for node in ast.parse((SOURCE / module).read_text(encoding="utf-8")).body
+        for node in syntax(module).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert {name for name, count in files.items() if count > 1} == MIRRORED

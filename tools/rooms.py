@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -44,10 +45,20 @@ def room_of(module: Path) -> str:
     return module.parts[1] if len(module.parts) > 2 else module.stem
 
 
-def imports(module: Path) -> Iterator[tuple[str, int]]:
+def syntax(module: Path) -> ast.Module:
+    """The module, parsed; it is not kept, because the trees of all modules are large."""
+    return ast.parse((SOURCE / module).read_text(encoding="utf-8"))
+
+
+@cache
+def imports(module: Path) -> tuple[tuple[str, int], ...]:
     """Dotted names that a module imports, relative ones resolved, lazy ones too, with their lines."""
+    return tuple(_imports(module))
+
+
+def _imports(module: Path) -> Iterator[tuple[str, int]]:
     package = list(module.parts[:-1])
-    for node in ast.walk(ast.parse((SOURCE / module).read_text(encoding="utf-8"))):
+    for node in ast.walk(syntax(module)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @cache
 def launcher() -> Launcher:
-    """The launcher of this process."""
-    from .launching.launcher import Launcher
+    """The launcher of this process, which launches need without asking for it."""
+    from .launching.launcher import of_this_process
 
-    return Launcher()
+    return of_this_process()
 
 
 def check(

@@ -31,7 +31,7 @@ def judged(name: str) -> KernelResult:
             "two_stores_write",
             "2 * N != 2",
         ),  # each of two blocks by one of them, under N == 1
-        ("grid_of_one_row", "grid.y == 1"),
+        pytest.param("grid_of_one_row", "grid.y == 1", marks=pytest.mark.slow),
         ("an_axis_that_is_not_read", "grid.x <= (-grid.y + 1) * grid.x + 1"),  # many blocks along z alone
     ],
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..errors import SpecError, UsageError
 from ..system.readings import read
+from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
 
 SPEC_SUFFIX = ".tileverify.toml"
@@ -81,6 +82,17 @@ def read_pyproject(folder: Path) -> tuple[RawLaunch, ...]:
             table = _parse(text, path)
             return _raw_launches(_tool_table(table, path), text, path, header="tool.tileverify.launch", shared=True)
     return ()
+
+
+def raw_launches(
+    fields: Mapping[str, object], file: str, line: int | None, position: int, shared: bool = False
+) -> Iterator[RawLaunch]:
+    """The launches of one table, which may stand for many (`combinations`), as `raw_launch` checks them."""
+    try:
+        for each in combined(fields):
+            yield raw_launch(each, file, line, position, shared)
+    except Uncombined as error:
+        raise RawLaunch(fields, file, line, position).error(EACH, str(error)) from None
 
 
 def raw_launch(
@@ -154,7 +166,9 @@ def _raw_launches(
         raise SpecError(f"'{header}' must be tables, written [[{header}]]", str(path))
     lines = _header_lines(text, header)
     return tuple(
-        raw_launch(entry, str(path), lines[i] if i < len(lines) else None, i, shared) for i, entry in enumerate(entries)
+        raw
+        for i, entry in enumerate(entries)
+        for raw in raw_launches(entry, str(path), lines[i] if i < len(lines) else None, i, shared)
     )
 
 

@@ -1,1 +1,17 @@
-"""A library of kernels that are proved for any sizes."""
+"""A library of kernels that are proved for any sizes.
+
+Host functions take arrays of NumPy or torch, make the arrays of the result, and launch a kernel under its proof; on the
+host, it runs in the interpreter.  Those of torch have gradients, where a function has one.
+"""
+
+from __future__ import annotations
+
+from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
+from .distributions import cross_entropy, log_softmax, softmax
+from .norms import add_rms_norm, layer_norm, rms_norm
+from .prepared import use
+
+__all__ = [
+    "add_rms_norm", "cross_entropy", "dropout", "gelu", "gelu_mul", "layer_norm", "log_softmax", "relu", "rms_norm",
+    "silu", "silu_mul", "softmax", "use",
+]  # fmt: skip

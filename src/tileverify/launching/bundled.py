@@ -17,7 +17,6 @@ from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
 from ..frontend.bytecode import decode
-from ..hook.launch_hooks import numpy_as_cuda
 from ..pipeline import entry_of
 from ..pipeline.cache.verdicts import default_folder
 from . import on_cpu
@@ -152,10 +151,9 @@ class BundledKernel:
             raise UsageError(f"'{self.name}' is launched from a bundle, whose facts are those that it was built with")
         given = tuple(map(on_cpu.host_arrays, arguments))
         on_host = any(map(on_cpu.on_host, given))
-        seen = tuple(map(numpy_as_cuda, given))
         admission = self._admission(given)
         guard = admission.guard
-        values = values_by_contract(self.bundle.certificate.launch.arguments, seen, self.name)
+        values = values_by_contract(self.bundle.certificate.launch.arguments, given, self.name)
         axes = self._covering(guard, values) if grid is None else grid_of(grid)
         guard.check(values, axes)
         named = {each.name: value for each, value in zip(guard.order, guard.passed(values), strict=True)}

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..backend.guard import LaunchRefused
 from ..contract.gather import SourceSpecs
-from ..contract.spec_files import raw_launch
+from ..contract.spec_files import raw_launches
 from ..errors import SourceError, SpecError, UsageError
 from ..frontend.sources.cutile import kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
@@ -113,7 +113,7 @@ def _said(grid: object, arguments: Spec | None, more: Spec) -> Spec:
 
 
 def _specs(kernel: str, said: Spec, file: str, line: int | None = None) -> SourceSpecs:
-    return SourceSpecs((raw_launch({"kernel": kernel, **said}, file, line, 0),), given=True)
+    return SourceSpecs(tuple(raw_launches({"kernel": kernel, **said}, file, line, 0)), given=True)
 
 
 def _one_kernel(paths: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Unpack
 
 from ..backend.assembler import find_assembler
@@ -164,3 +164,9 @@ class Launcher:
                 types = parameter_types(unit.bytecode, unit.symbol, str(unit.file))
                 self._loaded[key] = GpuKernel(cubin, unit.symbol, unit.parameters, types, device)
         return self._loaded[key]
+
+
+@cache
+def of_this_process() -> Launcher:
+    """The launcher that all of a process shares, so that it knows of each launch what it must not meet."""
+    return Launcher()

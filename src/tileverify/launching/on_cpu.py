@@ -47,7 +47,14 @@ def on_host(value: object) -> bool:
 class _HostTensor(Protocol):
     """Of torch, on the CPU."""
 
+    @property
+    def dtype(self) -> object: ...
+
     def detach(self) -> _HostTensor: ...
+
+    def element_size(self) -> int: ...
+
+    def view(self, dtype: object) -> _HostTensor: ...
 
     def numpy(self) -> NDArray[np.generic]: ...
 
@@ -69,10 +76,21 @@ def host_arrays(value: object) -> object:
         return list(map(host_arrays, value))
     if not isinstance(value, np.ndarray) and _is_host_tensor(value):
         try:
-            return value.detach().numpy()
-        except TypeError as error:
+            return _numpy(value.detach())
+        except (TypeError, AttributeError, ImportError) as error:
             raise UsageError(f"a tensor cannot be used on the CPU: {error}") from None
     return value
+
+
+def _numpy(tensor: _HostTensor) -> NDArray[np.generic]:
+    """The same memory; element types that NumPy does not have are those of the package ml_dtypes."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if not name.startswith(("bfloat16", "float8_")):
+        return tensor.numpy()
+    import ml_dtypes
+
+    bits = tensor.view(getattr(sys.modules["torch"], f"int{8 * tensor.element_size()}"))
+    return bits.numpy().view(getattr(ml_dtypes, name))
 
 
 HOST: Final = -1

@@ -1,7 +1,7 @@
 """Arrays of other libraries as a launch sees them: address, sizes, strides and element type.
 
-torch tensors are asked directly, as DLPack cannot say everything that they are; whatever else there is shows itself by
-the CUDA array interface (CuPy, Numba) or DLPack (JAX).
+torch tensors and NumPy arrays are asked directly, as neither DLPack nor an array interface can say everything that they
+are; whatever else there is shows itself by the CUDA array interface (CuPy, Numba) or DLPack (JAX).
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from ...errors import UsageError
 from ...hook.dlpack import contiguous_strides, read_capsule, read_element, strides_in_elements
 from .arguments import ArrayValue
 
-_TORCH: Final = {
+_NAMED: Final = {
     "bool": "bool", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
     "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0",
 }  # fmt: skip
+"""Element types as torch calls them, and NumPy, with those of ml_dtypes."""
 
 _LETTERS: Final = {"i": "i", "u": "u", "f": "f"}
 _DLPACK: Final = {0: "i", 1: "u", 2: "f", 4: "bf", 6: "bool", 10: "f8e4m3", 12: "f8e5m2", 14: "f8e8m0"}
@@ -30,9 +31,12 @@ def array_value(value: Any) -> ArrayValue | None:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         name = str(value.dtype).removeprefix("torch.")
-        if name not in _TORCH:
+        if name not in _NAMED:
             raise UsageError(f"a tensor has elements of {value.dtype}, which no kernel takes")
-        return ArrayValue(value.data_ptr(), tuple(value.shape), tuple(value.stride()), _TORCH[name])
+        return ArrayValue(value.data_ptr(), tuple(value.shape), tuple(value.stride()), _NAMED[name])
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.ndarray):
+        return _of_numpy(value)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _from_interface(interface)
@@ -41,6 +45,17 @@ def array_value(value: Any) -> ArrayValue | None:
         at, (code, bits) = read_capsule(capsule), read_element(capsule)
         return ArrayValue(at.address, at.shape, at.strides, _dlpack_name(code, bits))
     return None
+
+
+def _of_numpy(array: Any) -> ArrayValue:
+    name = array.dtype.name
+    if name not in _NAMED or not array.dtype.isnative:
+        raise UsageError(f"an array has elements of type '{array.dtype}', which no kernel takes")
+    try:
+        strides = strides_in_elements(array.strides, array.itemsize)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return ArrayValue(array.ctypes.data, array.shape, strides, _NAMED[name], not array.flags.writeable)
 
 
 def _from_interface(interface: dict[str, Any]) -> ArrayValue:

@@ -1,8 +1,9 @@
 """Values that no address depends on: strides of dimensions whose size is 1.
 
-cuTile's frontend puts the constant 1 in for the stride of a dimension of size 1 and then assumes that constant to be
-divisible by 4 or 8, which is false.  Such a stride is only ever multiplied by the coordinate 0, so the promise is
-without effect, and it is not the kernel's author who could keep it.  It is reported as a note, not as TV401.
+cuTile's frontend assumes that the stride of a dimension of size 1 is divisible by 4 or 8, be it the constant 1 that it
+puts in for it, which is not, or what a launch passes, which need not be.  Such a stride is only ever multiplied by the
+coordinate 0, so the promise is without effect, and it is not the kernel's author who could keep it.  It is reported as
+a note, not as TV401.
 """
 
 from __future__ import annotations

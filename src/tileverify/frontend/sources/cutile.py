@@ -19,7 +19,7 @@ from typing import Any
 from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
-from ...contract.spec_files import RawLaunch, raw_launch
+from ...contract.spec_files import RawLaunch, raw_launches
 from ...errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
@@ -48,16 +48,17 @@ class CutileKernel:
     def decorated(self) -> tuple[RawLaunch, ...]:
         """The launches that ``@tileverify.launch`` wrote on the kernel."""
         return tuple(
-            self._decorated(spec, position)
+            raw
             for position, spec in enumerate(decorated_launches(self.kernel, function_of(self.kernel)))
+            for raw in self._decorated(spec, position)
         )
 
-    def _decorated(self, spec: DecoratedLaunch, position: int) -> RawLaunch:
+    def _decorated(self, spec: DecoratedLaunch, position: int) -> Iterator[RawLaunch]:
         fields = {"kernel": self.name, **spec.fields}
-        raw = raw_launch(fields, spec.file or str(self.file), spec.line, position)
-        if raw.kernel != self.name:
-            raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
-        return raw
+        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position):
+            if raw.kernel != self.name:
+                raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
+            yield raw
 
 
 def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:

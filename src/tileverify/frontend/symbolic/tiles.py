@@ -10,6 +10,7 @@ from typing import Final
 
 from ...contract.terms import (
     FALSE,
+    TRUE,
     ZERO,
     Term,
     add,
@@ -164,8 +165,9 @@ def assume(m: Machine, op: Op) -> SymbolicValue:
     else:
         return content
     for condition, text in _predicates(predicate, number, shape, unit):
-        if condition is FALSE and op in m.inert:
-            m.notes[f"{text}: false as the compiler wrote it, but no address depends on it"] = None
+        if op in m.inert and condition is not TRUE:
+            said = "false as the compiler wrote it" if condition is FALSE else "not asked for"
+            m.notes[f"{text}: {said}, but no address depends on it"] = None
         else:
             m.promise(op, TV.ASSUME_PROMISE, condition, text, shape)
     return content

@@ -14,62 +14,70 @@ from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.typetext import type_text
 from ...frontend.sources.abi import entry_types, mismatch
-from ...results.documents import Json
+from ...results.documents import from_json, to_json
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import CertificateError
 from .archive import NotAnArchive, read_archive, write_archive
+from .manifest_json import (
+    BuiltWith,
+    BytecodeDocument,
+    CubinDocument,
+    EntryDocument,
+    ManifestDocument,
+    ParameterDocument,
+    SignatureDocument,
+)
 from .model import Bundle, BundleRefused, Cubin, Signature
 
 SCHEMA: Final = "tileverify/bundle/1"
 
 _MANIFEST, _DIGEST, _SIGNATURE = "manifest.json", "manifest.sha256", "signature.json"
+_ALGORITHM: Final = "ed25519"
 _BYTECODE, _CERTIFICATE, _LINES = "kernel.tileirbc", "certificate.tvcert.json", "lines.json"
 
 
 # ----------------------------------------------------------------------------------------------- writing
-def manifest_of(bundle: Bundle) -> bytes:
+def manifest_bytes(bundle: Bundle) -> bytes:
     """What a signature is over."""
+    return (json.dumps(to_json(manifest_of(bundle)), indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
+
+
+def manifest_of(bundle: Bundle) -> ManifestDocument:
     c = bundle.certificate
-    document = {
-        "schema": SCHEMA,
-        "tool": {"version": bundle.tool, "solver": bundle.solver},
-        "file": c.file,
-        "kernel": c.kernel,
-        "launch": c.launch.name,
-        "contract": list(bundle.contract),
-        "requires": list(c.requires),
-        "assumes": list(bundle.assumes),
-        "holds_for": bundle.holds_for,
-        "deterministic": bundle.deterministic,
-        "entry": {
-            "symbol": c.symbol,
-            "parameters": [
-                {"role": p.role.value, "argument": p.argument, "dim": p.dim, "static": p.static, "type": type_}
-                for p, type_ in zip(c.parameters, bundle.parameter_types, strict=True)
-            ],
-        },
-        "bytecode": {"semantic_sha256": c.semantic_sha256},
-        "cubins": [
-            {"architecture": each.architecture, "assembler": each.assembler, "member": _cubin_member(each.architecture)}
+    parameters = [
+        ParameterDocument(p.argument, p.dim, p.role.value, p.static, type_)
+        for p, type_ in zip(c.parameters, bundle.parameter_types, strict=True)
+    ]
+    return ManifestDocument(
+        assumes=bundle.assumes,
+        bytecode=BytecodeDocument(c.semantic_sha256),
+        contract=bundle.contract,
+        cubins=tuple(
+            CubinDocument(each.architecture, each.assembler, _cubin_member(each.architecture))
             for each in bundle.cubins.values()
-        ],
-        "sources": dict(bundle.sources),
-        "members": {name: _sha256(content) for name, content in _contents(bundle).items()},
-    }
-    return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
+        ),
+        deterministic=bundle.deterministic,
+        entry=EntryDocument(parameters, c.symbol),
+        file=c.file,
+        holds_for=bundle.holds_for,
+        kernel=c.kernel,
+        launch=c.launch.name,
+        members={name: _sha256(content) for name, content in sorted(_contents(bundle).items())},
+        requires=tuple(c.requires),
+        schema=SCHEMA,
+        sources=dict(sorted(bundle.sources.items())),
+        tool=BuiltWith(bundle.solver, bundle.tool),
+    )
 
 
 def bundle_bytes(bundle: Bundle) -> bytes:
     """The file; the same bundle gives the same bytes."""
-    manifest = manifest_of(bundle)
+    manifest = manifest_bytes(bundle)
     members = {_MANIFEST: manifest, _DIGEST: f"{_sha256(manifest)}\n".encode(), **_contents(bundle)}
     if bundle.signature is not None:
-        signature = {
-            "algorithm": "ed25519",
-            "key": base64.b64encode(bundle.signature.key).decode(),
-            "signature": base64.b64encode(bundle.signature.value).decode(),
-        }
-        members[_SIGNATURE] = (json.dumps(signature, indent=1) + "\n").encode()
+        key, value = (base64.b64encode(part).decode() for part in (bundle.signature.key, bundle.signature.value))
+        signature = SignatureDocument(_ALGORITHM, key, value)
+        members[_SIGNATURE] = (json.dumps(to_json(signature), indent=1) + "\n").encode()
     return write_archive(members)
 
 
@@ -114,7 +122,7 @@ def read_bundle(data: bytes, file: str) -> Bundle:
     if schema != SCHEMA:
         raise refuse(f"the bundle has the schema '{schema}', this version reads '{SCHEMA}'")
     try:
-        bundle = _bundle(document, members, file)
+        bundle = _bundle(from_json(document, ManifestDocument), members, file)
     except CertificateError as error:
         raise refuse(f"its certificate is not whole: {error.message}") from None
     except TileVerifyError as error:
@@ -132,12 +140,11 @@ class _Mismatch(Exception):
     """Parts that do not belong together."""
 
 
-def _bundle(document: Json, members: Mapping[str, bytes], file: str) -> Bundle:
-    hashes = dict(document["members"])
+def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str) -> Bundle:
     held = set(members) - {_MANIFEST, _DIGEST, _SIGNATURE}
-    if held != set(hashes):
+    if held != set(document.members):
         raise _Mismatch("members are missing, or there are some that the manifest does not name")
-    for name, expected in hashes.items():
+    for name, expected in document.members.items():
         if _sha256(members[name]) != expected:
             raise _Mismatch(f"'{name}' was changed after the bundle was built: its hash does not match")
     bytecode, text = members[_BYTECODE], members[_CERTIFICATE].decode()
@@ -150,25 +157,25 @@ def _bundle(document: Json, members: Mapping[str, bytes], file: str) -> Bundle:
     if problem is not None:
         raise _Mismatch(f"the entry has other parameters than the certificate says: {problem}")
     cubins = {}
-    for each in document["cubins"]:
-        code = members[each["member"]]
+    for each in document.cubins:
+        code = members[each.member]
         if not code.startswith(b"\x7fELF"):
-            raise _Mismatch(f"'{each['member']}' is no cubin")
-        cubins[each["architecture"]] = Cubin(each["architecture"], each["assembler"], code)
+            raise _Mismatch(f"'{each.member}' is no cubin")
+        cubins[each.architecture] = Cubin(each.architecture, each.assembler, code)
     return Bundle(
-        tool=document["tool"]["version"],
-        solver=document["tool"]["solver"],
+        tool=document.tool.version,
+        solver=document.tool.solver,
         bytecode=bytecode,
         certificate_text=text,
         certificate=certificate,
-        contract=tuple(document["contract"]),
-        assumes=tuple(document["assumes"]),
-        holds_for=document["holds_for"],
-        deterministic=document["deterministic"],
+        contract=document.contract,
+        assumes=document.assumes,
+        holds_for=document.holds_for,
+        deterministic=document.deterministic,
         parameter_types=types,
         cubins=cubins,
         lines=tuple((o, f, line, column) for o, f, line, column in json.loads(members[_LINES])),
-        sources=dict(document["sources"]),
+        sources=document.sources,
         signature=_signature(members.get(_SIGNATURE)),
     )
 
@@ -190,8 +197,8 @@ def entry_of(bytecode: bytes, symbol: str, file: str) -> Entry:
 def _signature(text: bytes | None) -> Signature | None:
     if text is None:
         return None
-    document = json.loads(text)
-    if document["algorithm"] != "ed25519":
-        raise _Mismatch(f"the signature is of a kind that this version does not know: {document['algorithm']}")
-    key, value = (base64.b64decode(document[name], validate=True) for name in ("key", "signature"))
+    document = from_json(json.loads(text), SignatureDocument)
+    if document.algorithm != _ALGORITHM:
+        raise _Mismatch(f"the signature is of a kind that this version does not know: {document.algorithm}")
+    key, value = (base64.b64decode(part, validate=True) for part in (document.key, document.signature))
     return Signature(key, value)

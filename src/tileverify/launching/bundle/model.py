@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...errors import TileVerifyError
+from ...results import HoldsFor
 from ...verifier.certificate.model import Certificate
 
 SUFFIX = ".tvk"
@@ -61,7 +62,7 @@ class Bundle:
     certificate: Certificate
     contract: tuple[str, ...]
     assumes: tuple[str, ...]
-    holds_for: str
+    holds_for: HoldsFor
     deterministic: bool | None
     parameter_types: tuple[str, ...]
     cubins: Mapping[str, Cubin]

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...results.documents import Json
+from ...results.documents import Json, to_json
 from ...system.printable import printable
 from .manifest import manifest_of
+from .manifest_json import ShownCubin, ShownDocument
 from .model import Bundle
 
 
@@ -29,17 +30,19 @@ class Belief:
 
 def bundle_json(bundle: Bundle, belief: Belief) -> Json:
     """What `show --format json` prints: the manifest, with sizes and hashes of the cubins."""
-    import json
-
-    document: Json = json.loads(manifest_of(bundle))
-    for each in document["cubins"]:
-        code = bundle.cubins[each["architecture"]].code
-        each |= {"bytes": len(code), "sha256": hashlib.sha256(code).hexdigest()}
-    document["obligations"] = len(bundle.certificate.obligations)
-    document["signed"] = bundle.signature is not None
-    document["signed_by"] = belief.signed_by
-    document["verified"] = belief.verified
-    return document
+    manifest = manifest_of(bundle)
+    codes = (bundle.cubins[each.architecture].code for each in manifest.cubins)
+    cubins = [
+        ShownCubin(each.architecture, each.assembler, each.member, len(code), hashlib.sha256(code).hexdigest())
+        for each, code in zip(manifest.cubins, codes, strict=True)
+    ]
+    obligations, signed = len(bundle.certificate.obligations), bundle.signature is not None
+    shown = ShownDocument(obligations, signed, belief.signed_by, belief.verified)
+    return {
+        **to_json(manifest),
+        "cubins": list(map(to_json, cubins)),
+        **to_json(shown),
+    }
 
 
 def bundle_text(bundle: Bundle, file: str, belief: Belief) -> str:
@@ -52,8 +55,7 @@ def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
     yield f"{file}: {c.kernel} [{c.launch.name}] of {c.file}"
     holds = {"any": "any launch within the contract", "sizes": "these sizes, any grid", "launch": "this launch only"}
     said = "" if belief.verified else "said to be "
-    whom = holds.get(str(bundle.holds_for), str(bundle.holds_for))
-    yield f"    {said}proved for {whom}: {len(c.obligations)} obligations"
+    yield f"    {said}proved for {holds[bundle.holds_for]}: {len(c.obligations)} obligations"
     if bundle.deterministic is not None:
         yield f"    results    {'the same in every run' if bundle.deterministic else 'may differ from run to run'}"
     for label, texts in (("contract", bundle.contract), ("requires", c.requires), ("assumes", bundle.assumes)):

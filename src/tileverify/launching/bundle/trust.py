@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
 from ...errors import UsageError
-from .manifest import manifest_of
+from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def sign(bundle: Bundle, key_file: Path) -> Bundle:
     from cryptography.hazmat.primitives import serialization
 
     raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-    return replace(bundle, signature=Signature(raw, key.sign(manifest_of(bundle))))
+    return replace(bundle, signature=Signature(raw, key.sign(manifest_bytes(bundle))))
 
 
 def trusted_keys(files: Sequence[Path]) -> tuple[TrustedKey, ...]:
@@ -67,7 +67,7 @@ def signer(bundle: Bundle, keys: Sequence[TrustedKey], file: str) -> TrustedKey 
 
     try:
         public = Ed25519PublicKey.from_public_bytes(bundle.signature.key)
-        public.verify(bundle.signature.value, manifest_of(bundle))
+        public.verify(bundle.signature.value, manifest_bytes(bundle))
     except (InvalidSignature, ValueError):
         raise BundleRefused("the signature is not one of this bundle (TV503)", file) from None
     return next((key for key in keys if key.raw == bundle.signature.key), None)

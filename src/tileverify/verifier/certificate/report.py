@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from msgspec import Struct
+
+from ...results.documents import Json, to_json
 from ...results.tiers import Tier
 from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
@@ -112,41 +115,85 @@ def _plural(count: int, word: str) -> str:
 
 
 # -------------------------------------------------------------------------------------------------- JSON
+class RecheckedWith(Struct, frozen=True):
+    version: str
+    solver: str
+    trusted: tuple[str, ...]
+
+
+class ObligationDocument(Struct, frozen=True):
+    """``rung``: the tier that proved it when the certificate was made."""
+
+    code: str
+    rung: Tier
+    at: list[str]
+    question: int
+    answer: Rechecking
+
+
+class RejectedDocument(Struct, frozen=True):
+    """A certificate that no solver saw."""
+
+    certificate: str
+    answer: Rechecking
+    problem: str
+
+
+class CertificateDocument(Struct, frozen=True):
+    """``told``: the keys that the certificate alone says, and nothing was compared with."""
+
+    certificate: str
+    answer: Rechecking
+    file: str
+    kernel: str
+    launch: str
+    entry: str
+    contract: Json
+    requires: tuple[str, ...]
+    told: tuple[str, ...]
+    bytecode_sha256: str
+    derived: bool
+    reason: str | None
+    obligations: list[ObligationDocument]
+
+
+class RecheckDocument(Struct, frozen=True):
+    schema: str
+    tool: RecheckedWith
+    certificates: list[CertificateDocument | RejectedDocument]
+
+
 def recheck_json(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """One document, ending with a newline."""
-    document = {
-        "schema": SCHEMA,
-        "tool": {"version": tool, "solver": solver, "trusted": list(TRUSTED)},
-        "certificates": [_row_json(row) for row in rows],
-    }
-    return json.dumps(document, indent=2) + "\n"
+    document = RecheckDocument(SCHEMA, RecheckedWith(tool, solver, TRUSTED), list(map(_row_document, rows)))
+    return json.dumps(to_json(document), indent=2) + "\n"
 
 
-def _row_json(row: CertificateRow) -> dict[str, Any]:
+def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument:
     if row.found is None:
-        return {"certificate": row.file, "answer": row.answer.value, "problem": row.problem}
+        return RejectedDocument(row.file, row.answer, row.problem)
     certificate = row.found.certificate
-    return {
-        "certificate": row.file,
-        "answer": row.answer.value,
-        "file": certificate.file,
-        "kernel": certificate.kernel,
-        "launch": certificate.launch.name,
-        "entry": certificate.symbol,
-        "contract": launch_to_json(certificate.launch),
-        "requires": list(certificate.requires),
-        "told": ["file", "launch"],
-        "bytecode_sha256": row.found.bytecode_sha256 or certificate.bytecode_sha256,
-        "derived": row.found.derived,
-        "reason": _open_because(row.found),
-        "obligations": [
-            {
-                "code": proved.code,
-                "rung": proved.tier,
-                "at": [certificate.places[number].at for number in proved.places],
-                "question": proved.question,
-                "answer": answer.value,
-            }
+    return CertificateDocument(
+        certificate=row.file,
+        answer=row.answer,
+        file=certificate.file,
+        kernel=certificate.kernel,
+        launch=certificate.launch.name,
+        entry=certificate.symbol,
+        contract=launch_to_json(certificate.launch),
+        requires=certificate.requires,
+        told=("file", "launch"),
+        bytecode_sha256=row.found.bytecode_sha256 or certificate.bytecode_sha256,
+        derived=row.found.derived,
+        reason=_open_because(row.found),
+        obligations=[
+            ObligationDocument(
+                proved.code,
+                proved.tier,
+                [certificate.places[number].at for number in proved.places],
+                proved.question,
+                answer,
+            )
             for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
         ],
-    }
+    )

@@ -24,7 +24,7 @@ class KeptWork:
     case: Case
     demanded: list[list[Demand]] = field(default_factory=list)  # for every obligation that clauses were looked for
     _several: tuple[Term, ...] | None = None
-    _kept: dict[tuple[Demand, int], bool] = field(default_factory=dict)  # by the number of clauses then
+    _others: dict[tuple[Demand, int], tuple[tuple[Term, ...], ...] | None] = field(default_factory=dict)
 
     def demands(self, obligation: Obligation) -> list[Demand]:
         """What clauses for the obligation have to leave."""
@@ -46,23 +46,28 @@ class KeptWork:
 
         return [Demand(informed(demand.first), tuple(map(informed, demand.others))) for demand in found]
 
-    def _can_be_kept(self, demand: Demand) -> bool:
-        """Whether the demand means anything: unless no launch keeps it, whatever clauses are offered."""
-        key = demand, len(self.case.clauses)
-        if key not in self._kept:
-            first = self._asked(_done(demand.first))
-            others = map(self.possible, map(_done, demand.others))
-            self._kept[key] = first is not Answer.UNSATISFIABLE or any(others)
-        return self._kept[key]
-
     def leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
-        """Whether what is wanted for one obligation is done in launches with the clauses on offer."""
-        return all(self._is_kept(demand, offered) or not self._can_be_kept(demand) for demand in wanted)
+        """Whether what is wanted for one obligation is done in launches with the clauses on offer, but for what no
+        launch can do, whatever clauses are offered."""
+        return all(self._is_kept(demand, offered) or self._is_pointless(demand) for demand in wanted)
 
     def _is_kept(self, demand: Demand, offered: Sequence[Term]) -> bool:
         """Whether a launch with the clauses on offer does what is demanded."""
-        asked = (demand.first.conditions, *map(_done, demand.others))
-        return any(self.possible([*conditions, *offered]) for conditions in asked)
+        if self.possible([*demand.first.conditions, *offered]):
+            return True
+        return any(self.possible([*way, *offered]) for way in self._instead(demand) or ())
+
+    def _is_pointless(self, demand: Demand) -> bool:
+        return self._instead(demand) == ()
+
+    def _instead(self, demand: Demand) -> tuple[tuple[Term, ...], ...] | None:
+        """How else it can be done where no launch does it the first way; ``None`` if one may."""
+        key = demand, len(self.case.clauses)
+        if key not in self._others:
+            first, others = _done(demand.first), map(_done, demand.others)
+            impossible = self._asked(first) is Answer.UNSATISFIABLE
+            self._others[key] = tuple(filter(self.possible, others)) if impossible else None
+        return self._others[key]
 
     def leaves_launches(self, chosen: Sequence[Term]) -> bool:
         """Whether the contract has a launch with these clauses, of more than one block if it has such."""
@@ -77,7 +82,7 @@ class KeptWork:
 
     def _writes_along(self, axis: int, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         wanted = self._informed(obligation, writing(self.case.by_number, obligation, axis, self.case.contract))
-        return any(self._is_kept(demand, chosen) for demand in wanted) or not any(map(self._can_be_kept, wanted))
+        return any(self._is_kept(demand, chosen) for demand in wanted) or all(map(self._is_pointless, wanted))
 
     def possible(self, conditions: Sequence[Term]) -> bool:
         return self._asked(conditions) is Answer.SATISFIABLE

@@ -1,0 +1,99 @@
+"""Functions of single elements, gates among them, and dropout; computed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Final
+
+from .arrays import contiguous, empty
+from .gradients import Differentiable
+from .prepared import launch
+
+TILE: Final = 2048
+
+
+def silu(x: Any) -> Any:
+    """``x / (1 + exp(-x))``"""
+    return _SILU(x)
+
+
+def gelu(x: Any) -> Any:
+    """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``"""
+    return _GELU(x)
+
+
+def relu(x: Any) -> Any:
+    """``max(x, 0)``"""
+    return _RELU(x)
+
+
+def silu_mul(gate: Any, up: Any) -> Any:
+    """``silu(gate) * up``
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import silu_mul
+    >>> float(silu_mul(np.float32([2.0]), np.float32([0.5]))[0].round(4))
+    0.8808
+    """
+    return _SILU_MUL(gate, up)
+
+
+def gelu_mul(gate: Any, up: Any) -> Any:
+    """``gelu(gate) * up``"""
+    return _GELU_MUL(gate, up)
+
+
+def dropout(x: Any, probability: float, seed: int, stream: int = 0) -> Any:
+    """``x / (1 - probability)``, or 0 with that probability.
+
+    What is dropped depends on the place of the element, ``seed`` and ``stream`` alone; ``stream`` tells the dropouts of
+    one program apart.
+    """
+    return _DROPOUT(x, keep=1.0 - probability, seed=seed, stream=stream)
+
+
+# ------------------------------------------------------------------------------------------------ elements
+def _elements(kernel: str, like: Any, results: int, *arguments: Any, numbers: Sequence[float] = ()) -> list[Any]:
+    """The results of a kernel on arrays of one shape, element by element."""
+    given = [contiguous(each).reshape(-1) for each in arguments]
+    found = [empty((prod(like.shape),), like) for _ in range(results)]
+    if found[0].shape[0]:
+        grid = (-(-found[0].shape[0] // TILE),)
+        launch(f"activations.{kernel}", grid, *given, *found, *numbers, TILE, like=like)
+    return [each.reshape(like.shape) for each in found]
+
+
+def _of_one(kernel: str) -> Differentiable:
+    def forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+        return _elements(kernel, x, 1, x)[0], (x,)
+
+    def backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+        return tuple(_elements(f"{kernel}_backward", dout, 1, dout, *saved))
+
+    return Differentiable(forward, backward)
+
+
+def _gated(kernel: str) -> Differentiable:
+    def forward(gate: Any, up: Any) -> tuple[Any, tuple[Any, ...]]:
+        return _elements(kernel, gate, 1, gate, up)[0], (gate, up)
+
+    def backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+        return tuple(_elements(f"{kernel}_backward", dout, 2, dout, *saved))
+
+    return Differentiable(forward, backward)
+
+
+def _drop(x: Any, *, keep: float, seed: int, stream: int) -> Any:
+    return _elements("dropout", x, 1, x, numbers=(keep, stream, seed))[0]
+
+
+_SILU: Final = _of_one("silu")
+_GELU: Final = _of_one("gelu")
+_RELU: Final = _of_one("relu")
+_SILU_MUL: Final = _gated("silu_mul")
+_GELU_MUL: Final = _gated("gelu_mul")
+_DROPOUT: Final = Differentiable(
+    lambda x, **numbers: (_drop(x, **numbers), ()),
+    lambda saved, dout, wanted, **numbers: (_drop(dout, **numbers),),
+)

@@ -1,0 +1,119 @@
+"""Arrays of NumPy and torch: what a host function asks of those that it is given, and makes beside them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ..backend.guard.arguments import ArrayValue
+from ..backend.guard.buffers import array_value
+from ..errors import UsageError
+
+_NAMES: Final = {
+    "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
+    "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64",
+    "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+}  # fmt: skip
+"""Element types as torch calls them, and NumPy with `ml_dtypes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPackage:
+    """Arrays of one package.
+
+    ``make(shape, dtype, like)``: a new one, where ``like`` lies, with any contents.  ``stream(like)``: the stream that
+    the package uses there, ``None`` for memory of the host.  ``packed(array)``: a copy with the last axis the fastest.
+    ``processors(like)``: how many multiprocessors the device has where it lies.
+    """
+
+    make: Callable[[tuple[int, ...], str, Any], Any]
+    stream: Callable[[Any], Any]
+    packed: Callable[[Any], Any]
+    processors: Callable[[Any], int]
+
+
+def package_of(array: Any) -> ArrayPackage:
+    """Raises `UsageError` for what is no array of a known package."""
+    found = _PACKAGES.get(type(array).__module__.partition(".")[0])
+    if found is None:
+        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
+    return found
+
+
+def value_of(array: Any) -> ArrayValue:
+    """Address, sizes, strides and element type; raises `UsageError` for what is no array."""
+    value = array_value(array)
+    if value is None:
+        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
+    return value
+
+
+def empty(shape: Sequence[int], like: Any, dtype: str | None = None) -> Any:
+    """A new array of any contents; ``dtype``: as launch specs call it, that of ``like`` if it is not given."""
+    return package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
+
+
+def stream_of(array: Any) -> Any:
+    """The stream on which work with the array is ordered; ``None`` on the host."""
+    return package_of(array).stream(array)
+
+
+def processors(array: Any) -> int:
+    """Blocks that run at once, at least, on the device that holds the array."""
+    return package_of(array).processors(array)
+
+
+def contiguous(array: Any) -> Any:
+    """The array, or a copy of it in which the last axis is the fastest."""
+    value, step = value_of(array), 1
+    for size, stride in zip(reversed(value.shape), reversed(value.strides), strict=True):
+        if size != 1 and stride != step:
+            return package_of(array).packed(array)
+        step *= size
+    return array
+
+
+# ----------------------------------------------------------------------------------------------- packages
+def _numpy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    import numpy as np
+
+    if dtype not in ("bf16", "f8e4m3", "f8e5m2"):
+        return np.empty(shape, _NAMES[dtype])
+    import ml_dtypes
+
+    return np.empty(shape, getattr(ml_dtypes, _NAMES[dtype]))
+
+
+def _numpy_packed(array: Any) -> Any:
+    import numpy as np
+
+    return np.ascontiguousarray(array)
+
+
+def _torch(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    torch = sys.modules["torch"]
+    return torch.empty(shape, dtype=getattr(torch, _NAMES[dtype]), device=like.device)
+
+
+def _torch_stream(like: Any) -> Any:
+    return sys.modules["torch"].cuda.current_stream(like.device) if like.is_cuda else None
+
+
+@cache
+def _multiprocessors(device: Any) -> int:
+    return int(sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count)
+
+
+_PACKAGES: Final = {
+    "numpy": ArrayPackage(_numpy, lambda like: None, _numpy_packed, lambda like: 1),
+    "torch": ArrayPackage(
+        _torch,
+        _torch_stream,
+        lambda array: array.contiguous(),
+        lambda like: _multiprocessors(like.device) if like.is_cuda else 1,
+    ),
+}

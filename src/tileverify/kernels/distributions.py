@@ -1,0 +1,97 @@
+"""Softmax, its logarithm and cross entropy along the last axis, computed in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .arrays import contiguous, empty
+from .gradients import Differentiable
+from .prepared import launch
+from .rows import LONG, SHORT, any_of, as_rows, blocks
+
+
+def softmax(x: Any) -> Any:
+    """``exp(x) / sum(exp(x))``; x (..., N).
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import softmax
+    >>> softmax(np.log(np.array([[1.0, 3.0]], np.float32))).round(4).tolist()
+    [[0.25, 0.75]]
+    """
+    return _SOFTMAX(x)
+
+
+def log_softmax(x: Any) -> Any:
+    """``x - log(sum(exp(x)))``; x (..., N)."""
+    return _LOG_SOFTMAX(x)
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """``log(sum(exp(logits))) - logits[label]`` for each row, in float32; 0 where the label is negative.
+
+    logits (..., V); labels (...), integers below V.
+    """
+    return _CROSS_ENTROPY(logits, labels)
+
+
+# ------------------------------------------------------------------------------------------------- softmax
+def _softmax_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+    rows = as_rows(x)
+    out = empty(rows.shape, rows)
+    kernel, tile = ("softmax_short", SHORT) if rows.shape[1] <= SHORT[1] else ("softmax", LONG)
+    if any_of(rows):
+        launch(f"softmax.{kernel}", blocks(rows, tile), rows, out, *tile, like=x)
+    return out.reshape(x.shape), (out,)
+
+
+def _softmax_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    return (_of_output("softmax.softmax_backward", saved[0], dout),)
+
+
+_SOFTMAX: Final = Differentiable(_softmax_forward, _softmax_backward)
+
+
+def _log_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+    rows = as_rows(x)
+    out = empty(rows.shape, rows)
+    if any_of(rows):
+        launch("softmax.log_softmax", blocks(rows, LONG), rows, out, *LONG, like=x)
+    return out.reshape(x.shape), (out,)
+
+
+def _log_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    return (_of_output("softmax.log_softmax_backward", saved[0], dout),)
+
+
+_LOG_SOFTMAX: Final = Differentiable(_log_forward, _log_backward)
+
+
+def _of_output(kernel: str, out: Any, dout: Any) -> Any:
+    """A gradient that is computed from the result."""
+    dx = empty(out.shape, out)
+    if any_of(out):
+        launch(kernel, blocks(out, LONG), as_rows(dout), out, dx, *LONG, like=out)
+    return dx.reshape(dout.shape)
+
+
+# ------------------------------------------------------------------------------------------- cross entropy
+def _loss_forward(logits: Any, labels: Any) -> tuple[Any, tuple[Any, ...]]:
+    rows, chosen = as_rows(logits), contiguous(labels).reshape(-1)
+    loss, lse = (empty(rows.shape[:1], rows, "f32") for _ in range(2))
+    if any_of(rows):
+        launch("softmax.cross_entropy", blocks(rows, LONG), rows, chosen, loss, lse, *LONG, like=logits)
+    return loss.reshape(labels.shape), (rows, chosen, lse)
+
+
+def _loss_backward(saved: Sequence[Any], dloss: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    rows, labels, lse = saved
+    dlogits = empty(rows.shape, rows)
+    if any_of(rows):
+        grid = (-(-rows.shape[1] // LONG[1]), -(-rows.shape[0] // LONG[0]))
+        arguments = (contiguous(dloss).reshape(-1), rows, labels, lse, dlogits, *LONG)
+        launch("softmax.cross_entropy_backward", grid, *arguments, like=rows)
+    return dlogits.reshape(*dloss.shape, rows.shape[1]), None
+
+
+_CROSS_ENTROPY: Final = Differentiable(_loss_forward, _loss_backward)

@@ -1,0 +1,54 @@
+"""Host functions that torch can differentiate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiable:
+    """A function of arrays, and of numbers by name, with its gradient.
+
+    ``forward(*arrays, **numbers)``: the result, and the arrays that ``backward`` needs.
+    ``backward(saved, dout, wanted, **numbers)``: the gradients of the arrays, ``None`` for those that are not
+    ``wanted``.
+    """
+
+    forward: Callable[..., tuple[Any, tuple[Any, ...]]]
+    backward: Callable[..., tuple[Any, ...]]
+
+    def __call__(self, *arrays: Any, **numbers: Any) -> Any:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.is_grad_enabled() and any(map(_wants_gradient, arrays)):
+            return _function().apply(self, numbers, *arrays)
+        return self.forward(*arrays, **numbers)[0]
+
+
+def _wants_gradient(array: Any) -> bool:
+    return bool(getattr(array, "requires_grad", False))
+
+
+@cache
+def _function() -> Any:
+    """What torch's graph calls; made when it is needed first, as torch is not loaded for it."""
+    import torch
+
+    class Launched(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, of: Differentiable, numbers: dict[str, Any], *arrays: Any) -> Any:
+            out, saved = of.forward(*(array.detach() for array in arrays), **numbers)
+            context.of, context.numbers = of, numbers
+            context.save_for_backward(*saved)
+            return out
+
+        @staticmethod
+        def backward(context: Any, dout: Any) -> tuple[Any, ...]:
+            wanted: Sequence[bool] = context.needs_input_grad[2:]
+            gradients = context.of.backward(context.saved_tensors, dout, wanted, **context.numbers)
+            return None, None, *gradients
+
+    return Launched

@@ -1,0 +1,130 @@
+"""Normalisation along the last axis.  Statistics and sums are taken in float32, whatever the element types are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from .arrays import contiguous, empty, processors
+from .gradients import Differentiable
+from .prepared import launch
+from .rows import LONG, SHORT, any_of, as_rows, blocks
+
+WEIGHTS: Final = (16, 128)
+"""Rows and columns of the tiles of what is added up over rows."""
+
+WAVES: Final = 4
+"""Blocks for each multiprocessor, of kernels whose blocks walk through the rows."""
+
+
+def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
+    """``x / sqrt(mean(x^2) + eps) * weight``; x (..., N), weight (N).
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import rms_norm
+    >>> x = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
+    >>> rms_norm(x, np.ones(2, np.float32), eps=0.0).round(4).tolist()
+    [[0.8485, 1.1314], [0.0, 1.4142]]
+    """
+    return _RMS_NORM(x, weight, eps=eps)
+
+
+def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
+    """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient."""
+    rows, others = as_rows(x), as_rows(residual)
+    total, out = empty(rows.shape, rows), empty(rows.shape, rows)
+    kernel, grid, tile = _walk(rows)
+    if any_of(rows):
+        launch(f"norms.add_rms_norm{kernel}", grid, rows, others, weight, total, out, eps, *tile, like=x)
+    return total.reshape(x.shape), out.reshape(x.shape)
+
+
+def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
+    """``(x - mean) / sqrt(var(x) + eps) * weight + bias``; x (..., N), weight and bias (N)."""
+    return _LAYER_NORM(x, weight, bias, eps=eps)
+
+
+# ---------------------------------------------------------------------------------------------------- rows
+def _walk(rows: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
+    """Which of two kernels, its grid and its tile."""
+    height, width = rows.shape
+    if width > SHORT[1]:
+        return "", blocks(rows, LONG), LONG
+    tiles = -(-height // SHORT[0])
+    return "_short", (max(1, min(tiles, WAVES * processors(rows))),), SHORT
+
+
+def _partials(rows: Any) -> tuple[int, tuple[int, int]]:
+    """Groups of rows that are added up side by side, and the grid of it."""
+    height, width = rows.shape
+    groups = max(1, min(-(-height // WEIGHTS[0]), processors(rows)))
+    return groups, (-(-width // WEIGHTS[1]), groups)
+
+
+def _added_up(partials: Any, like: Any) -> Any:
+    """The sums of columns, in the type of the weights."""
+    out = empty(like.shape, like)
+    width = partials.shape[1]
+    launch("moving.column_sums", (-(-width // WEIGHTS[1]),), partials, out, *WEIGHTS, like=like)
+    return out
+
+
+# ------------------------------------------------------------------------------------------ root mean square
+def _rms_forward(x: Any, weight: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
+    rows, weight = as_rows(x), contiguous(weight)
+    out, rstd = empty(rows.shape, rows), empty(rows.shape[:1], rows, "f32")
+    kernel, grid, tile = _walk(rows)
+    if any_of(rows):
+        launch(f"norms.rms_norm{kernel}", grid, rows, weight, out, rstd, eps, *tile, like=x)
+    return out.reshape(x.shape), (rows, weight, rstd)
+
+
+def _rms_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, eps: float) -> tuple[Any, ...]:
+    rows, weight, rstd = saved
+    gradient = as_rows(dout)
+    dx = dweight = None
+    if wanted[0]:
+        dx = empty(rows.shape, rows)
+        if any_of(rows):
+            launch("norms.rms_norm_backward", blocks(rows, LONG), gradient, rows, weight, rstd, dx, *LONG, like=rows)
+        dx = dx.reshape(dout.shape)
+    if wanted[1]:
+        groups, grid = _partials(rows)
+        partials = empty((groups, rows.shape[1]), rows, "f32")
+        launch("norms.rms_norm_weight_partials", grid, gradient, rows, rstd, partials, *WEIGHTS, like=rows)
+        dweight = _added_up(partials, weight)
+    return dx, dweight
+
+
+_RMS_NORM: Final = Differentiable(_rms_forward, _rms_backward)
+
+
+# --------------------------------------------------------------------------------------------- layer norm
+def _layer_forward(x: Any, weight: Any, bias: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
+    rows, weight, bias = as_rows(x), contiguous(weight), contiguous(bias)
+    out, mean, rstd = empty(rows.shape, rows), *(empty(rows.shape[:1], rows, "f32") for _ in range(2))
+    kernel, grid, tile = _walk(rows)
+    if any_of(rows):
+        launch(f"norms.layer_norm{kernel}", grid, rows, weight, bias, out, mean, rstd, eps, *tile, like=x)
+    return out.reshape(x.shape), (rows, weight, mean, rstd)
+
+
+def _layer_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, eps: float) -> tuple[Any, ...]:
+    rows, weight, mean, rstd = saved
+    gradient = as_rows(dout)
+    dx = dweight = dbias = None
+    if wanted[0]:
+        dx = empty(rows.shape, rows)
+        if any_of(rows):
+            arguments = (gradient, rows, weight, mean, rstd, dx, *LONG)
+            launch("norms.layer_norm_backward", blocks(rows, LONG), *arguments, like=rows)
+        dx = dx.reshape(dout.shape)
+    if wanted[1] or wanted[2]:
+        groups, grid = _partials(rows)
+        partials = [empty((groups, rows.shape[1]), rows, "f32") for _ in range(2)]
+        launch("norms.layer_norm_weight_partials", grid, gradient, rows, mean, rstd, *partials, *WEIGHTS, like=rows)
+        dweight, dbias = (_added_up(each, weight) for each in partials)
+    return dx, dweight, dbias
+
+
+_LAYER_NORM: Final = Differentiable(_layer_forward, _layer_backward)

@@ -19,7 +19,7 @@ TILES = (2, HALF)
 EPS = 1e-5
 COS, SIN = (table.astype(np.float32) for table in references.tables(PLACES, HALF))
 POSITIONS = np.random.default_rng(0).integers(0, PLACES, TOKENS).astype(np.int32)
-TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
+TYPES = pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
 
 
 def heads(tokens: int, dtype: DTypeLike = np.float32) -> tuple[Array, Array, Array]:
@@ -116,7 +116,7 @@ def test_heads_with_caches(kernel: Any, length: int) -> None:
     compare((q_out, *found), references.prefill_heads(q, k, v, COS, SIN, STARTS, *caches()))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
+@TYPES
 @pytest.mark.parametrize(
     ("kernel", "length"), [(kernels.prefill_normed_heads, LENGTH), (kernels.decode_normed_heads, 1)]
 )

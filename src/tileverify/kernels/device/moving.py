@@ -98,7 +98,7 @@ def swap_heads(x, out, TILE_R: ConstInt, TILE_H: ConstInt, TILE_D: ConstInt):
         ct.store(out, (b, h, r, d), ct.permute(tile, (0, 2, 1, 3)).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def row_sums(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = sum of x`` for each row.
 
@@ -111,7 +111,7 @@ def row_sums(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     ct.store(out, (i,), ct.sum(total, axis=1).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def row_means(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = mean of x`` for each row; no number where rows are empty.
 
@@ -124,7 +124,7 @@ def row_means(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     ct.store(out, (i,), (ct.sum(total, axis=1) / x.shape[1]).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def row_maxima(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = maximum of x`` for each row; minus infinity where rows are empty.
 
@@ -138,7 +138,7 @@ def row_maxima(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     ct.store(out, (i,), ct.max(highest, axis=1).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def column_sums(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = sum of x`` for each column, always in the same order.
 
@@ -151,7 +151,7 @@ def column_sums(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     ct.store(out, (j,), ct.sum(total, axis=0).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def column_sum_partials(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """Group g of rows: ``out[g] = sum of x`` over every G-th tile of rows from the g-th on.
 

@@ -5,7 +5,8 @@ read it once, and load the weights once for all rows of a block.  Gradients of w
 atomics and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the
 groups.
 
-Statistics are taken in float32, whatever the element types are.
+Statistics are taken in float32, whatever the element types are.  Four blocks are to share a multiprocessor: where the
+compiler chooses, a block that adds up rows takes all registers.
 """
 
 import cuda.tile as ct
@@ -13,7 +14,7 @@ import cuda.tile as ct
 ConstInt = ct.Constant[int]
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = x * rstd * weight`` with ``rstd = 1 / sqrt(mean(x^2) + eps)`` for each row.
 
@@ -34,7 +35,7 @@ def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstIn
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """`rms_norm` of rows that fit a tile: ``N <= TILE_N``.
 
@@ -49,7 +50,7 @@ def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
         ct.store(out, (i, 0), (tile * scale * w).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     """``dx = rstd * (g - y * mean(g * y))`` with ``g = dout * weight`` and ``y = x * rstd``.
 
@@ -73,7 +74,7 @@ def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: Const
         ct.store(dx, (i, j), ((g - y * mean) * scale).astype(dx.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: ConstInt):
     """Group g of rows: ``dweight[g] = sum of dout * x * rstd`` over every G-th tile of rows from the g-th on.
 
@@ -90,7 +91,7 @@ def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: C
     ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """``total = x + residual``, and `rms_norm` of what is stored there.
 
@@ -105,15 +106,19 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
         b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, j), added)
-        squares += added.astype(ct.float32) * added.astype(ct.float32)
+        tile = added.astype(ct.float32)
+        squares += tile * tile
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
+    # Added up again: to read the sums back, the block would have to wait until they are written.
     for j in range(tiles):
-        tile = ct.load(total, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = (a + b).astype(total.dtype).astype(ct.float32)
         w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """`add_rms_norm` of rows that fit a tile: ``N <= TILE_N``.
 
@@ -131,7 +136,7 @@ def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: Cons
         ct.store(out, (i, 0), (tile * scale * w).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = (x - mean) * rstd * weight + bias`` with ``rstd = 1 / sqrt(var(x) + eps)`` for each row.
 
@@ -164,7 +169,7 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
         ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """`layer_norm` of rows that fit a tile: ``N <= TILE_N``.
 
@@ -184,7 +189,7 @@ def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
         ct.store(out, (i, 0), (distance * scale * w + b).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     """``dx = rstd * (g - mean(g) - y * mean(g * y))`` with ``g = dout * weight`` and ``y = (x - mean) * rstd``.
 
@@ -213,7 +218,7 @@ def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_
         ct.store(dx, (i, j), result.astype(dx.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: ConstInt, TILE_N: ConstInt):
     """Group g of rows: ``dweight[g] = sum of dout * y``, ``dbias[g] = sum of dout`` over every G-th tile of rows.
 
@@ -235,7 +240,7 @@ def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: Cons
     ct.store(dbias, (group, j), ct.sum(gradients, axis=0, keepdims=True))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def qk_norm(q, k, q_weight, k_weight, q_out, k_out, eps: float, TILE_H: ConstInt, TILE_D: ConstInt):
     """Root-mean-square norm of every head of queries and keys; a head fits a tile: ``D <= TILE_D``.
 

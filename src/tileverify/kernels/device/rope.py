@@ -200,7 +200,7 @@ def decode_heads(q, k, v, cos, sin, positions, q_out, k_cache, v_cache, TILE_H: 
         keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def prefill_normed_heads(
     q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps: float, TILE_H: ConstInt, HALF: ConstInt
 ):
@@ -228,7 +228,7 @@ def prefill_normed_heads(
         keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def decode_normed_heads(
     q,
     k,

@@ -3,6 +3,8 @@
 Rows of any length are walked in tiles of columns: once for their largest number and the sum of exponentials, both kept
 for each column of the tile and rescaled as larger numbers come (online), and once for what is written.  `softmax_short`
 keeps a whole row in a tile.
+
+Four blocks are to share a multiprocessor: where the compiler chooses, a block that adds up rows takes all registers.
 """
 
 import cuda.tile as ct
@@ -13,20 +15,25 @@ LOWEST = -1.0e30
 """Below every number that comes in, and finite: a difference of two infinities is no number."""
 
 
+def exp(x):
+    """To a few units in the last place of float32, for which the device has an instruction."""
+    return ct.exp2(x * 1.4426950408889634, flush_to_zero=True)
+
+
 def take_in(highest, total, tile):
     """The running maxima and sums of exponentials, for each column, after one more tile."""
     now_highest = ct.maximum(highest, tile)
-    lower = ct.exp(ct.minimum(highest, tile) - now_highest)  # whichever it is, the other's exponential is 1
+    lower = exp(ct.minimum(highest, tile) - now_highest)  # whichever it is, the other's exponential is 1
     return now_highest, ct.where(tile > highest, total * lower + 1.0, total + lower)
 
 
 def of_rows(highest, total):
     """The maxima and sums of the rows, from those of their columns."""
     peak = ct.max(highest, axis=1, keepdims=True)
-    return peak, ct.sum(total * ct.exp(highest - peak), axis=1, keepdims=True)
+    return peak, ct.sum(total * exp(highest - peak), axis=1, keepdims=True)
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = exp(x - max(x)) / sum(exp(x - max(x)))`` for rows that fit a tile: ``N <= TILE_N``.
 
@@ -35,12 +42,12 @@ def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     i = ct.bid(0)
     tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
     peak = ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST)
-    shifted = ct.exp(tile - peak)
+    shifted = exp(tile - peak)
     share = 1.0 / ct.sum(shifted, axis=1, keepdims=True)
     ct.store(out, (i, 0), (shifted * share).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = exp(x - max(x)) / sum(exp(x - max(x)))`` for rows of any length.
 
@@ -57,10 +64,10 @@ def softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     share = 1.0 / weight
     for j in range(tiles):
         tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        ct.store(out, (i, j), (ct.exp(tile - peak) * share).astype(out.dtype))
+        ct.store(out, (i, j), (exp(tile - peak) * share).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     """``dx = out * (dout - sum(out * dout))``
 
@@ -80,7 +87,7 @@ def softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
         ct.store(dx, (i, j), (y * (d - inner)).astype(dx.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def log_softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = x - max(x) - log(sum(exp(x - max(x))))``
 
@@ -100,7 +107,7 @@ def log_softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
         ct.store(out, (i, j), (tile - peak - shift).astype(out.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def log_softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     """``dx = dout - exp(out) * sum(dout)``
 
@@ -115,10 +122,10 @@ def log_softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     for j in range(tiles):
         y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
         d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        ct.store(dx, (i, j), (d - ct.exp(y) * total).astype(dx.dtype))
+        ct.store(dx, (i, j), (d - exp(y) * total).astype(dx.dtype))
 
 
-@ct.kernel
+@ct.kernel(occupancy=4)
 def cross_entropy(logits, labels, loss, lse, TILE_M: ConstInt, TILE_N: ConstInt):
     """``lse = log(sum(exp(logits)))`` and ``loss = lse - logits[label]`` for each row; 0 where the label is negative.
 
@@ -153,5 +160,5 @@ def cross_entropy_backward(dloss, logits, labels, lse, dlogits, TILE_M: ConstInt
     d = ct.load(dloss, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
     tile = ct.load(logits, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
     columns = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
-    result = ct.exp(tile - shift) - ct.where(columns == label, 1.0, 0.0)
+    result = exp(tile - shift) - ct.where(columns == label, 1.0, 0.0)
     ct.store(dlogits, (i, j), ct.where(label >= 0, d * result, 0.0).astype(dlogits.dtype))

@@ -11,10 +11,12 @@ from numpy.typing import DTypeLike
 from tests.command_line import CommandLine
 from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
+import tileverify as tileverify_package
 from tileverify import kernels
 from tileverify.errors import UsageError
 from tileverify.kernels import prepared
 from tileverify.kernels.references import activations, norms, softmax
+from tileverify.launching.bundled import BundledKernel
 
 SHAPES = pytest.mark.parametrize("shape", [(5, 37), (2, 3, 1030), (7,), (0, 4), (1, 16)], ids=str)
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
@@ -95,16 +97,32 @@ def test_a_bundle_stands_for_the_kernel(
     assert kernels.use("bundles") == 3
     monkeypatch.setattr(prepared, "_kernel", _no_kernel)
     assert_close(kernels.silu(normal(300)), activations.silu(normal(300)))
-    aligned = np.zeros(1024, BFLOAT16)
-    offset = (-aligned.ctypes.data // 2) % 8
-    for begin, name in ((offset, "bf16-aligned.tvk"), (offset + 1, "bf16.tvk")):
-        x = aligned[begin : begin + 512]
-        found = bundles.find("silu", (x, x, 2048))
-        assert found is not None
-        assert Path(found.file).name == name
+    asked: list[str] = []
+    again = BundledKernel.look_and_launch
+
+    def noted(bundle: BundledKernel, *given: Any, **options: Any) -> None:
+        asked.append(Path(bundle.file).stem)
+        again(bundle, *given, **options)
+
+    monkeypatch.setattr(BundledKernel, "look_and_launch", noted)
+    room = np.zeros(1024, BFLOAT16)
+    aligned = (-room.ctypes.data // 2) % 8
+    for begin, length, names in (
+        (aligned, 512, ["bf16-aligned"]),
+        (aligned, 512, ["bf16-aligned"]),
+        (aligned, 500, ["bf16-aligned", "bf16"]),  # refused by the first, as no multiple of 16
+        (aligned, 500, ["bf16"]),  # and remembered
+        (aligned + 1, 512, ["bf16-aligned", "bf16"]),
+    ):
+        asked.clear()
+        x = room[begin : begin + length]
+        assert bundles.launch("silu", (1,), (x, np.empty_like(room)[aligned:][:length], 2048), None)
+        assert asked == names
+    assert not bundles.launch("silu", (1,), (room, room, 1024), None)  # another tile
+    with pytest.raises(tileverify_package.LaunchRefused, match="TV501"):
+        bundles.launch("silu", (1,), (room[1:], room[:-1], 2048), None)
     with pytest.raises(AssertionError, match="gelu"):
         kernels.gelu(normal(300))
-    assert bundles.find("silu", (aligned, aligned, 1024)) is None  # another tile
 
 
 def _no_kernel(module: str, name: str) -> Any:

@@ -13,9 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from ..backend.guard import LaunchRefused
 from ..backend.guard.buffers import array_value
-from ..contract.expressions import print_expression
-from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument, SameArray
+from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
 from ..errors import UsageError
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
@@ -23,15 +23,15 @@ from ..launching.launcher import of_this_process
 from .arrays import stream_of
 
 ALIGNED: Final = 16
-"""Bytes at which all arrays have to begin for bundles that were built for aligned ones."""
+"""Bytes: whether arrays begin at a multiple of them decides which bundle admits them."""
 
 
 @dataclass
 class AtHand:
-    """The bundles at hand, by the name of the kernel; those that promise more about their arrays come first."""
+    """The bundles at hand, by the name of the kernel; those that promise more about a launch come first."""
 
     bundles: dict[str, list[BundledKernel]] = field(default_factory=dict)
-    _found: dict[tuple[object, ...], BundledKernel | None] = field(default_factory=dict)
+    _fitting: dict[tuple[object, ...], list[BundledKernel]] = field(default_factory=dict)
 
     def add(self, folder: Path, keys: Sequence[str | Path], *, only_signed: bool) -> int:
         """Take up the bundles of a folder, and tell how many there are; raises `BundleRefused`."""
@@ -40,19 +40,32 @@ class AtHand:
             bundle = load(file, keys=keys, only_signed=only_signed)
             self.bundles.setdefault(bundle.name, []).append(bundle)
         for of_kernel in self.bundles.values():
-            of_kernel.sort(key=lambda bundle: len(_addressed(bundle)), reverse=True)
-        self._found.clear()
+            of_kernel.sort(key=_promises, reverse=True)
+        self._fitting.clear()
         return len(files)
 
-    def find(self, kernel: str, arguments: Sequence[Any]) -> BundledKernel | None:
-        """A bundle of the kernel for arguments of these types, and these numbers where they are compiled in."""
+    def launch(self, kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any], stream: Any) -> bool:
+        """Launch the first bundle of the kernel whose contract admits it; false if there is none for such arguments.
+
+        Raises `LaunchRefused`, as the last one says, if there are some and none admits it.
+        """
         if kernel not in self.bundles:
-            return None
-        key = kernel, *map(_kind, arguments)
-        if key not in self._found:
-            fitting = (bundle for bundle in self.bundles[kernel] if _fits(bundle, arguments))
-            self._found[key] = next(fitting, None)
-        return self._found[key]
+            return False
+        key = kernel, grid, *map(_kind, arguments)
+        fitting = self._fitting.get(key)
+        if fitting is None:
+            fitting = [bundle for bundle in self.bundles[kernel] if _fits(bundle, arguments)]
+        while fitting:
+            try:
+                of_this_process().launch(stream, grid, fitting[0], arguments)
+            except LaunchRefused:
+                if len(fitting) == 1:
+                    raise
+                fitting = fitting[1:]
+            else:
+                self._fitting[key] = fitting
+                return True
+        return False
 
 
 _prepared: Final = AtHand()
@@ -73,8 +86,9 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
 def launch(kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any) -> None:
     """Launch ``module.kernel`` on the stream that ``like`` is used on; ``grid``: as for `tileverify.launch`."""
     module, _, name = kernel.partition(".")
-    found = _prepared.find(name, arguments)
-    of_this_process().launch(stream_of(like), grid, found or _kernel(module, name), arguments)
+    stream = stream_of(like)
+    if not _prepared.launch(name, grid, arguments, stream):
+        of_this_process().launch(stream, grid, _kernel(module, name), arguments)
 
 
 @cache
@@ -84,25 +98,18 @@ def _kernel(module: str, name: str) -> Any:
 
 # ----------------------------------------------------------------------------------------------- what fits
 def _kind(argument: Any) -> object:
-    """What decides which bundle fits."""
-    if isinstance(argument, bool | int | float):
-        return argument if isinstance(argument, int) else float
+    """What decides which bundle fits, and mostly also whether it admits a launch."""
+    if isinstance(argument, bool | int):
+        return argument
     if isinstance(argument, list | tuple):
-        return tuple(map(_kind, argument[:1]))
+        return tuple(map(_kind, argument))
     value = array_value(argument)
-    return type(argument) if value is None else (value.dtype, len(value.shape), value.address % ALIGNED == 0)
+    return type(argument) if value is None else value._replace(address=value.address % ALIGNED)
 
 
 def _fits(bundle: BundledKernel, arguments: Sequence[Any]) -> bool:
     expected = bundle.bundle.certificate.launch.arguments
-    if len(expected) != len(arguments):
-        return False
-    return all(_accepts(each, given) for each, given in zip(expected, arguments, strict=True)) and all(
-        value is not None and value.address % ALIGNED == 0
-        for each, given in zip(expected, arguments, strict=True)
-        if each.name in _addressed(bundle)
-        for value in (array_value(given),)
-    )
+    return len(expected) == len(arguments) and all(map(_accepts, expected, arguments))
 
 
 def _accepts(expected: Argument, given: Any) -> bool:
@@ -117,8 +124,5 @@ def _accepts(expected: Argument, given: Any) -> bool:
     return isinstance(given, bool | int | float)
 
 
-def _addressed(bundle: BundledKernel) -> frozenset[str]:
-    """The arrays that the contract says lie at round addresses."""
-    facts = bundle.bundle.certificate.launch.requires
-    texts = (print_expression(fact).partition(".address ") for fact in facts if not isinstance(fact, SameArray))
-    return frozenset(name for name, said, _ in texts if said)
+def _promises(bundle: BundledKernel) -> int:
+    return len(bundle.bundle.certificate.launch.requires)

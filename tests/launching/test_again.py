@@ -298,6 +298,22 @@ def test_a_launch_that_fails_is_not_noted(kernel: Remembered, work: InFlight) ->
     assert kernel.again(A, GRID, (x,))
 
 
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_a_launch_of_a_thread_without_a_context_is_made_and_noted(
+    kernel: Remembered, work: InFlight, seen_before: bool
+) -> None:
+    """torch computes gradients in a thread of its own."""
+    x, other = Tensor(), Tensor()
+    plan = first(kernel, A, other)
+    if seen_before:
+        assert kernel.again(A, GRID, (x,))
+    before = work.count
+    plan.status = 201
+    assert kernel.again(A, GRID, (x,))
+    assert plan.made == [11] * (2 + seen_before)
+    assert work.count == before + 1
+
+
 def test_two_threads_on_two_streams(kernel: Remembered, work: InFlight, device: Device) -> None:
     """Whoever comes second waits for the first one: no launch on one stream is between the look and the launch."""
     x, plan = Tensor(), Uninterrupted()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
-from typing import ClassVar, NoReturn, Protocol, TypeAlias, TypedDict, TypeGuard
+from typing import ClassVar, Protocol, TypeAlias, TypedDict, TypeGuard
 
 from ..backend.guard.arguments import Grid
 
@@ -109,8 +109,9 @@ class AnyPlan(Protocol):
 
 
 class Repeatable(AnyPlan, Protocol):
-    """One on a GPU: ``bound`` gives the driver's call, whose status ``failed`` explains."""
+    """One on a GPU: ``bound`` gives the driver's call; ``retry`` makes it again after a status that can be mended, and
+    explains all others."""
 
     def bound(self, stream: int) -> Callable[[], int]: ...
 
-    def failed(self, status: int) -> NoReturn: ...
+    def retry(self, status: int, call: Callable[[], int]) -> None: ...

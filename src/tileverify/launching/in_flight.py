@@ -102,9 +102,9 @@ class InFlight:
         return self.journal.place == stream
 
     def enter(self, launch: Repeated, stream: TorchStream, arrays: tuple[object, ...]) -> int | None:
-        """Make it on ``stream``, of torch, and note it in the open batch; the driver's status.
+        """Make it on ``stream``, of torch, and note it in the open batch; the driver's status, which is 0.
 
-        ``None``, and nothing done, where that is not the only stream with work.
+        ``None``, and nothing done, where that is not the only stream with work.  Raises `DriverFailure`.
         """
         with self.lock:
             if (launch.use.device, stream.cuda_stream) != self._place:
@@ -112,9 +112,10 @@ class InFlight:
             if launch.handle != stream.cuda_stream:
                 launch.bind(stream)
             status = launch.go()
-            if not status:
-                self.journal.repeat(launch, arrays)
-            return status
+            if status:
+                launch.plan.retry(status, launch.go)
+            self.journal.repeat(launch, arrays)
+            return 0
 
     def look(self) -> None:
         """Close the open batch of the journal, and let go of those that have finished."""

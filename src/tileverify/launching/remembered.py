@@ -136,7 +136,7 @@ def again(stream, grid, arguments):
     else:
         status = found.go()
     if status:
-        found.plan.failed(status)
+        found.plan.retry(status, found.go)
     journal.left -= 1
     if journal.left <= 0:
         look()

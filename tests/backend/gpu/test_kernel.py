@@ -87,6 +87,22 @@ def test_a_status_is_an_error(launched: list[tuple[Any, ...]]) -> None:
         plan(1, 1, 3).launch(11)
 
 
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_thread_without_a_context_gets_that_of_the_device(monkeypatch: pytest.MonkeyPatch, mended: bool) -> None:
+    had: list[int] = []
+    statuses = iter([201, 0 if mended else 201])
+    monkeypatch.setattr(driver, "take_context", had.append)
+    made = plan(1, 1, 1)
+    made.kernel.device = 3
+    made._bound[11] = lambda: next(statuses)
+    if mended:
+        made.launch(11)
+    else:
+        with pytest.raises(DriverFailure, match="error 201"):
+            made.launch(11)
+    assert had == [3]
+
+
 def test_no_other_thread_runs_during_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the journal of launches rests on: ``ctypes.CDLL`` would let others run."""
     monkeypatch.setattr(ctypes, "PyDLL", lambda name: SimpleNamespace(cuLaunchKernelEx=f"{name}, lock held"))

@@ -104,6 +104,11 @@ def primary_context(device: int) -> Any:
     return called(driver.cuDevicePrimaryCtxRetain(called(driver.cuDeviceGet(device))))
 
 
+def take_context(device: int) -> None:
+    """Make the device's own context that of this thread, as the CUDA runtime does at a thread's first call."""
+    called(bindings().cuCtxSetCurrent(primary_context(device)))
+
+
 @contextmanager
 def current(device: int) -> Iterator[None]:
     """Within the device's own context, whatever the thread's was."""

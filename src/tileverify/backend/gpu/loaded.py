@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from ...contract.launch import EntryParameter
 from ..guard.arguments import ArrayValue, Grid, Value
@@ -38,6 +38,9 @@ class _Attribute(ctypes.Structure):
 _PROGRAMMATIC_STREAM_SERIALIZATION: Final = 6
 """``CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`` of cuda.h."""
 
+_INVALID_CONTEXT: Final = 201
+"""``CUDA_ERROR_INVALID_CONTEXT`` of cuda.h."""
+
 
 @dataclass(eq=False, slots=True)
 class Plan:
@@ -60,9 +63,10 @@ class Plan:
 
     def launch(self, stream: Any) -> None:
         """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle; raises `DriverFailure`."""
-        status = self.bound(driver.stream_handle(stream))()
+        call = self.bound(driver.stream_handle(stream))
+        status = call()
         if status:
-            self.failed(status)
+            self.retry(status, call)
 
     def bound(self, stream: int) -> Callable[[], int]:
         """The call of the driver that makes the launch on a stream; it gives the driver's status."""
@@ -84,9 +88,17 @@ class Plan:
             config.kept = attribute
         return config
 
-    def failed(self, status: int) -> NoReturn:
-        """What a status other than 0 means."""
-        raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
+    def retry(self, status: int, call: Callable[[], int]) -> None:
+        """After a ``call`` with a status other than 0: again, where the thread had no context, and gets the device's.
+
+        So it is in threads in which nobody has used the device, such as that of torch's automatic differentiation.
+        Raises `DriverFailure` otherwise.
+        """
+        if status == _INVALID_CONTEXT:
+            driver.take_context(self.kernel.device)
+            status = call()
+        if status:
+            raise driver.DriverFailure(f"{self.kernel.symbol}: the CUDA driver refuses the launch (error {status})")
 
 
 def _within(device: int, call: Callable[[], int]) -> int:

@@ -107,7 +107,8 @@ def by_torch(
     differentiable: bool,
 ) -> list[torch.Tensor]:
     """The result and the gradients, computed in ``dtype``."""
-    given = [each.to(dtype).requires_grad_(differentiable) if each.is_floating_point() else each for each in arguments]
+    copies = [each.clone().to(dtype) if each.is_floating_point() else each for each in arguments]
+    given = [each.requires_grad_(differentiable and each.is_floating_point()) for each in copies]
     found = function(*given)
     if differentiable:
         found.backward(dout.to(found.dtype))

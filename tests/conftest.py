@@ -13,10 +13,13 @@ from types import ModuleType
 import pytest
 from tests import profiles
 from tests.command_line import CommandLine, command_line
+from tests.op_coverage import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
 from tests.shared import FOLDER
 from tests.toolkit import mark_missing
 
 TESTS = Path(__file__).parent
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]  # hooks, found by their names
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import op_coverage
 
 from tileverify.backend.interpreter import control
 from tileverify.backend.interpreter.table import RULES
@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package", autouse=True)
 def executed() -> Iterator[set[str]]:
     """Names of the ops executed so far."""
-    names: set[str] = set()
+    names = op_coverage.executed
 
     def noted(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
@@ -44,14 +44,3 @@ def executed() -> Iterator[set[str]]:
             for name, rule in list(table.items()):
                 patch.setitem(table, name, noted(name, rule))
         yield names
-
-
-@pytest.fixture
-def whole_folder(request: pytest.FixtureRequest) -> None:
-    """Skips where only some of the folder's tests run: what these execute says nothing about the rest."""
-    config = request.config
-    here = Path(__file__).parent
-    files = {item.path for item in request.session.items if item.path.parent == here}
-    chosen = config.option.keyword or config.option.markexpr or config.option.deselect
-    if chosen or files != set(here.glob("test_*.py")) or any("::" in argument for argument in config.args):
-        pytest.skip("only some of the interpreter's tests run")

@@ -3,6 +3,7 @@
 import cuda.tile as ct
 import numpy as np
 import pytest
+
 from kernels import sum_all, sum_rows
 
 

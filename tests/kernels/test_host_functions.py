@@ -77,6 +77,24 @@ def test_arrays_may_be_views() -> None:
     assert_close(kernels.softmax(x), softmax.softmax(x))
 
 
+@pytest.mark.parametrize(
+    ("function", "shapes", "told"),
+    [
+        (kernels.rms_norm, [(4, 30), (29,)], r"`weight` has the shape \(29,\), and it takes \(30,\)"),
+        (kernels.layer_norm, [(4, 30), (30,), (31,)], "`bias` has the shape"),
+        (kernels.add_rms_norm, [(4, 30), (5, 30), (30,)], "`residual` has the shape"),
+        (kernels.add_rms_norm, [(4, 30), (4, 30), (1,)], "`weight` has the shape"),
+        (kernels.cross_entropy, [(4, 30), (3,)], "`labels` has the shape"),
+        (kernels.silu_mul, [(4, 30), (30, 4)], "`up` has the shape"),
+        (kernels.gelu_mul, [(4,), (5,)], "`up` has the shape"),
+    ],
+)
+def test_arrays_of_other_shapes_are_told(function: Any, shapes: list[tuple[int, ...]], told: str) -> None:
+    """A kernel would stay within its arrays, and compute something else."""
+    with pytest.raises(UsageError, match=told):
+        function(*(normal(*shape) for shape in shapes))
+
+
 def test_what_is_no_array_is_told() -> None:
     with pytest.raises(UsageError, match="a list is no array of numpy or torch"):
         kernels.silu([1.0, 2.0])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from .arrays import contiguous, empty
+from .arrays import contiguous, empty, need
 from .gradients import Differentiable
 from .prepared import launch
 
@@ -36,11 +36,13 @@ def silu_mul(gate: Any, up: Any) -> Any:
     >>> float(silu_mul(np.float32([2.0]), np.float32([0.5]))[0].round(4))
     0.8808
     """
+    need(gate.shape, up=up)
     return _SILU_MUL(gate, up)
 
 
 def gelu_mul(gate: Any, up: Any) -> Any:
     """``gelu(gate) * up``"""
+    need(gate.shape, up=up)
     return _GELU_MUL(gate, up)
 
 

@@ -57,6 +57,14 @@ def empty(shape: Sequence[int], like: Any, dtype: str | None = None) -> Any:
     return package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
 
 
+def need(shape: Sequence[int], **arrays: Any) -> None:
+    """Raises `UsageError` for an array of another shape: kernels keep within their arrays, whatever they are given."""
+    for name, array in arrays.items():
+        found = value_of(array).shape
+        if found != tuple(shape):
+            raise UsageError(f"`{name}` has the shape {found}, and it takes {tuple(shape)}")
+
+
 def stream_of(array: Any) -> Any:
     """The stream on which work with the array is ordered; ``None`` on the host."""
     return package_of(array).stream(array)

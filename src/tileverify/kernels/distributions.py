@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .arrays import contiguous, empty
+from .arrays import contiguous, empty, need
 from .gradients import Differentiable
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks
@@ -32,6 +32,7 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 
     logits (..., V); labels (...), integers below V.
     """
+    need(logits.shape[:-1], labels=labels)
     return _CROSS_ENTROPY(logits, labels)
 
 

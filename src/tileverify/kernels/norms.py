@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from .arrays import contiguous, empty, processors
+from .arrays import contiguous, empty, need, processors
 from .gradients import Differentiable
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks
@@ -26,11 +26,14 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
     >>> rms_norm(x, np.ones(2, np.float32), eps=0.0).round(4).tolist()
     [[0.8485, 1.1314], [0.0, 1.4142]]
     """
+    need(x.shape[-1:], weight=weight)
     return _RMS_NORM(x, weight, eps=eps)
 
 
 def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
     """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient."""
+    need(x.shape, residual=residual)
+    need(x.shape[-1:], weight=weight)
     rows, others = as_rows(x), as_rows(residual)
     total, out = empty(rows.shape, rows), empty(rows.shape, rows)
     kernel, grid, tile = _walk(rows)
@@ -41,6 +44,7 @@ def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple
 
 def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
     """``(x - mean) / sqrt(var(x) + eps) * weight + bias``; x (..., N), weight and bias (N)."""
+    need(x.shape[-1:], weight=weight, bias=bias)
     return _LAYER_NORM(x, weight, bias, eps=eps)
 
 

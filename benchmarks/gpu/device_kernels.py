@@ -11,12 +11,13 @@ A launch without a bundle fails its test.  Writes device_kernels.json into ``OUT
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import sys
-import types
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -58,7 +59,7 @@ class Prepare:
         if identity in self.built:
             return
         bundle = build_bundle(unit, result, solver_version(), find_assembler(), ("sm_90",))
-        path = self.folder / f"{unit.kernel}.{len(self.built)}.tvk"
+        path = self.folder / f"{unit.kernel}{tiles_of(kernel._pyfunc, arguments)}.{len(self.built)}.tvk"
         path.write_bytes(bundle_bytes(sign(bundle, self.key)))
         self.built[identity] = path
 
@@ -67,16 +68,19 @@ class Prepare:
 class Run:
     """Launches on the GPU."""
 
-    at_hand: AtHand
+    at_hand: dict[str, AtHand]
     made: Counter[str] = field(default_factory=Counter)
 
     def launch(self, stream: Any, grid: Any, kernel: Any, arguments: Any, **options: Any) -> None:
         import torch
 
         memory: dict[int, tuple[Any, Any]] = {}
-        given = [self._on_gpu(each, memory) for each in arguments]
-        if not self.at_hand.launch(kernel.__name__, tuple(grid), given, torch.cuda.current_stream()):
-            raise AssertionError(f"there is no bundle of {kernel.__name__} for these arguments")
+        tiles = tiles_of(kernel, arguments)
+        told = [each for each, constant in zip(arguments, constants(kernel), strict=True) if not constant]
+        given = [self._on_gpu(each, memory) for each in told]
+        bundles = self.at_hand.get(f"{kernel.__name__}{tiles}", AtHand())
+        if not bundles.launch(kernel.__name__, tuple(grid), given, torch.cuda.current_stream()):
+            raise AssertionError(f"there is no bundle of {kernel.__name__}{tiles} for these arguments")
         torch.cuda.synchronize()
         self.made[kernel.__name__] += 1
         for base, tensor in memory.values():
@@ -104,6 +108,17 @@ class Run:
         strides = tuple(each // value.itemsize for each in value.strides)
         offset = (value.ctypes.data - base.ctypes.data) // value.itemsize
         return torch.as_strided(typed, value.shape, strides, offset)
+
+
+def constants(function: Any) -> list[bool]:
+    """Which parameters are compiled in."""
+    parameters = inspect.signature(function).parameters.values()
+    return ["Constant" in str(each.annotation) for each in parameters]
+
+
+def tiles_of(function: Any, arguments: Sequence[Any]) -> str:
+    chosen = (str(value) for value, constant in zip(arguments, constants(function), strict=True) if constant)
+    return f"({','.join(chosen)})"
 
 
 class Kept:
@@ -134,9 +149,10 @@ def without_compiler() -> None:
 
     tile = mock.MagicMock()
     tile.kernel = kernel
-    package = types.ModuleType("cuda")
+    tile.Constant = {int: "Constant", bool: "Constant", float: "Constant"}
+    package = import_module("cuda")  # of cuda-python, which launches need
     package.tile = tile  # type: ignore[attr-defined]
-    sys.modules.update({"cuda": package, "cuda.tile": tile})
+    sys.modules["cuda.tile"] = tile
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -153,9 +169,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{len(prepare.built)} bundles")
     else:
         without_compiler()
-        at_hand = AtHand()
-        count = at_hand.add(asked.folder, [asked.key], only_signed=True)
-        run = Run(at_hand)
+        at_hand: dict[str, AtHand] = {}
+        files = sorted(asked.folder.glob("*.tvk"))
+        for file in files:
+            bundle = tileverify.load(file, keys=[asked.key], only_signed=True)
+            at_hand.setdefault(file.name.partition(".")[0], AtHand()).bundles.setdefault(bundle.name, []).append(bundle)
+        count, run = len(files), Run(at_hand)
         kept = run_tests(run.launch)
         document = {"bundles": count, "launches": dict(sorted(run.made.items())), "tests": kept.outcomes}
         asked.out.mkdir(parents=True, exist_ok=True)

@@ -136,6 +136,10 @@ def test_a_bundle_stands_for_the_kernel(
         x = room[begin : begin + length]
         assert bundles.launch("silu", (1,), (x, np.empty_like(room)[aligned:][:length], 2048), None)
         assert asked == names
+    monkeypatch.setattr(prepared, "MOST_REMEMBERED", 3)
+    for length in range(1, 8):
+        assert bundles.launch("silu", (1,), (room[:length], np.empty(length, BFLOAT16), 2048), None)
+    assert len(bundles._fitting) <= 3
     assert not bundles.launch("silu", (1,), (room, room, 1024), None)  # another tile
     with pytest.raises(tileverify_package.LaunchRefused, match="TV501"):
         bundles.launch("silu", (1,), (room[1:], room[:-1], 2048), None)

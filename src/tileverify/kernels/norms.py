@@ -34,7 +34,7 @@ def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple
     """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient."""
     need(x.shape, residual=residual)
     need(x.shape[-1:], weight=weight)
-    rows, others = as_rows(x), as_rows(residual)
+    rows, others, weight = as_rows(x), as_rows(residual), contiguous(weight)
     total, out = empty(rows.shape, rows), empty(rows.shape, rows)
     kernel, grid, tile = _walk(rows)
     if any_of(rows):

@@ -25,6 +25,9 @@ from .arrays import stream_of
 ALIGNED: Final = 16
 """Bytes: whether arrays begin at a multiple of them decides which bundle admits them."""
 
+MOST_REMEMBERED: Final = 1024
+"""Kinds of launches for which it is remembered which bundle admits them: seeds and positions differ each time."""
+
 
 @dataclass
 class AtHand:
@@ -63,6 +66,8 @@ class AtHand:
                     raise
                 fitting = fitting[1:]
             else:
+                if len(self._fitting) >= MOST_REMEMBERED:
+                    self._fitting.clear()
                 self._fitting[key] = fitting
                 return True
         return False

@@ -312,6 +312,9 @@ def test_a_launch_of_a_thread_without_a_context_is_made_and_noted(
     assert kernel.again(A, GRID, (x,))
     assert plan.made == [11] * (2 + seen_before)
     assert work.count == before + 1
+    x.address = 9000
+    with pytest.raises(InFlightConflict, match="the memory of `a0` was moved or freed"):  # so it is noted
+        work.synchronize()
 
 
 def test_two_threads_on_two_streams(kernel: Remembered, work: InFlight, device: Device) -> None:

@@ -1,0 +1,348 @@
+"""One step of a decoder for a few sequences, in kernels that may start while the one ahead of them still runs.
+
+Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every block
+loads its first tile of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  Sums run in
+float32: elementwise, or by tensor cores (MMA), for which TILE_B is at least 8.
+
+Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held inside
+tables and caches whatever they are: no launch rests on what an array holds.
+"""
+
+import cuda.tile as ct
+
+ConstInt = ct.Constant[int]
+ConstBool = ct.Constant[bool]
+
+ZERO = ct.PaddingMode.ZERO
+LOG2_E = 1.4426950408889634
+MASKED = -1.0e30
+"""Instead of minus infinity, whose differences are no numbers."""
+NEGATIVE_INFINITY = float("-inf")
+NO_PLACE = 2**31 - 1
+
+
+def after_the_one_ahead():
+    """The next kernel may start; what comes then sees all that the kernel ahead wrote."""
+    ct.grid_dependency_control_launch_dependents()
+    ct.grid_dependency_control_wait()
+
+
+def silu(x):
+    return x / (1.0 + ct.exp(-x))
+
+
+def nothing(TILE_B, TILE_N, TILE_K, MMA):
+    """Sums before the first tile."""
+    return ct.zeros((TILE_N, TILE_B) if MMA else (TILE_B, TILE_N, TILE_K), dtype=ct.float32)
+
+
+def further(acc, parts, tile, MMA):
+    """Products of parts of the vectors, f32[TILE_B, TILE_K], with a tile of weights [TILE_N, TILE_K]."""
+    if MMA:
+        acc = ct.mma(tile, ct.transpose(parts.astype(tile.dtype)), acc)
+    else:
+        acc = acc + parts[:, None, :] * tile.astype(ct.float32)[None, :, :]
+    return acc
+
+
+def added_up(acc, MMA):
+    """As f32[TILE_B, TILE_N]."""
+    return ct.transpose(acc) if MMA else ct.sum(acc, axis=2)
+
+
+def rows_of(x, k, TILE_B, TILE_K):
+    return ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO).astype(ct.float32)
+
+
+def weights_of(weights, row, k, TILE_N, TILE_K):
+    return ct.load(weights, (row, k), (TILE_N, TILE_K), padding_mode=ZERO)
+
+
+def scales_of(scales, k, TILE_K):
+    return ct.load(scales, (k,), (TILE_K,), padding_mode=ZERO).astype(ct.float32)[None, :]
+
+
+def inverse_rms(squares, count, eps):
+    """Of each row, f32[TILE_B, 1], from its squares."""
+    return ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / count + eps)
+
+
+def inside(position, size):
+    return min(max(position, 0), size - 1)
+
+
+# ------------------------------------------------------------------------------------------------ products
+@ct.kernel(occupancy=4)
+def step_normed(x, scales, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool):
+    """``normed weightsᵀ`` for ``normed = scales * x / sqrt(mean(x²) + eps)``, which divides at the end.
+
+    x [B, K], scales [K], weights [N, K], out [B, N].  Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
+    """
+    row = ct.bid(0)
+    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
+    scale = scales_of(scales, 0, TILE_K)
+    after_the_one_ahead()
+    parts = rows_of(x, 0, TILE_B, TILE_K)
+    squares = parts * parts
+    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
+    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        parts = rows_of(x, k, TILE_B, TILE_K)
+        squares = squares + parts * parts
+        acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
+    result = added_up(acc, MMA) * inverse_rms(squares, x.shape[1], eps)
+    ct.store(out, (0, row), result.astype(out.dtype))
+
+
+@ct.kernel(occupancy=4)
+def step_normed_gated(
+    x, scales, gates, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+):  # fmt: skip
+    """``silu(normed gatesᵀ) * (normed weightsᵀ)`` for ``normed`` as in `step_normed`.
+
+    x [B, K], scales [K], gates and weights [N, K], out [B, N].  Requires 1 <= B <= TILE_B and K >= 1.
+    Grid cdiv(N, TILE_N).
+    """
+    row = ct.bid(0)
+    gate = weights_of(gates, row, 0, TILE_N, TILE_K)
+    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
+    scale = scales_of(scales, 0, TILE_K)
+    after_the_one_ahead()
+    parts = rows_of(x, 0, TILE_B, TILE_K)
+    squares = parts * parts
+    acc_gate = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, gate, MMA)
+    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
+    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+        gate = weights_of(gates, row, k, TILE_N, TILE_K)
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        parts = rows_of(x, k, TILE_B, TILE_K)
+        squares = squares + parts * parts
+        parts = parts * scales_of(scales, k, TILE_K)
+        acc_gate = further(acc_gate, parts, gate, MMA)
+        acc = further(acc, parts, tile, MMA)
+    inverse = inverse_rms(squares, x.shape[1], eps)
+    result = silu(added_up(acc_gate, MMA) * inverse) * (added_up(acc, MMA) * inverse)
+    ct.store(out, (0, row), result.astype(out.dtype))
+
+
+@ct.kernel(occupancy=4)
+def step_add(x, weights, residual, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool):
+    """``x weightsᵀ + residual`` for x [B, K], weights [N, K], residual and out [B, N].
+
+    Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
+    """
+    row = ct.bid(0)
+    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
+    after_the_one_ahead()
+    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), rows_of(x, 0, TILE_B, TILE_K), tile, MMA)
+    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        acc = further(acc, rows_of(x, k, TILE_B, TILE_K), tile, MMA)
+    before = ct.load(residual, (0, row), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
+    ct.store(out, (0, row), (before + added_up(acc, MMA)).astype(out.dtype))
+
+
+@ct.kernel(occupancy=4)
+def step_largest(
+    x, scales, weights, maxima, places, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+):  # fmt: skip
+    """The largest of TILE_N elements of what `step_normed` computes, and where it is: the first of equal ones.
+
+    x [B, K], scales [K], weights [N, K]; maxima f32[B, P] and places i32[B, P] for P = cdiv(N, TILE_N).  What is no
+    number is never chosen.  Requires 1 <= B <= TILE_B and K >= 1.  Grid P.
+    """
+    row = ct.bid(0)
+    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
+    scale = scales_of(scales, 0, TILE_K)
+    after_the_one_ahead()
+    parts = rows_of(x, 0, TILE_B, TILE_K)
+    squares = parts * parts
+    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
+    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        parts = rows_of(x, k, TILE_B, TILE_K)
+        squares = squares + parts * parts
+        acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
+    logits = added_up(acc, MMA) * inverse_rms(squares, x.shape[1], eps)
+    at = row * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
+    logits = ct.where(at < weights.shape[0], logits, NEGATIVE_INFINITY)
+    highest = ct.max(logits, axis=1, keepdims=True)
+    place = ct.min(ct.where(logits == highest, at, NO_PLACE), axis=1, keepdims=True)
+    ct.store(maxima, (0, row), highest)
+    ct.store(places, (0, row), ct.where(place == NO_PLACE, 0, place))
+
+
+# ------------------------------------------------------------------------------------------------ attention
+def halves(x, b, h, TILE_H, HALF):
+    """Both halves of a few heads, f32[TILE_H, HALF]; x [B, HK, G, 2 * HALF]."""
+    low = ct.load(x, (b, h, 0, 0), (1, 1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF))
+    high = ct.load(x, (b, h, 0, 1), (1, 1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF))
+    return low.astype(ct.float32), high.astype(ct.float32)
+
+
+def half_of(vector, part, HALF):
+    return ct.load(vector, (part,), (HALF,)).astype(ct.float32)[None, :]
+
+
+def normed_and_turned(low, high, weight, c, s, eps, HALF):
+    """Both halves after a norm of each head, turned by the angle of its position."""
+    inverse = ct.rsqrt(ct.sum(low * low + high * high, axis=1, keepdims=True) / (2 * HALF) + eps)
+    low, high = low * inverse * half_of(weight, 0, HALF), high * inverse * half_of(weight, 1, HALF)
+    return low * c - high * s, high * c + low * s
+
+
+def keep(cache, b, h, position, part, tile):
+    shape = (1, 1, 1, tile.shape[1])
+    ct.store(cache, (b, h, position, part), tile.reshape(shape).astype(cache.dtype))
+
+
+@ct.kernel
+def step_attention(
+    q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
+    TILE_H: ConstInt, TILE_N: ConstInt, HALF: ConstInt,
+):  # fmt: skip
+    """Head norms, rotary positions, the write to the cache, and attention to one of P tiles of TILE_N keys.
+
+    q [B, HK, G, 2 * HALF], k and v [B, HK, 1, 2 * HALF]: a new token of each sequence; q_weight, k_weight [2 * HALF];
+    cos, sin [R, HALF]; positions [B]; k_cache and v_cache [B, HK, S, 2 * HALF].  The new key and value go to the
+    sequence's position, and its queries see the keys up to there.  parts f32[B, HK, P, G, 2 * HALF] are the weighted
+    values, not divided yet, maxima and sums f32[B, HK, P, G]: base-2 logarithms and sums of powers.
+    The tile in which the position lies takes the new key from the registers, and nobody else reads where it is written.
+
+    Requires 1 <= G <= TILE_H, S >= 1, R >= 1 and P = cdiv(S, TILE_N).  Grid (P, HK, B).
+    """
+    split, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
+    after_the_one_ahead()
+    position = inside(ct.load(positions, (b,), (1,)).item(), k_cache.shape[2])
+    if split * TILE_N <= position:
+        turn = min(position, cos.shape[0] - 1)
+        c = ct.load(cos, (turn, 0), (1, HALF)).astype(ct.float32)
+        s = ct.load(sin, (turn, 0), (1, HALF)).astype(ct.float32)
+        q_low, q_high = halves(q, b, h, TILE_H, HALF)
+        q_low, q_high = normed_and_turned(q_low, q_high, q_weight, c, s, eps, HALF)
+        k_low, k_high = halves(k, b, h, 1, HALF)
+        k_low, k_high = normed_and_turned(k_low, k_high, k_weight, c, s, eps, HALF)
+        value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF)).reshape((1, 2 * HALF))
+        keys_low = ct.load(k_cache, (b, h, split, 0), (1, 1, TILE_N, HALF), padding_mode=ZERO)
+        keys_high = ct.load(k_cache, (b, h, split, 1), (1, 1, TILE_N, HALF), padding_mode=ZERO)
+        values = ct.load(v_cache, (b, h, split, 0), (1, 1, TILE_N, 2 * HALF), padding_mode=ZERO)
+        values = values.reshape((TILE_N, 2 * HALF))
+        rows = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[:, None]
+        keys_low = ct.where(rows == position, k_low.astype(k_cache.dtype), keys_low.reshape((TILE_N, HALF)))
+        keys_high = ct.where(rows == position, k_high.astype(k_cache.dtype), keys_high.reshape((TILE_N, HALF)))
+        # What lies behind the position was never written, and may be no number.
+        values = ct.where(rows < position, values, ct.where(rows == position, value.astype(v_cache.dtype), 0))
+        scores = ct.zeros((TILE_H, TILE_N), dtype=ct.float32)
+        scores = ct.mma(q_low.astype(k_cache.dtype), ct.transpose(keys_low), scores)
+        scores = ct.mma(q_high.astype(k_cache.dtype), ct.transpose(keys_high), scores) * (scale * LOG2_E)
+        at = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
+        scores = ct.where(at <= position, scores, MASKED)
+        highest = ct.max(scores, axis=1, keepdims=True)
+        powers = ct.exp2(scores - highest, flush_to_zero=True)
+        acc = ct.zeros((TILE_H, 2 * HALF), dtype=ct.float32)
+        acc = ct.mma(powers.astype(values.dtype), values, acc)
+        total = ct.sum(powers, axis=1, keepdims=True)
+        ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, 2 * HALF)))
+        ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)))
+        ct.store(sums, (b, h, split, 0), total.reshape((1, 1, 1, TILE_H)))
+        if position < (split + 1) * TILE_N:
+            keep(k_cache, b, h, position, 0, k_low)
+            keep(k_cache, b, h, position, 1, k_high)
+            keep(v_cache, b, h, position, 0, value)
+
+
+@ct.kernel
+def step_merge(parts, maxima, sums, positions, out, TILE_P: ConstInt, TILE_D: ConstInt, TILE_N: ConstInt):
+    """The tiles of keys up to each sequence's position put together, as `step_attention` with this TILE_N leaves them.
+
+    parts f32[B, HK, P, G, D], maxima and sums f32[B, HK, P, G], positions [B], out [B, HK, G, D].
+    Requires P >= 1 and 1 <= D <= TILE_D.  Grid (G, HK, B).
+    """
+    g, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
+    after_the_one_ahead()
+    count = min(max(ct.load(positions, (b,), (1,)).item(), 0) // TILE_N + 1, parts.shape[2])
+    highest = ct.full((1, 1), MASKED, dtype=ct.float32)
+    total = ct.zeros((1, 1), dtype=ct.float32)
+    acc = ct.zeros((1, TILE_D), dtype=ct.float32)
+    for j in range(ct.cdiv(count, TILE_P)):
+        own = (j * TILE_P + ct.arange(TILE_P, dtype=ct.int32) < count)[:, None]
+        logarithms = ct.load(maxima, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO).reshape((TILE_P, 1))
+        logarithms = ct.where(own, logarithms, MASKED)
+        now_highest = ct.maximum(highest, ct.max(logarithms, axis=0, keepdims=True))
+        shares = ct.where(own, ct.exp2(logarithms - now_highest, flush_to_zero=True), 0.0)
+        fade = ct.exp2(highest - now_highest, flush_to_zero=True)
+        part = ct.load(parts, (b, h, j, g, 0), (1, 1, TILE_P, 1, TILE_D), padding_mode=ZERO)
+        part = ct.where(own, part.reshape((TILE_P, TILE_D)), 0.0)
+        powers = ct.load(sums, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO).reshape((TILE_P, 1))
+        powers = ct.where(own, powers, 0.0)
+        acc = acc * fade + ct.sum(part * shares, axis=0, keepdims=True)
+        total = total * fade + ct.sum(powers * shares, axis=0, keepdims=True)
+        highest = now_highest
+    ct.store(out, (b, h, g, 0), (acc / total).reshape((1, 1, 1, TILE_D)).astype(out.dtype))
+
+
+# --------------------------------------------------------------------------------------------------- tokens
+@ct.kernel
+def token_rows(table, ids, out, TILE_N: ConstInt):
+    """``out[t] = table[ids[t]]``, the first or last row for a number that is none.
+
+    table [V, N] with V >= 1, ids [T], out [T, N].  Grid (cdiv(N, TILE_N), T).
+    """
+    j, t = ct.bid(0), ct.bid(1)
+    after_the_one_ahead()
+    row = inside(ct.load(ids, (t,), (1,)).item(), table.shape[0])
+    ct.store(out, (t, j), ct.load(table, (row, j), (1, TILE_N), padding_mode=ZERO).astype(out.dtype))
+
+
+@ct.kernel
+def step_on(chosen, drawn, ids, positions, uniforms, history):
+    """To the next position: what was ``chosen`` is there, in ``ids`` and in the history, and may be followed.
+
+    chosen, ids and positions i32[B]; drawn f32[B, S]: for each position the number that decides what follows it, which
+    goes to uniforms f32[B]; history i32[B, S].  Positions are held below S.  Requires S >= 1.  Grid B.
+    """
+    b = ct.bid(0)
+    after_the_one_ahead()
+    token = ct.load(chosen, (b,), (1,))
+    at = min(max(ct.load(positions, (b,), (1,)).item(), -1), history.shape[1] - 2) + 1
+    ct.store(ids, (b,), token)
+    ct.store(history, (b, at), token.reshape((1, 1)))
+    ct.store(uniforms, (b,), ct.load(drawn, (b, at), (1, 1)).reshape((1,)))
+    ct.store(positions, (b,), ct.full((1,), at, dtype=ct.int32))
+
+
+# --------------------------------------------------------------------------------------------------- prompts
+@ct.kernel(occupancy=4)
+def prompt_heads(
+    q, k, v, q_weight, k_weight, cos, sin, start: int, q_out, k_cache, v_cache, eps, TILE_H: ConstInt, HALF: ConstInt
+):  # fmt: skip
+    """Head norms and rotary positions of T tokens of one sequence, the first of which is at ``start``.
+
+    q [T, HQ, 2 * HALF], k and v [T, HK, 2 * HALF]; q_weight, k_weight [2 * HALF]; cos, sin [R, HALF]; q_out
+    [HQ, T, 2 * HALF]; k_cache, v_cache [HK, S, 2 * HALF].  Requires 0 <= start, start + T <= S and R.  Grid T.
+    """
+    t = ct.bid(0)
+    position = start + t
+    c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
+    s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
+        low = ct.load(q, (t, h, 0), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
+        high = ct.load(q, (t, h, 1), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
+        low, high = normed_and_turned(low, high, q_weight, c, s, eps, HALF)
+        ct.store(q_out, (h, t, 0), low.reshape((TILE_H, 1, HALF)).astype(q_out.dtype))
+        ct.store(q_out, (h, t, 1), high.reshape((TILE_H, 1, HALF)).astype(q_out.dtype))
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
+        low = ct.load(k, (t, h, 0), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
+        high = ct.load(k, (t, h, 1), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
+        low, high = normed_and_turned(low, high, k_weight, c, s, eps, HALF)
+        ct.store(k_cache, (h, position, 0), low.reshape((TILE_H, 1, HALF)).astype(k_cache.dtype))
+        ct.store(k_cache, (h, position, 1), high.reshape((TILE_H, 1, HALF)).astype(k_cache.dtype))
+        value = ct.load(v, (t, h, 0), (1, TILE_H, 2 * HALF), padding_mode=ZERO)
+        ct.store(v_cache, (h, position, 0), value.reshape((TILE_H, 1, 2 * HALF)).astype(v_cache.dtype))
+
+
+@ct.kernel
+def copy_rows(x, out, TILE_N: ConstInt):
+    """``out = x``, both [R, N], where rows of either may lie apart, as where a cache grows.  Grid (cdiv(N, TILE_N), R)."""
+    j, r = ct.bid(0), ct.bid(1)
+    ct.store(out, (r, j), ct.load(x, (r, j), (1, TILE_N), padding_mode=ZERO).astype(out.dtype))

@@ -1,11 +1,11 @@
 """One step of a decoder for a few sequences, in kernels that may start while the one ahead of them still runs.
 
-Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every block
-loads its first tile of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  Sums run in
-float32: elementwise, or by tensor cores (MMA), for which TILE_B is at least 8.
+Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every
+block loads its first tile of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  Sums
+run in float32: elementwise, or by tensor cores (MMA), for which TILE_B is at least 8.
 
-Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held inside
-tables and caches whatever they are: no launch rests on what an array holds.
+Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held
+inside tables and caches whatever they are: no launch rests on what an array holds.
 """
 
 import cuda.tile as ct
@@ -343,6 +343,9 @@ def prompt_heads(
 
 @ct.kernel
 def copy_rows(x, out, TILE_N: ConstInt):
-    """``out = x``, both [R, N], where rows of either may lie apart, as where a cache grows.  Grid (cdiv(N, TILE_N), R)."""
+    """``out = x``, both [R, N], where rows of either may lie apart, as where a cache grows.
+
+    Grid (cdiv(N, TILE_N), R).
+    """
     j, r = ct.bid(0), ct.bid(1)
     ct.store(out, (r, j), ct.load(x, (r, j), (1, TILE_N), padding_mode=ZERO).astype(out.dtype))

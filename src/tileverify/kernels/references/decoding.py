@@ -48,7 +48,7 @@ def step_attention(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Attention [B, HK, G, D] over all keys, as `step_merge` leaves it, and the caches with what is new."""
     keys, values = np.array(k_cache, np.float64), np.array(v_cache, np.float64)
-    sequences, heads, group, width = q.shape
+    heads, group, width = q.shape[1:]
     out = np.zeros(q.shape)
     for b, position in enumerate(np.clip(positions, 0, k_cache.shape[2] - 1)):
         place = np.minimum(np.full(heads * group, position), len(cos) - 1)

@@ -121,6 +121,17 @@ class Launcher:
         """A launch looked at, not verified; ``options`` and errors are those of `launch`."""
         return Asked.of(self._kernel(kernel), arguments, options_of(options), stream)
 
+    def proof(self, grid: GivenGrid, kernel: object, arguments: Arguments) -> LaunchProof:
+        """The proof that covers a launch of a kernel of cuda.tile; what it raises is what `launch` raises."""
+        asked = self.asked(None, kernel, arguments)
+        axes = calls.grid_of(grid)
+        specialisation = self._specialisation(asked)
+
+        def unit() -> KernelUnit:
+            return replace(specialisation.unit, launch=asked.spec(axes))
+
+        return specialisation.admit(Request(asked.named, axes, asked.contents, False, unit), self.options)
+
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> LaunchProof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""
         try:

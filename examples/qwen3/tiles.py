@@ -1,0 +1,101 @@
+"""Tile sizes by kernel, element type and number of sequences: constants of the kernels, so each is a bundle of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from .errors import EngineError
+
+MOST_SEQUENCES: Final = {"bf16": 64, "f16": 64, "f32": 8}
+"""At once: beyond, the sums of a tile do not fit registers."""
+
+SPLIT: Final = 64
+"""Keys that a block of a step's attention looks at."""
+
+PARTS: Final = 32
+"""Tiles of keys that are merged at once."""
+
+GROUP_TILE: Final = 16
+"""Query heads in a tile of a step's attention: the least that tensor cores take."""
+
+EMBEDDING: Final = 1024
+COPIED: Final = 2048
+NORM: Final = (1, 2048)
+GATED: Final = (1, 2048)
+PROMPT_HEADS: Final = 8
+LARGEST: Final = 1024
+"""Candidates that are merged at once."""
+
+VOCABULARY: Final = 2048
+CANDIDATES: Final = 64
+"""Of tokens that are sampled from, where not all are."""
+
+ALL: Final = 4096
+"""Columns of a tile where all tokens are sampled from."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTile:
+    """Rows of weights and columns in a tile of a step's product, for ``sequences`` in a tile; by tensor cores, or not."""
+
+    sequences: int
+    rows: int
+    columns: int
+    tensor_cores: bool
+
+    @property
+    def constants(self) -> tuple[int, int, int, bool]:
+        return self.sequences, self.rows, self.columns, self.tensor_cores
+
+
+ONE: Final = {
+    "step_normed": StepTile(1, 8, 512, False),
+    "step_normed_gated": StepTile(1, 4, 512, False),
+    "step_add": StepTile(1, 8, 512, False),
+    "step_largest": StepTile(1, 16, 512, False),
+}
+"""One sequence: of 16 KB of weights a block loads 4 to 16 rows."""
+
+SEVERAL: Final = {
+    "step_normed": (16, 256),
+    "step_normed_gated": (16, 128),
+    "step_add": (16, 256),
+    "step_largest": (32, 256),
+}
+"""Several sequences by tensor cores: rows and columns."""
+
+ALTERNATIVES: Final = {
+    "step_normed": (StepTile(1, 4, 512, False), StepTile(1, 8, 256, False), StepTile(1, 16, 256, False),
+                    StepTile(1, 4, 1024, False), StepTile(8, 16, 256, True), StepTile(8, 32, 128, True)),
+    "step_normed_gated": (StepTile(1, 8, 256, False), StepTile(1, 4, 256, False), StepTile(1, 2, 1024, False),
+                          StepTile(8, 16, 128, True), StepTile(8, 16, 256, True), StepTile(8, 32, 128, True)),
+    "step_add": (StepTile(1, 4, 512, False), StepTile(1, 8, 256, False), StepTile(1, 4, 1024, False),
+                 StepTile(8, 16, 256, True), StepTile(8, 16, 512, True)),
+    "step_largest": (StepTile(1, 8, 512, False), StepTile(1, 4, 1024, False), StepTile(8, 32, 256, True),
+                     StepTile(8, 64, 128, True)),
+}  # fmt: skip
+"""What `benchmarks/gpu/qwen3.py tiles` compares with those above; ones for 8 sequences serve a single one, too."""
+
+
+def step_tile(kernel: str, dtype: str, sequences: int) -> StepTile:
+    """Raises `EngineError` for more sequences than a tile holds."""
+    if sequences > MOST_SEQUENCES[dtype]:
+        raise EngineError(f"{sequences} sequences at once are too many: up to {MOST_SEQUENCES[dtype]} of {dtype}")
+    if sequences == 1:
+        return ONE[kernel]
+    held = max(8, 1 << (sequences - 1).bit_length())
+    if dtype == "f32":
+        return StepTile(held, 4, 128, False)
+    rows, columns = SEVERAL[kernel]
+    return StepTile(held, rows, columns if held <= 16 else 128, True)
+
+
+def product_tiles(dtype: str) -> tuple[int, int, int]:
+    """Rows of activations, rows of weights and columns in a tile of a prompt's product."""
+    return (64, 64, 32) if dtype == "f32" else (128, 128, 64)
+
+
+def attention_tiles(dtype: str) -> tuple[int, int]:
+    """Queries and keys in a tile of a prompt's attention."""
+    return (32, 64) if dtype == "f32" else (64, 128)

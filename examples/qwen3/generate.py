@@ -160,7 +160,9 @@ def _check(config: Config, prompts: Sequence[Sequence[int]]) -> None:
         if not prompt:
             raise EngineError(f"prompt {number} is empty")
         if len(prompt) >= config.positions:
-            raise EngineError(f"prompt {number} has {len(prompt)} tokens, and the model has {config.positions} positions")
+            raise EngineError(
+                f"prompt {number} has {len(prompt)} tokens, and the model has {config.positions} positions"
+            )
         if not all(0 <= each < config.vocabulary for each in prompt):
             raise EngineError(f"prompt {number} holds a token that is none of the model's {config.vocabulary}")
 

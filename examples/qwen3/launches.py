@@ -82,7 +82,7 @@ class Recording:
 
     def __call__(self, kernel: str, grid: Grid, *arguments: Any) -> None:
         made_by, noted = self._launches._look(kernel, grid, arguments)
-        self._graph.launch(grid, made_by, arguments)
+        self._graph.launch(grid, made_by, arguments, programmatic_dependent_launch=True)
         self._noted.append(noted or self._launches._note(kernel, grid, arguments, made_by))
 
     def replay(self) -> None:

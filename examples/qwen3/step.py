@@ -163,7 +163,9 @@ class Head:
 
     def logits(self, launch: Launch) -> Array:
         state = self._state
-        out = self._memory.empty((self._count, self._config.vocabulary), "f32") if state.sampling.greedy else self._logits
+        out = (
+            self._memory.empty((self._count, self._config.vocabulary), "f32") if state.sampling.greedy else self._logits
+        )
         normed_product(launch, self._config, state.x, self._weights.norm, self._weights.head, out)
         return out
 

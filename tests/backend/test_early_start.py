@@ -10,7 +10,7 @@ from typing import Any
 import cuda.tile as ct
 import pytest
 
-from tileverify.backend.early_start import waits_first
+from tileverify.backend.early_start import reads_ahead, waits_first
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
@@ -96,6 +96,24 @@ def test_kernels_that_wait_first(function: Callable[..., None], tmp_path: Path) 
 )
 def test_kernels_that_do_not(function: Callable[..., None], tmp_path: Path) -> None:
     assert not waits_first(entry_of(function, tmp_path))
+
+
+def stores_ahead(x: Any, out: Any) -> None:
+    i = ct.bid(0)
+    tile = ct.load(x, (i,), (16,))
+    ct.store(out, (i,), tile)
+    ct.grid_dependency_control_wait()
+    ct.store(out, (i,), tile)
+
+
+def test_reads_that_need_not_wait(tmp_path: Path) -> None:
+    """They are told apart from those behind the wait; stores that need not wait forbid early starts."""
+    ahead = reads_ahead(entry_of(loads_ahead, tmp_path))
+    assert ahead is not None
+    assert len(ahead) == 1
+    assert reads_ahead(entry_of(waits, tmp_path)) == frozenset()
+    for function in (stores_ahead, never_waits, waits_in_some_blocks, returns_ahead):
+        assert reads_ahead(entry_of(function, tmp_path)) is None
 
 
 @pytest.mark.parametrize("joined", [False, True])

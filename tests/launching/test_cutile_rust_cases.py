@@ -115,7 +115,7 @@ class Replays:
     def __call__(self, device: int) -> Replays:
         return self
 
-    def add(self, plan: Any, after: Any) -> None:
+    def add(self, plan: Any, after: Any, *, early: bool = False) -> None:
         pass
 
     def finish(self) -> None:

@@ -57,6 +57,7 @@ class Device:
 @dataclass
 class Driver:
     added: list[tuple[Any, list[Any]]] = field(default_factory=list)
+    early: list[bool] = field(default_factory=list)
     changed: list[tuple[Any, Any]] = field(default_factory=list)
     replayed: list[Any] = field(default_factory=list)
     finished: int = 0
@@ -64,8 +65,9 @@ class Driver:
     def __call__(self, device: int) -> Driver:
         return self
 
-    def add(self, plan: Any, after: Sequence[Any]) -> Any:
+    def add(self, plan: Any, after: Sequence[Any], *, early: bool = False) -> Any:
         self.added.append((plan, list(after)))
+        self.early.append(early)
         return f"node {len(self.added)}"
 
     def finish(self) -> None:
@@ -93,6 +95,15 @@ def copy_plan(grid: Any, kernel: Any, arguments: Any, *, data: Any, vouch: bool)
     device = 1 if grid == "far" else 0
     plan: Any = SimpleNamespace(kernel=kernel, alive=(), arguments=arguments)
     return Planned(plan, Use("copy", device, accesses), again=grid != "contents")
+
+
+def plan_with(ahead: frozenset[str] | None) -> Any:
+    """`copy_plan` of kernels that read these arguments before they wait."""
+
+    def plan(*given: Any, **more: Any) -> Planned:
+        return copy_plan(*given, **more)._replace(ahead=ahead)
+
+    return plan
 
 
 @pytest.fixture
@@ -260,3 +271,51 @@ def test_an_error_inside_leaves_no_graph(graph: Graph, driver: Driver) -> None:
         raise ZeroDivisionError
     assert not driver.added
     assert isinstance(graph._nodes[0], Node)
+
+
+def test_launches_that_wait_start_early_where_they_may(driver: Driver, work: InFlight) -> None:
+    """Behind one other launch, and where that is permitted."""
+    with Graph(plan_with(frozenset()), driver, work) as graph:
+        graph.launch((1,), KERNEL, (X, Y), programmatic_dependent_launch=True)
+        second = graph.launch((1,), KERNEL, (Y, Z), programmatic_dependent_launch=True)
+        third = graph.launch((1,), KERNEL, (Z, X))
+        graph.launch((1,), KERNEL, (X, Z), after=[second, third], programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Z, X), programmatic_dependent_launch=True)
+    assert driver.early == [False, True, False, False, True]
+
+
+def test_launches_that_touch_more_before_they_wait_do_not_start_early(driver: Driver, work: InFlight) -> None:
+    with Graph(plan_with(None), driver, work) as graph:
+        for _ in range(3):
+            graph.launch((1,), KERNEL, (X, Y), programmatic_dependent_launch=True)
+    assert driver.early == [False] * 3
+
+
+@pytest.mark.parametrize("written", [2000, 2499, 1501])
+def test_what_is_read_ahead_is_written_by_no_launch_of_the_graph(driver: Driver, work: InFlight, written: int) -> None:
+    """Not by one long before, nor by one behind; a byte is enough."""
+    with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
+        graph.launch((1,), KERNEL, (Tensor(5000), Tensor(written)), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Tensor(7000), Tensor(6000)), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Y, Z), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Z, Tensor(7000)), programmatic_dependent_launch=True)
+    assert driver.early == [False, False, False, False]
+
+
+def test_what_is_read_ahead_may_lie_beside_what_is_written(driver: Driver, work: InFlight) -> None:
+    with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
+        graph.launch((1,), KERNEL, (Tensor(5000), Tensor(1500)), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Y, Tensor(2500)), programmatic_dependent_launch=True)
+    assert driver.early == [False, True]
+
+
+def test_an_update_may_not_write_what_is_read_ahead(driver: Driver, work: InFlight) -> None:
+    with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
+        first = graph.launch((1,), KERNEL, (X, Z), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Y, Tensor(4000)), programmatic_dependent_launch=True)
+    assert driver.early == [False, True]
+    with pytest.raises(UsageError, match="starts early and would read what is written"):
+        graph.update(first, (1,), (X, Y))
+    assert not driver.changed
+    graph.update(first, (1,), (X, Tensor(8000)))
+    assert len(driver.changed) == 1

@@ -140,7 +140,7 @@ class Backend:
     def __call__(self, device: int) -> Backend:
         return self
 
-    def add(self, plan: Any, after: Sequence[Any]) -> Any:
+    def add(self, plan: Any, after: Sequence[Any], *, early: bool = False) -> Any:
         self.accesses += plan.accesses
 
     def finish(self) -> None:

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, Unpack
 
-from ..backend.early_start import waits_first
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import Guard, LaunchRefused, compile_guard
@@ -16,8 +15,6 @@ from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..errors import UsageError
-from ..frontend.bytecode import decode
-from ..pipeline import entry_of
 from ..pipeline.cache.verdicts import default_folder
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
@@ -29,7 +26,7 @@ from .contents import contents_of
 from .given import Arguments, GivenGrid, GivenOptions, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
-from .proofs import broken_fact, touched_by
+from .proofs import arrays_ahead, broken_fact, touched_by
 from .remembered import Again, Planned, Remembered, never
 
 MOST_LENGTHS: Final = 64
@@ -138,9 +135,9 @@ class BundledKernel:
             self.tileverify_again = remembered.again
 
     @cached_property
-    def _waits_first(self) -> bool:
-        """Whether it may be started early."""
-        return waits_first(entry_of(decode(self.bundle.bytecode, file=self.file), self.unit))
+    def _ahead(self) -> frozenset[str] | None:
+        """What it reads before it waits for the launch ahead of it; ``None`` if it may not be started early."""
+        return arrays_ahead(self.unit)
 
     def planned(
         self, stream: Stream, grid: GivenGrid, arguments: Arguments, **options: Unpack[GivenOptions]
@@ -171,9 +168,9 @@ class BundledKernel:
             run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written)
             plan = HostPlan(self, self.bundle.bytecode, axes, run)
         else:
-            early = said.programmatic_dependent_launch and self._waits_first
+            early = said.programmatic_dependent_launch and self._ahead == frozenset()
             plan = self._on(device).plan(axes, named, lists, early=early)
-        return Planned(plan, use, again=not guard.data)
+        return Planned(plan, use, again=not guard.data, ahead=self._ahead)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
         if guard.covering is None:

@@ -7,11 +7,16 @@
 
 Every launch is verified as by `tileverify.launch`.  Launches without a path between them may run at once, so that no
 two of them may conflict (TV504).  The graph owns its arguments, and a replay is work in flight like any other launch.
+
+A launch that is permitted to may start while the one that it comes behind still runs, if its kernel waits for that one
+before it touches anything but arrays that no launch of the graph writes.  The first launch of a graph begins when all is
+done that the stream was given before, so that nothing else can be writing them either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -38,8 +43,8 @@ wait for more than it has to: launches that need each other would conflict, and 
 class Backend(Protocol):
     """A graph of the driver, or of the host; a plan is one for its device, a handle is whatever ``add`` gives."""
 
-    def add(self, plan: Any, after: Sequence[Any]) -> object:
-        """A launch behind others."""
+    def add(self, plan: Any, after: Sequence[Any], *, early: bool = False) -> object:
+        """A launch behind others; ``early``: it may start before the only one of them has ended."""
 
     def finish(self) -> None:
         """No more are added."""
@@ -57,7 +62,7 @@ class HostGraph:
     def __init__(self) -> None:
         self._plans: list[HostPlan] = []
 
-    def add(self, plan: HostPlan, after: Sequence[int]) -> int:
+    def add(self, plan: HostPlan, after: Sequence[int], *, early: bool = False) -> int:
         self._plans.append(plan)
         return len(self._plans) - 1
 
@@ -81,13 +86,15 @@ def backend_of(device: int) -> Backend:
 
 @dataclass(eq=False)
 class Node:
-    """One launch of a graph."""
+    """One launch of a graph.  ``permitted``: to start early; ``early``: it does."""
 
     number: int
     kernel: object
     planned: Planned
     arguments: Arguments
     after: tuple[Node, ...]
+    permitted: bool = False
+    early: bool = False
     handle: object = None
 
 
@@ -112,8 +119,11 @@ class Graph:
         after: Sequence[Node] | None = None,
         data: Sequence[str] = (),
         vouch: bool = False,
+        programmatic_dependent_launch: bool = False,
     ) -> Node:
         """One launch, behind those of ``after``; behind the latest one where that is not said.
+
+        ``programmatic_dependent_launch``: it may start before the one that it comes behind has ended.
 
         Raises what `tileverify.launch` raises, and `LaunchRefused` for a launch whose proof rests on what arrays hold:
         nobody looks at a replay, so that the caller has to ``vouch``.
@@ -126,7 +136,7 @@ class Graph:
         planned = self._planned(grid, kernel, arguments, data, vouch)
         if self._nodes and planned.use.device != self._nodes[0].planned.use.device:
             raise UsageError("the launches of one graph run on one device")
-        node = Node(len(self._nodes), kernel, planned, arguments, behind)
+        node = Node(len(self._nodes), kernel, planned, arguments, behind, programmatic_dependent_launch)
         self._nodes.append(node)
         return node
 
@@ -155,13 +165,15 @@ class Graph:
         if not self._nodes:
             raise UsageError("the graph has no launch")
         self._check()
+        for node, early in zip(self._nodes, self._early(), strict=True):
+            node.early = early
         made = self.backend(self._nodes[0].planned.use.device)
         free: list[object] = []
         for node in self._nodes:
             behind = [each.handle for each in node.after]
             if not behind and len(free) >= BRANCHES:
                 behind = [free[-BRANCHES]]
-            node.handle = made.add(node.planned.plan, behind)
+            node.handle = made.add(node.planned.plan, behind, early=node.early)
             if not node.after:
                 free.append(node.handle)
         made.finish()
@@ -178,11 +190,34 @@ class Graph:
                 f"('{footprints[earlier].name}') {_does(one)} as `{one.what}`, and nothing orders them (TV504): "
                 "say after=[...]"
             )
-        accesses = tuple(access for node in self._nodes for access in node.planned.use.accesses)
+        accesses = tuple(self._accesses())
         arrays = tuple(dict.fromkeys(array for node in self._nodes for array in node.planned.use.arrays))
         self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses, arrays)
         held = [each for node in self._nodes for each in (*leaves(node.arguments), *node.planned.plan.alive)]
         self._kept = tuple({id(each): each for each in held if not isinstance(each, int | float | str)}.values())
+
+    def _early(self) -> list[bool]:
+        """Which launches may start before the one that they come behind has ended."""
+        written = sorted((access.start, access.end) for access in self._accesses() if access.write)
+        starts, furthest, ends = [start for start, _ in written], 0, []
+        for _, end in written:
+            furthest = max(furthest, end)
+            ends.append(furthest)
+
+        def unwritten(access: ByteAccess) -> bool:
+            before = bisect_left(starts, access.end)  # those that begin before it ends
+            return before == 0 or ends[before - 1] <= access.start
+
+        return [
+            node.permitted
+            and len(node.after) == 1
+            and node.planned.ahead is not None
+            and all(unwritten(each) for each in node.planned.use.accesses if each.what in node.planned.ahead)
+            for node in self._nodes
+        ]
+
+    def _accesses(self) -> Iterator[ByteAccess]:
+        return (access for node in self._nodes for access in node.planned.use.accesses)
 
     def update(self, node: Node, grid: GivenGrid, arguments: Arguments, *, vouch: bool = False) -> None:
         """Other arguments for one launch, verified like the first ones, for replays from now on.
@@ -198,6 +233,8 @@ class Graph:
         node.planned, node.arguments = planned, arguments
         try:
             self._check()
+            if any(each.early > early for each, early in zip(self._nodes, self._early(), strict=True)):
+                raise UsageError("a launch of the graph starts early and would read what is written: make a new graph")
             self._made.change(node.handle, planned.plan)
         except BaseException:
             node.planned, node.arguments = before

@@ -111,11 +111,14 @@ class Launcher:
             run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
-            early = asked.said.programmatic_dependent_launch and proof is not None and specialisation.waits_first
+            early = (
+                asked.said.programmatic_dependent_launch and proof is not None and specialisation.ahead == frozenset()
+            )
             plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
         use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
-        return Planned(plan, use, again=proof is not None and not proof.assumed)
+        ahead = None if proof is None else specialisation.ahead
+        return Planned(plan, use, again=proof is not None and not proof.assumed, ahead=ahead)
 
     def asked(self, stream: Stream, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]) -> Asked:
         """A launch looked at, not verified; ``options`` and errors are those of `launch`."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from ..backend.early_start import waits_first
+from ..backend.early_start import reads_ahead
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
@@ -107,9 +107,9 @@ class Specialisation:
         return touched_by(self.unit)
 
     @cached_property
-    def waits_first(self) -> bool:
-        """Whether it may be started early (`backend.early_start`)."""
-        return waits_first(entry_of(decode(self.unit.bytecode, file=str(self.unit.file)), self.unit))
+    def ahead(self) -> frozenset[str] | None:
+        """`arrays_ahead` of it."""
+        return arrays_ahead(self.unit)
 
     def admit(self, request: Request, options: CheckOptions) -> LaunchProof:
         """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
@@ -232,6 +232,25 @@ def touched_by(unit: KernelUnit) -> Touched:
     views -= {origin.name for origin, each in places if not (isinstance(each, IndexFootprint) and each.bounded)}
     written = frozenset(site.origin.name for site in summary.sites if site.writes)
     return Touched(written, frozenset(views), Reach.of(summary))
+
+
+def arrays_ahead(unit: KernelUnit) -> frozenset[str] | None:
+    """The arrays that a kernel reads before it waits for the one ahead of it; ``None`` if it may not be started early.
+
+    That it reads none means that it may always be, and else where nothing writes them (`backend.early_start`).
+    """
+    module = decode(unit.bytecode, file=str(unit.file))
+    reads = reads_ahead(entry_of(module, unit))
+    if reads is None:
+        return None
+    try:
+        sites = summary_of(module, unit).sites
+    except UnsupportedOperation:
+        return None
+    found = {site.offset: site.origin for site in sites if site.offset in reads}
+    if found.keys() != reads or any(origin.kind is not OriginKind.PARAMETER for origin in found.values()):
+        return None
+    return frozenset(origin.name for origin in found.values())
 
 
 def _essence(launch: LaunchSpec) -> Hashable:

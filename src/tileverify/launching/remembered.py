@@ -32,11 +32,15 @@ NEW: Final = (KeyError, AttributeError, TypeError, ValueError)
 
 
 class Planned(NamedTuple):
-    """A launch that was checked, what it touches, and whether the same may be made ``again`` without a look."""
+    """A launch that was checked, what it touches, and whether the same may be made ``again`` without a look.
+
+    ``ahead``: the arrays that it reads before it waits for the launch ahead of it; ``None`` if it may not start early.
+    """
 
     plan: Plan | HostPlan
     use: Use
     again: bool
+    ahead: frozenset[str] | None = None
 
 
 Again: TypeAlias = Callable[[Stream, GivenGrid, Arguments], bool]
@@ -79,7 +83,7 @@ class Remembered:
 
     def first(self, stream: Stream, grid: GivenGrid, arguments: Arguments, planned: Planned) -> None:
         """Launch for the first time, and remember it if its arguments are of kinds that can be told apart."""
-        plan, use, again = planned
+        plan, use, again = planned.plan, planned.use, planned.again
         self._in_flight.launch(stream, use, arguments, plan.launch, plan.alive)
         if not again or isinstance(plan, HostPlan):
             return

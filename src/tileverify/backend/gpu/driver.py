@@ -97,6 +97,38 @@ def starts_early(device: int) -> bool:
 _FIRST_EARLY: Final = 90
 
 
+class _Edge(ctypes.Structure):
+    """``CUgraphEdgeData`` of cuda.h."""
+
+    _fields_ = [
+        ("from_port", ctypes.c_ubyte),
+        ("to_port", ctypes.c_ubyte),
+        ("kind", ctypes.c_ubyte),
+        ("reserved", ctypes.c_ubyte * 5),
+    ]
+
+
+_PROGRAMMATIC_PORT: Final = 1
+"""``CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC`` of cuda.h: all blocks have let dependents start, or have ended."""
+
+_PROGRAMMATIC: Final = 1
+"""``CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`` of cuda.h."""
+
+
+def let_start_early(graph: Any, ahead: Any, node: Any) -> None:
+    """A programmatic edge from one kernel node to another, which has none yet; raises `DriverFailure`.
+
+    Past ``cuda.bindings``, whose name for the call depends on its version.
+    """
+    edge = _Edge(_PROGRAMMATIC_PORT, 0, _PROGRAMMATIC)
+    handles = [(ctypes.c_void_p * 1)(int(each)) for each in (ahead, node)]
+    status = _library().cuGraphAddDependencies_v2(
+        ctypes.c_void_p(int(graph)), *handles, ctypes.byref(edge), ctypes.c_size_t(1)
+    )
+    if status:
+        raise DriverFailure(f"the CUDA driver refuses an early start in a graph (error {status})")
+
+
 @cache
 def primary_context(device: int) -> Any:
     """The context that frameworks use as well."""

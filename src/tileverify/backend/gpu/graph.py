@@ -18,11 +18,17 @@ class CudaGraph:
         self._graph = driver.called(driver.bindings().cuGraphCreate(0))
         self._executable: Any = None
 
-    def add(self, plan: Plan, after: Sequence[Any]) -> Any:
-        nodes = list(after)
-        return driver.called(
+    def add(self, plan: Plan, after: Sequence[Any], *, early: bool = False) -> Any:
+        """``early``: it may start before the one that it comes behind has ended, on devices that know of such starts."""
+        early = early and driver.starts_early(self._device)
+        nodes = [] if early else list(after)
+        node = driver.called(
             driver.bindings().cuGraphAddKernelNode(self._graph, nodes, len(nodes), self._parameters(plan))
         )
+        if early:
+            (ahead,) = after
+            driver.let_start_early(self._graph, ahead, node)
+        return node
 
     def _parameters(self, plan: Plan) -> Any:
         bindings = driver.bindings()

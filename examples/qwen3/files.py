@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
 def load_weights(folder: Path, config: Config, memory: Memory, progress: Progress | None = None) -> Weights:
-    """Raises `EngineError` for files that are missing or damaged, and for tensors that are missing or of other shapes."""
+    """Raises `EngineError` for files or tensors that are missing or damaged, and for tensors of other shapes."""
     files = Files(folder, memory)
     return weights_from(config, memory, files.fill, progress)
 
@@ -71,7 +72,5 @@ class Files:
 
 def _know_bf16() -> None:
     """NumPy knows the name of the type once ml_dtypes is there; files of other types are read without it."""
-    try:
+    with suppress(ImportError):
         import ml_dtypes  # noqa: F401
-    except ImportError:
-        pass

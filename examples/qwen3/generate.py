@@ -35,7 +35,7 @@ class Model:
 
 @dataclass(slots=True)
 class Times:
-    """Seconds of the prompts and of the steps behind them, and how many tokens those gave."""
+    """Seconds of the prompts, each with its first token, and of the steps behind them; how many tokens those gave."""
 
     prompts: float = 0.0
     steps: float = 0.0
@@ -135,16 +135,18 @@ def generate(
     begun = time.perf_counter()
     session = Session(model, prompts, sampling, max(map(len, prompts), default=0) + most)
     waiting = session.choose()
+    waiting()
+    times.prompts = time.perf_counter() - begun
+    if most > 1 and session.more:
+        session.record()
+    begun = time.perf_counter()
     ended = [False] * len(prompts)
     for number in range(most):
         last = number + 1 == most or not session.more
         following = None if last else session.step()
         tokens = waiting()
-        now = time.perf_counter()
-        if number == 0:
-            times.prompts, begun = now - begun, now
-        else:
-            times.steps = now - begun
+        if number > 0:
+            times.steps = time.perf_counter() - begun
             times.tokens += ended.count(False)
         ended = [done or token in stops for done, token in zip(ended, tokens, strict=True)]
         yield [None if done else token for done, token in zip(ended, tokens, strict=True)]

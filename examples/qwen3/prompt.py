@@ -29,9 +29,9 @@ class Prompt:
         self._launch, self._cache = launches, cache
 
     def fill(self, sequence: int, numbers: Sequence[int], last: Array) -> None:
-        """Put a text's keys and values at the beginning of a sequence; ``last`` [1, K]: its last token, behind all layers.
+        """Put a text's keys and values at the beginning of a sequence.
 
-        ``numbers``: at least one, and at most as many as the cache has room for.
+        ``last`` [1, K]: its last token, behind all layers.  ``numbers``: at least one, and room for all in the cache.
         """
         x = None
         for start in range(0, len(numbers), PIECE):
@@ -73,8 +73,9 @@ class Prompt:
         by_head = room.attended.reshape(1, count, heads, width).swapaxes(1, 2)
         self._launch(
             "attention.attention_cached", (-(-count // rows), heads),
-            room.queries.reshape(1, heads, count, width), keys[sequence : sequence + 1], values[sequence : sequence + 1],
-            used, by_head, width**-0.5, rows, columns, width, config.group, True,
+            room.queries.reshape(1, heads, count, width),
+            keys[sequence : sequence + 1], values[sequence : sequence + 1], used,
+            by_head, width**-0.5, rows, columns, width, config.group, True,
         )  # fmt: skip
         self._product(room.attended, layer.output, room.middle, x)
 

@@ -1,4 +1,4 @@
-"""Tile sizes by kernel, element type and number of sequences: constants of the kernels, so each is a bundle of its own."""
+"""Tile sizes by kernel, element type and number of sequences.  Kernels are compiled for each: a bundle of its own."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALL: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class StepTile:
-    """Rows of weights and columns in a tile of a step's product, for ``sequences`` in a tile; by tensor cores, or not."""
+    """Rows of weights, columns and ``sequences`` in a tile of a step's product; by tensor cores, or not."""
 
     sequences: int
     rows: int
@@ -86,7 +86,7 @@ def step_tile(kernel: str, dtype: str, sequences: int) -> StepTile:
         return ONE[kernel]
     held = max(8, 1 << (sequences - 1).bit_length())
     if dtype == "f32":
-        return StepTile(held, 4, 128, False)
+        return StepTile(held, 8, 64, False)
     rows, columns = SEVERAL[kernel]
     return StepTile(held, rows, columns if held <= 16 else 128, True)
 

@@ -17,7 +17,7 @@ Source = Callable[[str, Array], None]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """``qkv`` [packed heads * D, K] and ``gate_up`` [2 * I, K] hold several of the model's matrices, one after the other.
+    """``qkv`` [packed heads * D, K] and ``gate_up`` [2 * I, K] hold several matrices, one after the other.
 
     ``output`` [K, heads * D], ``down`` [K, I], norms [K], head norms [D].
     """

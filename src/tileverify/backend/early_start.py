@@ -9,8 +9,8 @@ wrote is visible (PTX, ``griddepcontrol.wait``).  Nothing that a launch touches 
 The first also keeps the order of all that follows: such a kernel ends behind its predecessor.  Tokens that a loop or a
 branch hands on count for nothing here; cuTile joins that of the wait to every one of them.
 
-Reads that do not wait, of weights that are loaded ahead, are fine where it is known that nothing writes there as long as
-any kernel may still run that the launch did not wait for: in a graph, whose launches are known (`launching.graphs`).
+Reads that do not wait, of weights that are loaded ahead, are fine where it is known that nothing writes there as long
+as any kernel may still run that the launch did not wait for: in a graph, whose launches are known (`launching.graphs`).
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Every launch is verified as by `tileverify.launch`.  Launches without a path bet
 two of them may conflict (TV504).  The graph owns its arguments, and a replay is work in flight like any other launch.
 
 A launch that is permitted to may start while the one that it comes behind still runs, if its kernel waits for that one
-before it touches anything but arrays that no launch of the graph writes.  The first launch of a graph begins when all is
-done that the stream was given before, so that nothing else can be writing them either.
+before it touches anything but arrays that no launch of the graph writes.  The first launch of a graph begins when all
+is done that the stream was given before, so that nothing else can be writing them either.
 """
 
 from __future__ import annotations

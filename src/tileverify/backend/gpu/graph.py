@@ -19,7 +19,7 @@ class CudaGraph:
         self._executable: Any = None
 
     def add(self, plan: Plan, after: Sequence[Any], *, early: bool = False) -> Any:
-        """``early``: it may start before the one that it comes behind has ended, on devices that know of such starts."""
+        """``early``: it may start before the one that it comes behind has ended, where the device knows such starts."""
         early = early and driver.starts_early(self._device)
         nodes = [] if early else list(after)
         node = driver.called(

@@ -59,6 +59,8 @@ def attend(q, k, v, out, scale, first, keys, row, TILE_M, TILE_N, TILE_D, GROUP,
         if CAUSAL:
             allowed = allowed & (at <= positions)
         scores = ct.where(allowed, scores, MASKED)
+        # What a cache holds behind its last key was never written, and 0 times that may be no number.
+        values = ct.where(j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[:, None] < keys, values, 0)
         highest, total, acc = further(scores, to_base_2, values, highest, total, acc)
     result = ct.where(total > 0.0, acc / total, 0.0).reshape((1, 1, TILE_M, TILE_D))
     ct.store(out, (b, h, row, 0), result.astype(out.dtype))

@@ -1,0 +1,248 @@
+"""Prove and build the bundles that the engine launches, each for all sizes of all models.
+
+    python -m qwen3.build bundles --sign key.pem                   bf16, 1 and up to 8 sequences, every published model
+    python -m qwen3.build bundles --sign key.pem --dtype f32 --group 2 --sequences 1
+
+Needs the compiler (``pip install 'tileverify[assemble,sign]'``); machines that run the bundles need neither that nor a
+solver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from .config import SIZES
+from .errors import EngineError
+from .tiles import (
+    ALL,
+    ALTERNATIVES,
+    CANDIDATES,
+    COPIED,
+    EMBEDDING,
+    GATED,
+    GROUP_TILE,
+    LARGEST,
+    NORM,
+    PARTS,
+    PROMPT_HEADS,
+    SPLIT,
+    VOCABULARY,
+    StepTile,
+    attention_tiles,
+    product_tiles,
+    step_tile,
+)  # fmt: skip
+
+GROUPS: Final = sorted({config.group for name, config in SIZES.items() if name != "tiny"})
+SHARED: Final = "min(8, cdiv(M, {0}))", "cdiv(N, {1})", "cdiv(cdiv(M, {0}), min(8, cdiv(M, {0})))"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A bundle: a kernel of a module, and the launches that it is proved for."""
+
+    module: str
+    kernel: str
+    name: str
+    grid: tuple[str, ...]
+    args: dict[str, str | int | bool]
+    requires: tuple[str, ...] = field(default=())
+
+    def table(self) -> str:
+        """As a launch spec says it; arrays begin at multiples of 16 bytes."""
+        arrays = (name for name, kind in self.args.items() if isinstance(kind, str) and "[" in kind)
+        requires = [*self.requires, *(f"{name}.address % 16 == 0" for name in arrays)]
+        lines = ["[[launch]]", f'kernel = "{self.kernel}"', f'name = "{self.name}"', f"grid = {list(self.grid)}"]
+        lines += [f"requires = {requires}", "", "[launch.args]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in self.args.items()]
+        return "\n".join(lines) + "\n"
+
+
+def wanted(
+    dtype: str, groups: Sequence[int], sequences: Sequence[int], width: int = 128, *, alternatives: bool = False
+) -> Iterator[Wanted]:
+    """All that a model of this element type launches, whatever its sizes.
+
+    ``groups``: query heads for each head of keys.  ``sequences``: how many at once; a tile serves fewer, too, but one.
+    ``width``: numbers in a head.  ``alternatives``: also the tiles that are compared with those in use.
+    """
+    yield from _of_prompts(dtype, groups, width)
+    yield from _of_attention(dtype, width)
+    yield from _of_tokens()
+    for kernel in ALTERNATIVES:
+        tiles = [step_tile(kernel, dtype, each) for each in sequences]
+        if alternatives:
+            tiles += [each for each in ALTERNATIVES[kernel] if dtype != "f32" or not each.tensor_cores]
+        for tile in dict.fromkeys(tiles):
+            yield from _of_products(kernel, dtype, tile)
+
+
+def _of_prompts(dtype: str, groups: Sequence[int], width: int) -> Iterator[Wanted]:
+    t = dtype
+    rows, columns = NORM
+    yield Wanted(
+        "norms", "rms_norm", t, ("M",),
+        {"x": f"{t}[M, N]", "weight": f"{t}[N]", "out": f"{t}[M, N]", "rstd": "f32[M]", "eps": "f32",
+         "TILE_M": rows, "TILE_N": columns},
+        ("N % 8 == 0",),
+    )  # fmt: skip
+    tile = product_tiles(t)
+    sizes = {"TILE_M": tile[0], "TILE_N": tile[1], "TILE_K": tile[2]}
+    grid = tuple(axis.format(*tile) for axis in SHARED)
+    products = {"a": f"{t}[M, K]", "b": f"{t}[N, K]"}
+    whole = ("N % 8 == 0", "K % 8 == 0")
+    yield Wanted("products", "matmul_transposed", t, grid, {**products, "out": f"{t}[M, N]", **sizes}, whole)
+    added = {**products, "residual": f"{t}[M, N]", "out": f"{t}[M, N]", **sizes}
+    yield Wanted("products", "matmul_add", t, grid, added, whole)
+    rows, columns = GATED
+    yield Wanted(
+        "activations", "silu_mul_packed", t, (f"cdiv(N, {columns})", f"cdiv(M, {rows})"),
+        {"gate_up": f"{t}[M, 2, N]", "out": f"{t}[M, N]", "TILE_M": rows, "TILE_N": columns},
+        ("N % 8 == 0",),
+    )  # fmt: skip
+    heads = f"{width}; strides=(ld, {width}, 1)]"
+    yield Wanted(
+        "decoding", "prompt_heads", t, ("T",),
+        {"q": f"{t}[T, HQ, {heads}", "k": f"{t}[T, HK, {heads}", "v": f"{t}[T, HK, {heads}",
+         "q_weight": f"{t}[{width}]", "k_weight": f"{t}[{width}]",
+         "cos": f"f32[R, {width // 2}]", "sin": f"f32[R, {width // 2}]", "start": "i32",
+         "q_out": f"{t}[HQ, T, {width}]", "k_cache": f"{t}[HK, S, {width}]", "v_cache": f"{t}[HK, S, {width}]",
+         "eps": "f32", "TILE_H": PROMPT_HEADS, "HALF": width // 2},
+        ("0 <= start", "start + T <= S", "start + T <= R", "ld % 8 == 0"),
+    )  # fmt: skip
+    queries, keys = attention_tiles(t)
+    for group in groups:
+        many = f"{group} * HK"
+        yield Wanted(
+            "attention", "attention_cached", f"{t}-{group}", (f"cdiv(T, {queries})", many),
+            {"q": f"{t}[1, {many}, T, {width}]", "k": f"{t}[1, HK, S, {width}]", "v": f"{t}[1, HK, S, {width}]",
+             "used": "i32[1]",
+             "out": f"{t}[1, {many}, T, {width}; strides=(T * {many} * {width}, {width}, {many} * {width}, 1)]",
+             "scale": "f32", "TILE_M": queries, "TILE_N": keys, "TILE_D": width, "GROUP": group, "CAUSAL": True},
+        )  # fmt: skip
+    table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
+    grid = (f"cdiv(N, {EMBEDDING})", "T")
+    yield Wanted("decoding", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
+    copied = {"x": f"{t}[R, N; strides=(lx, 1)]", "out": f"{t}[R, N; strides=(lo, 1)]", "TILE_N": COPIED}
+    yield Wanted("decoding", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
+
+
+def _of_attention(dtype: str, width: int) -> Iterator[Wanted]:
+    t, half = dtype, width // 2
+    k, v = (f"{t}[B, HK, 1, {width}; strides=({ld}, {width}, {width}, 1)]" for ld in ("lk", "lv"))
+    splits = f"cdiv(S, {SPLIT})"
+    yield Wanted(
+        "decoding", "step_attention", t, (splits, "HK", "B"),
+        {"q": f"{t}[B, HK, G, {width}; strides=(lq, G * {width}, {width}, 1)]", "k": k, "v": v,
+         "q_weight": f"{t}[{width}]", "k_weight": f"{t}[{width}]", "cos": f"f32[R, {half}]", "sin": f"f32[R, {half}]",
+         "positions": "i32[B]", "k_cache": f"{t}[B, HK, S, {width}]", "v_cache": f"{t}[B, HK, S, {width}]",
+         "parts": f"f32[B, HK, {splits}, G, {width}]", "maxima": f"f32[B, HK, {splits}, G]",
+         "sums": f"f32[B, HK, {splits}, G]", "eps": "f32", "scale": "f32",
+         "TILE_H": GROUP_TILE, "TILE_N": SPLIT, "HALF": half},
+        ("1 <= G", f"G <= {GROUP_TILE}", "S >= 1", "R >= 1", "lq % 8 == 0", "lk % 8 == 0", "lv % 8 == 0"),
+    )  # fmt: skip
+    yield Wanted(
+        "decoding", "step_merge", t, ("G", "HK", "B"),
+        {"parts": f"f32[B, HK, P, G, {width}]", "maxima": "f32[B, HK, P, G]", "sums": "f32[B, HK, P, G]",
+         "positions": "i32[B]", "out": f"{t}[B, HK, G, {width}]", "TILE_P": PARTS, "TILE_D": width, "TILE_N": SPLIT},
+        ("P >= 1",),
+    )  # fmt: skip
+
+
+def _of_tokens() -> Iterator[Wanted]:
+    """From logits, in float32 whatever the model's type is, to the next step."""
+    chosen = {"uniforms": "f32[B]", "out": "i32[B]", "temperature": "f32"}
+    tops = f"cdiv(N, {VOCABULARY}), {CANDIDATES}]"
+    found = {"tops": f"f32[B, {tops}", "places": f"i32[B, {tops}", "TILE_N": VOCABULARY, "TILE_K": CANDIDATES}
+    grid = (f"cdiv(N, {VOCABULARY})", "B")
+    yield Wanted(
+        "head", "argmax_merge", "any", ("B",),
+        {"maxima": "f32[B, P]", "places": "i32[B, P]", "out": "i32[B]", "TILE_P": LARGEST},
+    )  # fmt: skip
+    yield Wanted("head", "sample", "any", ("B",), {"logits": "f32[B, N]", **chosen, "TILE_N": ALL})
+    yield Wanted("head", "top_k_blocks", "any", grid, {"values": "f32[B, N]", **found})
+    merged = {"values": "f32[B, N]", "value_places": "i32[B, N]", **found}
+    yield Wanted("head", "top_k_merge", "any", grid, merged)
+    candidates = {"values": f"f32[B, {CANDIDATES}]", "places": f"i32[B, {CANDIDATES}]"}
+    yield Wanted("head", "sample_top", "any", ("B",), {**candidates, **chosen, "top_p": "f32", "TILE_K": CANDIDATES})
+    yield Wanted(
+        "decoding", "step_on", "any", ("B",),
+        {"chosen": "i32[B]", "drawn": "f32[B, S]", "ids": "i32[B]", "positions": "i32[B]", "uniforms": "f32[B]",
+         "history": "i32[B, S]"},
+        ("S >= 1",),
+    )  # fmt: skip
+
+
+def _of_products(kernel: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
+    t, x, scales = dtype, {"x": f"{dtype}[B, K]"}, {"scales": f"{dtype}[K]"}
+    weights, out = {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
+    constants = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "TILE_K": tile.columns, "MMA": tile.tensor_cores}
+    blocks = f"cdiv(N, {tile.rows})"
+    largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
+    found: dict[str, list[dict[str, str]]] = {
+        "step_normed": [{**x, **scales, **weights, "out": f"{each}[B, N]", "eps": "f32"} for each in {t: 0, "f32": 0}],
+        "step_normed_gated": [{**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"}],
+        "step_add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
+        "step_largest": [{**x, **scales, **weights, **largest, "eps": "f32"}],
+    }
+    held = "B == 1" if tile.sequences == 1 else f"B <= {tile.sequences}"
+    for number, arrays in enumerate(found[kernel]):
+        shown = "x".join(str(int(each)) for each in tile.constants) + ("-logits" if number else "")
+        requires = ("1 <= B", held, "K >= 1", "K % 8 == 0")
+        yield Wanted("decoding", kernel, f"{t}-{shown}", (blocks,), {**arrays, **constants}, requires)
+
+
+def build(folder: Path, bundles: Sequence[Wanted], options: Sequence[str]) -> None:
+    """Into the folder; ``options`` of `tileverify build`.  Raises `EngineError` where one is not proved."""
+    import tileverify.kernels.device as device
+    from tileverify.commands.bundles import build as tool
+
+    modules = Path(device.__path__[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for module, kernel in dict.fromkeys((each.module, each.kernel) for each in bundles):
+        own = [each for each in bundles if each.kernel == kernel]
+        with tempfile.TemporaryDirectory() as scratch:
+            spec = Path(scratch) / f"{kernel}.tileverify.toml"
+            spec.write_text("\n".join(each.table() for each in own), encoding="utf-8")
+            call = [f"{modules / module}.py::{kernel}", "--spec", str(spec), "-o", str(folder)]
+            if tool.main([*call, "--deny-requires", *options], standalone_mode=False):
+                raise EngineError(f"'{module}.{kernel}' is not proved for all launches that the engine makes")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m qwen3.build", description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sign", type=Path, metavar="KEY.pem", help="an Ed25519 private key")
+    parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--dtype", action="append", choices=("bf16", "f16", "f32"), help="default: bf16")
+    parser.add_argument("--group", action="append", type=int, help=f"default: {', '.join(map(str, GROUPS))}")
+    parser.add_argument("--sequences", action="append", type=int, help="at once; default: 1 and 8")
+    parser.add_argument("--alternatives", action="store_true", help="also the tiles that the benchmark compares")
+    asked = parser.parse_args(argv)
+    groups, sequences = asked.group or GROUPS, asked.sequences or [1, 8]
+    found: dict[tuple[str, str, str], Wanted] = {}
+    try:
+        for dtype in asked.dtype or ["bf16"]:
+            for each in wanted(dtype, groups, sequences, alternatives=asked.alternatives):
+                found[each.module, each.kernel, each.name] = each
+        options = ["--arch", asked.arch, *(["--sign", str(asked.sign)] if asked.sign else [])]
+        build(asked.folder, list(found.values()), options)
+    except EngineError as error:
+        print(f"qwen3: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(found)} bundles in {asked.folder}")
+    return 0
+
+
+def _toml(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -53,11 +53,16 @@ def bundles(tmp_path_factory: pytest.TempPathFactory, keys: tuple[Path, Path]) -
     return folder
 
 
+@pytest.fixture(scope="module")
+def at_hand(bundles: Path, keys: tuple[Path, Path]) -> prepared.AtHand:
+    found = prepared.AtHand()
+    found.add(bundles, [keys[1]], only_signed=True)
+    return found
+
+
 @pytest.fixture(autouse=True)
-def _from_bundles(bundles: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def _from_bundles(at_hand: prepared.AtHand, monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled: what has no bundle is an error."""
-    at_hand = prepared.AtHand()
-    at_hand.add(bundles, [keys[1]], only_signed=True)
     monkeypatch.setattr(prepared, "_prepared", at_hand)
 
     def no_kernel(module: str, name: str) -> Any:

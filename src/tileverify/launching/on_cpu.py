@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Protocol, TypeGuard
 
 import numpy as np
@@ -136,7 +137,7 @@ def run(
     Raises `RunStopped` where a block cannot go on, and `UsageError` where one wrote what is read-only; then nothing
     is written.
     """
-    module = decode(unit.bytecode, file=str(unit.file))
+    module = _decoded(unit.bytecode, str(unit.file))
     entry = next(entry for entry in module.entries if entry.name == unit.symbol)
     named = dict(_named(unit.launch.arguments, values))
     arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
@@ -147,6 +148,12 @@ def run(
     ]
     with turns().turn(accesses):
         _run(unit, module, entry, named, arrays, elements, lists, grid)
+
+
+@lru_cache(maxsize=256)
+def _decoded(bytecode: bytes, file: str) -> Module:
+    """Once for all launches of a kernel."""
+    return decode(bytecode, file=file)
 
 
 def _run(

@@ -30,11 +30,12 @@ class Launches:
     """All launches of a run.
 
     What makes a launch is looked up once for each kind of arguments; every launch is compared with its proof's contract
-    when it is made, one of a graph when it becomes part of it.
+    when it is made, one of a graph when it becomes part of it.  ``early``: launches of graphs may start before the one
+    ahead of them has ended.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: Memory, *, early: bool = True) -> None:
+        self._memory, self._early = memory, early
         self._chosen: dict[tuple[object, ...], tuple[Any, Noted]] = {}
 
     @property
@@ -82,7 +83,7 @@ class Recording:
 
     def __call__(self, kernel: str, grid: Grid, *arguments: Any) -> None:
         made_by, noted = self._launches._look(kernel, grid, arguments)
-        self._graph.launch(grid, made_by, arguments, programmatic_dependent_launch=True)
+        self._graph.launch(grid, made_by, arguments, programmatic_dependent_launch=self._launches._early)
         self._noted.append(noted or self._launches._note(kernel, grid, arguments, made_by))
 
     def replay(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -51,7 +51,7 @@ class Wanted:
     kernel: str
     name: str
     grid: tuple[str, ...]
-    args: dict[str, str | int | bool]
+    args: Mapping[str, object]
     requires: tuple[str, ...] = field(default=())
 
     def table(self) -> str:
@@ -123,8 +123,9 @@ def _of_prompts(dtype: str, groups: Sequence[int], width: int) -> Iterator[Wante
             "attention", "attention_cached", f"{t}-{group}", (f"cdiv(T, {queries})", many),
             {"q": f"{t}[1, {many}, T, {width}]", "k": f"{t}[1, HK, S, {width}]", "v": f"{t}[1, HK, S, {width}]",
              "used": "i32[1]",
-             "out": f"{t}[1, {many}, T, {width}; strides=(T * {many} * {width}, {width}, {many} * {width}, 1)]",
+             "out": f"{t}[1, {many}, T, {width}; strides=(lb, {width}, ld, 1)]",
              "scale": "f32", "TILE_M": queries, "TILE_N": keys, "TILE_D": width, "GROUP": group, "CAUSAL": True},
+            (f"ld >= {width} * {many}", "ld % 8 == 0", "lb % 8 == 0"),
         )  # fmt: skip
     table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
     grid = (f"cdiv(N, {EMBEDDING})", "T")
@@ -185,7 +186,7 @@ def _of_products(kernel: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
     constants = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "TILE_K": tile.columns, "MMA": tile.tensor_cores}
     blocks = f"cdiv(N, {tile.rows})"
     largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
-    found: dict[str, list[dict[str, str]]] = {
+    found: dict[str, list[dict[str, object]]] = {
         "step_normed": [{**x, **scales, **weights, "out": f"{each}[B, N]", "eps": "f32"} for each in {t: 0, "f32": 0}],
         "step_normed_gated": [{**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"}],
         "step_add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
@@ -240,7 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _toml(value: str | int | bool) -> str:
+def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
 
 

@@ -145,4 +145,5 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         raise EngineError("NumPy has no bf16: pip install ml-dtypes, or use --dtype f32") from None
-    return np.dtype(ml_dtypes.bfloat16)
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found

@@ -84,7 +84,8 @@ def test_attention(dtype: DTypeLike) -> None:
     q = packed[:, : HEADS * GROUP].reshape(SEQUENCES, HEADS, GROUP, 2 * HALF)
     k, v = (each[:, :, None] for each in np.split(packed[:, HEADS * GROUP :], 2, axis=1))
     weights = normal(2 * HALF, dtype=dtype, seed=1), normal(2 * HALF, dtype=dtype, seed=2)
-    caches = [normal(SEQUENCES, HEADS, PLACES, 2 * HALF, dtype=dtype, seed=seed) for seed in (3, 4)]
+    shape = (SEQUENCES, HEADS, PLACES, 2 * HALF)
+    caches = normal(*shape, dtype=dtype, seed=3), normal(*shape, dtype=dtype, seed=4)
     for cache in caches:
         for b, position in enumerate(positions):
             cache[b, :, position:] = np.nan
@@ -134,7 +135,7 @@ def test_prompt_heads(dtype: DTypeLike) -> None:
     packed = normal(tokens, HEADS * (GROUP + 2), 2 * HALF, dtype=dtype)
     q, k, v = np.split(packed, [HEADS * GROUP, HEADS * (GROUP + 1)], axis=1)
     weights = normal(2 * HALF, dtype=dtype, seed=1), normal(2 * HALF, dtype=dtype, seed=2)
-    caches = [normal(HEADS, 9, 2 * HALF, dtype=dtype, seed=seed) for seed in (3, 4)]
+    caches = normal(HEADS, 9, 2 * HALF, dtype=dtype, seed=3), normal(HEADS, 9, 2 * HALF, dtype=dtype, seed=4)
     expected = references.prompt_heads(q, k, v, *weights, COS, SIN, start, *caches, EPS)
     out = unwritten(HEADS * GROUP, tokens, 2 * HALF, dtype=dtype)
     arguments = (q, k, v, *weights, COS, SIN, start, out, *caches, EPS, 4, HALF)

@@ -183,7 +183,8 @@ def _of_tokens() -> Iterator[Wanted]:
 def _of_products(kernel: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
     t, x, scales = dtype, {"x": f"{dtype}[B, K]"}, {"scales": f"{dtype}[K]"}
     weights, out = {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
-    constants = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "TILE_K": tile.columns, "MMA": tile.tensor_cores}
+    sizes = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "AHEAD": tile.ahead, "TILE_K": tile.columns}
+    constants = {**sizes, "MMA": tile.tensor_cores}
     blocks = f"cdiv(N, {tile.rows})"
     largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
     found: dict[str, list[dict[str, object]]] = {

@@ -37,44 +37,73 @@ ALL: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class StepTile:
-    """Rows of weights, columns and ``sequences`` in a tile of a step's product; by tensor cores, or not."""
+    """Rows of weights, columns and ``sequences`` in a tile of a step's product; by tensor cores, or not.
+
+    ``ahead``: columns that are loaded before the kernel waits for the one ahead of it.
+    """
 
     sequences: int
     rows: int
+    ahead: int
     columns: int
     tensor_cores: bool
 
     @property
-    def constants(self) -> tuple[int, int, int, bool]:
-        return self.sequences, self.rows, self.columns, self.tensor_cores
+    def constants(self) -> tuple[int, int, int, int, bool]:
+        return self.sequences, self.rows, self.ahead, self.columns, self.tensor_cores
 
 
 ONE: Final = {
-    "step_normed": StepTile(1, 8, 512, False),
-    "step_normed_gated": StepTile(1, 4, 512, False),
-    "step_add": StepTile(1, 8, 512, False),
-    "step_largest": StepTile(1, 16, 512, False),
+    "step_normed": StepTile(1, 8, 1024, 512, False),
+    "step_normed_gated": StepTile(1, 4, 1024, 512, False),
+    "step_add": StepTile(1, 8, 1024, 512, False),
+    "step_largest": StepTile(1, 16, 512, 512, False),
 }
-"""One sequence: of 16 KB of weights a block loads 4 to 16 rows."""
+"""One sequence: a tile holds 8 KB of weights, and twice that comes ahead."""
 
 SEVERAL: Final = {
-    "step_normed": (16, 256),
-    "step_normed_gated": (16, 128),
-    "step_add": (16, 256),
-    "step_largest": (32, 256),
+    "step_normed": (16, 256, 256),
+    "step_normed_gated": (16, 128, 128),
+    "step_add": (16, 512, 256),
+    "step_largest": (32, 256, 256),
 }
-"""Several sequences by tensor cores: rows and columns."""
+"""Several sequences by tensor cores: rows, columns ahead, and columns."""
 
 ALTERNATIVES: Final = {
-    "step_normed": (StepTile(1, 4, 512, False), StepTile(1, 8, 256, False), StepTile(1, 16, 256, False),
-                    StepTile(1, 4, 1024, False), StepTile(8, 16, 256, True), StepTile(8, 32, 128, True)),
-    "step_normed_gated": (StepTile(1, 8, 256, False), StepTile(1, 4, 256, False), StepTile(1, 2, 1024, False),
-                          StepTile(8, 16, 128, True), StepTile(8, 16, 256, True), StepTile(8, 32, 128, True)),
-    "step_add": (StepTile(1, 4, 512, False), StepTile(1, 8, 256, False), StepTile(1, 4, 1024, False),
-                 StepTile(8, 16, 256, True), StepTile(8, 16, 512, True)),
-    "step_largest": (StepTile(1, 8, 512, False), StepTile(1, 4, 1024, False), StepTile(8, 32, 256, True),
-                     StepTile(8, 64, 128, True)),
-}  # fmt: skip
+    "step_normed": (
+        StepTile(1, 8, 512, 512, False),
+        StepTile(1, 8, 2048, 512, False),
+        StepTile(1, 4, 2048, 512, False),
+        StepTile(1, 16, 512, 256, False),
+        StepTile(8, 16, 512, 256, True),
+        StepTile(8, 16, 1024, 256, True),
+        StepTile(8, 32, 256, 128, True),
+    ),
+    "step_normed_gated": (
+        StepTile(1, 4, 512, 512, False),
+        StepTile(1, 4, 2048, 512, False),
+        StepTile(1, 8, 512, 256, False),
+        StepTile(1, 2, 2048, 1024, False),
+        StepTile(8, 16, 256, 256, True),
+        StepTile(8, 16, 512, 128, True),
+        StepTile(8, 32, 128, 128, True),
+    ),
+    "step_add": (
+        StepTile(1, 8, 512, 512, False),
+        StepTile(1, 8, 2048, 512, False),
+        StepTile(1, 8, 4096, 512, False),
+        StepTile(1, 4, 4096, 512, False),
+        StepTile(8, 16, 256, 256, True),
+        StepTile(8, 16, 1024, 256, True),
+        StepTile(8, 16, 2048, 256, True),
+    ),
+    "step_largest": (
+        StepTile(1, 8, 1024, 512, False),
+        StepTile(1, 4, 1024, 1024, False),
+        StepTile(8, 32, 512, 256, True),
+        StepTile(8, 64, 128, 128, True),
+    ),
+}
 """What `benchmarks/gpu/qwen3.py tiles` compares with those above; ones for 8 sequences serve a single one, too."""
 
 
@@ -86,16 +115,16 @@ def step_tile(kernel: str, dtype: str, sequences: int) -> StepTile:
         return ONE[kernel]
     held = max(8, 1 << (sequences - 1).bit_length())
     if dtype == "f32":
-        return StepTile(held, 8, 64, False)
-    rows, columns = SEVERAL[kernel]
-    return StepTile(held, rows, columns if held <= 16 else 128, True)
+        return StepTile(held, 8, 64, 64, False)
+    rows, ahead, columns = SEVERAL[kernel]
+    return StepTile(held, rows, ahead, columns, True) if held <= 16 else StepTile(held, rows, 128, 128, True)
 
 
 def product_tiles(dtype: str) -> tuple[int, int, int]:
     """Rows of activations, rows of weights and columns in a tile of a prompt's product."""
-    return (64, 64, 32) if dtype == "f32" else (128, 128, 64)
+    return (32, 64, 16) if dtype == "f32" else (128, 128, 64)
 
 
 def attention_tiles(dtype: str) -> tuple[int, int]:
     """Queries and keys in a tile of a prompt's attention."""
-    return (32, 64) if dtype == "f32" else (64, 128)
+    return (16, 32) if dtype == "f32" else (64, 128)

@@ -16,8 +16,13 @@ N, K, EPS = 19, 75, 1e-5
 GRID = (5,)
 WAYS = pytest.mark.parametrize(
     ("sequences", "dtype", "tiles"),
-    [(1, np.float32, (1, 4, 32, False)), (3, BFLOAT16, (8, 4, 32, False)), (3, np.float16, (8, 4, 32, True))],
-    ids=["one", "a few", "a few by tensor cores"],
+    [
+        (1, np.float32, (1, 4, 32, 16, False)),
+        (1, np.float32, (1, 4, 128, 32, False)),
+        (3, BFLOAT16, (8, 4, 32, 32, False)),
+        (3, np.float16, (8, 4, 32, 16, True)),
+    ],
+    ids=["one", "one, all ahead", "a few", "a few by tensor cores"],
 )
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float16): 4e-3, BFLOAT16: 2e-2}
 """Relative to the largest number: sums of products are rounded with the larger ones."""
@@ -31,7 +36,7 @@ def close(found: Array, expected: Array) -> None:
 
 
 @WAYS
-def test_step_normed(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, bool]) -> None:
+def test_step_normed(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
     x, scales, weights = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype), normal(N, K, dtype=dtype)
     out = unwritten(sequences, N, dtype=dtype)
     tileverify.launch(None, GRID, kernels.step_normed, (x, scales, weights, out, EPS, *tiles))
@@ -39,7 +44,7 @@ def test_step_normed(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, in
 
 
 @WAYS
-def test_step_normed_gated(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, bool]) -> None:
+def test_step_normed_gated(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
     x, scales = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype)
     gates, weights = normal(N, K, dtype=dtype, seed=1), normal(N, K, dtype=dtype, seed=2)
     out = unwritten(sequences, N, dtype=dtype)
@@ -48,7 +53,7 @@ def test_step_normed_gated(sequences: int, dtype: DTypeLike, tiles: tuple[int, i
 
 
 @WAYS
-def test_step_add(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, bool]) -> None:
+def test_step_add(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
     x, weights = normal(sequences, K, dtype=dtype), normal(N, K, dtype=dtype)
     residual, out = normal(sequences, N, dtype=dtype), unwritten(sequences, N, dtype=dtype)
     tileverify.launch(None, GRID, kernels.step_add, (x, weights, residual, out, *tiles))
@@ -56,7 +61,7 @@ def test_step_add(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, 
 
 
 @WAYS
-def test_step_largest(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, bool]) -> None:
+def test_step_largest(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
     x, scales, weights = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype), normal(N, K, dtype=dtype)
     weights[7] = weights[4]  # in two blocks, so that of equal ones each finds its own
     maxima, places = unwritten(sequences, *GRID), np.full((sequences, *GRID), -1, np.int32)
@@ -71,7 +76,7 @@ def test_step_largest(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, i
 def test_the_first_of_equal_ones_is_the_largest() -> None:
     x, weights = np.ones((1, 16), np.float32), np.ones((6, 16), np.float32)
     maxima, places = unwritten(1, 2), np.full((1, 2), -1, np.int32)
-    arguments = (x, np.ones(16, np.float32), weights, maxima, places, EPS, 1, 4, 16, False)
+    arguments = (x, np.ones(16, np.float32), weights, maxima, places, EPS, 1, 4, 16, 16, False)
     tileverify.launch(None, (2,), kernels.step_largest, arguments)
     assert places.tolist() == [[0, 4]]
 

@@ -1,8 +1,9 @@
 """One step of a decoder for a few sequences, in kernels that may start while the one ahead of them still runs.
 
 Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every
-block loads its first tile of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  Sums
-run in float32: elementwise, or by tensor cores (MMA), for which TILE_B is at least 8.
+block loads AHEAD columns of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  AHEAD
+is a multiple of TILE_K, the columns of all other tiles.  Sums run in float32: elementwise, or by tensor cores (MMA), for
+which TILE_B is at least 8.
 
 Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held
 inside tables and caches whatever they are: no launch rests on what an array holds.
@@ -50,6 +51,15 @@ def added_up(acc, MMA):
     return ct.transpose(acc) if MMA else ct.sum(acc, axis=2)
 
 
+def of_one_tile(parts, tile, TILE_B, TILE_N, AHEAD, MMA):
+    """What the columns that were loaded ahead add, f32[TILE_B, TILE_N]."""
+    if MMA:
+        result = added_up(further(nothing(TILE_B, TILE_N, AHEAD, MMA), parts, tile, MMA), MMA)
+    else:
+        result = ct.sum(parts[:, None, :] * tile.astype(ct.float32)[None, :, :], axis=2)
+    return result
+
+
 def rows_of(x, k, TILE_B, TILE_K):
     return ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO).astype(ct.float32)
 
@@ -62,9 +72,9 @@ def scales_of(scales, k, TILE_K):
     return ct.load(scales, (k,), (TILE_K,), padding_mode=ZERO).astype(ct.float32)[None, :]
 
 
-def inverse_rms(squares, count, eps):
-    """Of each row, f32[TILE_B, 1], from its squares."""
-    return ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / count + eps)
+def inverse_rms(first, squares, count, eps):
+    """Of each row, f32[TILE_B, 1], from the squares of its first elements and of the others."""
+    return ct.rsqrt((ct.sum(first, axis=1, keepdims=True) + ct.sum(squares, axis=1, keepdims=True)) / count + eps)
 
 
 def inside(position, size):
@@ -73,30 +83,34 @@ def inside(position, size):
 
 # ------------------------------------------------------------------------------------------------ products
 @ct.kernel(occupancy=4)
-def step_normed(x, scales, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool):
+def step_normed(
+    x, scales, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+):
     """``normed weightsᵀ`` for ``normed = scales * x / sqrt(mean(x²) + eps)``, which divides at the end.
 
     x [B, K], scales [K], weights [N, K], out [B, N].  Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
     """
     row = ct.bid(0)
-    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
-    scale = scales_of(scales, 0, TILE_K)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    scale = scales_of(scales, 0, AHEAD)
     after_the_one_ahead()
-    parts = rows_of(x, 0, TILE_B, TILE_K)
-    squares = parts * parts
-    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
-    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+    head = rows_of(x, 0, TILE_B, AHEAD)
+    first, begun = head * head, of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
+    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
+    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
         tile = weights_of(weights, row, k, TILE_N, TILE_K)
         parts = rows_of(x, k, TILE_B, TILE_K)
         squares = squares + parts * parts
         acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
-    result = added_up(acc, MMA) * inverse_rms(squares, x.shape[1], eps)
+    result = (begun + added_up(acc, MMA)) * inverse_rms(first, squares, x.shape[1], eps)
     ct.store(out, (0, row), result.astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
 def step_normed_gated(
-    x, scales, gates, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+    x, scales, gates, weights, out, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool,
 ):  # fmt: skip
     """``silu(normed gatesᵀ) * (normed weightsᵀ)`` for ``normed`` as in `step_normed`.
 
@@ -104,15 +118,17 @@ def step_normed_gated(
     Grid cdiv(N, TILE_N).
     """
     row = ct.bid(0)
-    gate = weights_of(gates, row, 0, TILE_N, TILE_K)
-    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
-    scale = scales_of(scales, 0, TILE_K)
+    loaded_gate = weights_of(gates, row, 0, TILE_N, AHEAD)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    scale = scales_of(scales, 0, AHEAD)
     after_the_one_ahead()
-    parts = rows_of(x, 0, TILE_B, TILE_K)
-    squares = parts * parts
-    acc_gate = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, gate, MMA)
-    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
-    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+    head = rows_of(x, 0, TILE_B, AHEAD)
+    first = head * head
+    begun_gate = of_one_tile(head * scale, loaded_gate, TILE_B, TILE_N, AHEAD, MMA)
+    begun = of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
+    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
+    acc_gate, acc = nothing(TILE_B, TILE_N, TILE_K, MMA), nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
         gate = weights_of(gates, row, k, TILE_N, TILE_K)
         tile = weights_of(weights, row, k, TILE_N, TILE_K)
         parts = rows_of(x, k, TILE_B, TILE_K)
@@ -120,31 +136,35 @@ def step_normed_gated(
         parts = parts * scales_of(scales, k, TILE_K)
         acc_gate = further(acc_gate, parts, gate, MMA)
         acc = further(acc, parts, tile, MMA)
-    inverse = inverse_rms(squares, x.shape[1], eps)
-    result = silu(added_up(acc_gate, MMA) * inverse) * (added_up(acc, MMA) * inverse)
+    inverse = inverse_rms(first, squares, x.shape[1], eps)
+    result = silu((begun_gate + added_up(acc_gate, MMA)) * inverse) * ((begun + added_up(acc, MMA)) * inverse)
     ct.store(out, (0, row), result.astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
-def step_add(x, weights, residual, out, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool):
+def step_add(
+    x, weights, residual, out, TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+):
     """``x weightsᵀ + residual`` for x [B, K], weights [N, K], residual and out [B, N].
 
     Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
     """
     row = ct.bid(0)
-    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
     after_the_one_ahead()
-    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), rows_of(x, 0, TILE_B, TILE_K), tile, MMA)
-    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+    begun = of_one_tile(rows_of(x, 0, TILE_B, AHEAD), loaded, TILE_B, TILE_N, AHEAD, MMA)
+    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
         tile = weights_of(weights, row, k, TILE_N, TILE_K)
         acc = further(acc, rows_of(x, k, TILE_B, TILE_K), tile, MMA)
     before = ct.load(residual, (0, row), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
-    ct.store(out, (0, row), (before + added_up(acc, MMA)).astype(out.dtype))
+    ct.store(out, (0, row), (before + begun + added_up(acc, MMA)).astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
 def step_largest(
-    x, scales, weights, maxima, places, eps, TILE_B: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt, MMA: ConstBool
+    x, scales, weights, maxima, places, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool,
 ):  # fmt: skip
     """The largest of TILE_N elements of what `step_normed` computes, and where it is: the first of equal ones.
 
@@ -152,18 +172,19 @@ def step_largest(
     number is never chosen.  Requires 1 <= B <= TILE_B and K >= 1.  Grid P.
     """
     row = ct.bid(0)
-    tile = weights_of(weights, row, 0, TILE_N, TILE_K)
-    scale = scales_of(scales, 0, TILE_K)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    scale = scales_of(scales, 0, AHEAD)
     after_the_one_ahead()
-    parts = rows_of(x, 0, TILE_B, TILE_K)
-    squares = parts * parts
-    acc = further(nothing(TILE_B, TILE_N, TILE_K, MMA), parts * scale, tile, MMA)
-    for k in range(1, ct.cdiv(x.shape[1], TILE_K)):
+    head = rows_of(x, 0, TILE_B, AHEAD)
+    first, begun = head * head, of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
+    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
+    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
         tile = weights_of(weights, row, k, TILE_N, TILE_K)
         parts = rows_of(x, k, TILE_B, TILE_K)
         squares = squares + parts * parts
         acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
-    logits = added_up(acc, MMA) * inverse_rms(squares, x.shape[1], eps)
+    logits = (begun + added_up(acc, MMA)) * inverse_rms(first, squares, x.shape[1], eps)
     at = row * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
     logits = ct.where(at < weights.shape[0], logits, NEGATIVE_INFINITY)
     highest = ct.max(logits, axis=1, keepdims=True)

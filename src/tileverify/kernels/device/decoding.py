@@ -2,8 +2,8 @@
 
 Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every
 block loads AHEAD columns of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  AHEAD
-is a multiple of TILE_K, the columns of all other tiles.  Sums run in float32: elementwise, or by tensor cores (MMA), for
-which TILE_B is at least 8.
+is a multiple of TILE_K, the columns of all other tiles.  Sums run in float32: elementwise, or by tensor cores (MMA),
+for which TILE_B is at least 8.
 
 Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held
 inside tables and caches whatever they are: no launch rests on what an array holds.

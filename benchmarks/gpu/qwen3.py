@@ -163,7 +163,7 @@ def chain_time(model: Model, calls: list[Call]) -> float:
 def weight_bytes(call: Call) -> int:
     """What a product reads of weights: its matrices with more rows than there are sequences."""
     kernel, _, arguments = call
-    if not kernel.startswith("decoding.step_") or "attention" in kernel or "merge" in kernel or "step_on" in kernel:
+    if not kernel.startswith("decoding.step") or "attention" in kernel or "merge" in kernel or "step_on" in kernel:
         return 0
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and each.ndim == 2]
     rows = tensors[0].shape[0]
@@ -176,34 +176,40 @@ def tiles(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for size in asked.size:
         model = model_of(replace(SIZES[size], dtype=asked.dtype))
         for count in asked.sequences:
-            for kernel in ALTERNATIVES:
-                for tile in tiles_for(kernel, asked.dtype, count):
-                    yield from with_tile(model, size, count, kernel, tile)
+            for what in ALTERNATIVES:
+                for tile in tiles_for(what, asked.dtype, count):
+                    yield from with_tile(model, size, count, what, tile)
         del model
         torch.cuda.empty_cache()
 
 
-def tiles_for(kernel: str, dtype: str, count: int) -> list[StepTile]:
-    used = step_tile(kernel, dtype, count)
+def tiles_for(what: str, dtype: str, count: int) -> list[StepTile]:
+    used = step_tile(what, dtype, count)
     others = [
-        each for each in ALTERNATIVES[kernel] if each.sequences >= count and (dtype != "f32" or each.sequences == 1)
+        each for each in ALTERNATIVES[what] if each.sequences >= count and (dtype != "f32" or each.sequences == 1)
     ]
     return list(dict.fromkeys([used, *others]))
 
 
-def with_tile(model: Model, size: str, count: int, kernel: str, tile: StepTile) -> Iterator[dict[str, Any]]:
+def with_tile(model: Model, size: str, count: int, what: str, tile: StepTile) -> Iterator[dict[str, Any]]:
     def chosen(name: str, dtype: str, sequences: int) -> StepTile:
-        return tile if name == kernel else step_tile(name, dtype, sequences)
+        return tile if name == what else step_tile(name, dtype, sequences)
 
     with mock.patch.object(stepping, "step_tile", chosen):
         session = Session(model, texts(model.config, count, 8))
         kinds: dict[int, list[Call]] = {}
         for call in calls_of(session):
-            if call[0] == f"decoding.{kernel}":
+            if call[0] == f"decoding.{tile.kernel(what)}":
                 kinds.setdefault(weight_bytes(call), []).append(call)
     for calls in kinds.values():
         grid = list(calls[0][1])
-        row = {"size": size, "sequences": count, "kernel": kernel, "grid": grid, "tile": list(tile.constants)}
+        row = {
+            "size": size,
+            "sequences": count,
+            "kernel": tile.kernel(what),
+            "grid": grid,
+            "tile": list(tile.constants),
+        }
         try:
             took, weights = chain_time(model, calls), weight_bytes(calls[0])
         except Exception as error:  # a tile without a bundle, or without room for its registers

@@ -75,12 +75,12 @@ def wanted(
     yield from _of_prompts(dtype, groups, width)
     yield from _of_attention(dtype, width)
     yield from _of_tokens()
-    for kernel in ALTERNATIVES:
-        tiles = [step_tile(kernel, dtype, each) for each in sequences]
+    for what in ALTERNATIVES:
+        tiles = [step_tile(what, dtype, each) for each in sequences]
         if alternatives:
-            tiles += [each for each in ALTERNATIVES[kernel] if dtype != "f32" or not each.tensor_cores]
+            tiles += [each for each in ALTERNATIVES[what] if dtype != "f32" or not each.tensor_cores]
         for tile in dict.fromkeys(tiles):
-            yield from _of_products(kernel, dtype, tile)
+            yield from _of_products(what, dtype, tile)
 
 
 def _of_prompts(dtype: str, groups: Sequence[int], width: int) -> Iterator[Wanted]:
@@ -180,24 +180,23 @@ def _of_tokens() -> Iterator[Wanted]:
     )  # fmt: skip
 
 
-def _of_products(kernel: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
+def _of_products(what: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
     t, x, scales = dtype, {"x": f"{dtype}[B, K]"}, {"scales": f"{dtype}[K]"}
     weights, out = {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
-    sizes = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "AHEAD": tile.ahead, "TILE_K": tile.columns}
-    constants = {**sizes, "MMA": tile.tensor_cores}
+    constants = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "AHEAD": tile.ahead, "TILE_K": tile.columns}
     blocks = f"cdiv(N, {tile.rows})"
     largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
     found: dict[str, list[dict[str, object]]] = {
-        "step_normed": [{**x, **scales, **weights, "out": f"{each}[B, N]", "eps": "f32"} for each in {t: 0, "f32": 0}],
-        "step_normed_gated": [{**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"}],
-        "step_add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
-        "step_largest": [{**x, **scales, **weights, **largest, "eps": "f32"}],
+        "normed": [{**x, **scales, **weights, "out": f"{each}[B, N]", "eps": "f32"} for each in {t: 0, "f32": 0}],
+        "normed_gated": [{**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"}],
+        "add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
+        "largest": [{**x, **scales, **weights, **largest, "eps": "f32"}],
     }
     held = "B == 1" if tile.sequences == 1 else f"B <= {tile.sequences}"
-    for number, arrays in enumerate(found[kernel]):
-        shown = "x".join(str(int(each)) for each in tile.constants) + ("-logits" if number else "")
+    for number, arrays in enumerate(found[what]):
+        shown = "x".join(map(str, tile.constants)) + ("-logits" if number else "")
         requires = ("1 <= B", held, "K >= 1", "K % 8 == 0")
-        yield Wanted("decoding", kernel, f"{t}-{shown}", (blocks,), {**arrays, **constants}, requires)
+        yield Wanted("decoding", tile.kernel(what), f"{t}-{shown}", (blocks,), {**arrays, **constants}, requires)
 
 
 def build(folder: Path, bundles: Sequence[Wanted], options: Sequence[str]) -> None:

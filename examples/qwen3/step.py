@@ -129,17 +129,18 @@ class Step:
     def _feed(self, launch: Launch, layer: Layer) -> None:
         """``x = middle + feed(norm(middle))``"""
         config, inner = self._config, self._config.intermediate
-        tile = step_tile("step_normed_gated", config.dtype, self._cache.sequences)
+        tile = step_tile("normed_gated", config.dtype, self._cache.sequences)
         launch(
-            "decoding.step_normed_gated", (-(-inner // tile.rows),),
+            "decoding." + tile.kernel("normed_gated"), (-(-inner // tile.rows),),
             self._middle, layer.feed_norm, layer.gate_up[:inner], layer.gate_up[inner:], self._fed, config.eps,
             *tile.constants,
         )  # fmt: skip
         self._add(launch, self._fed, layer.down, self._middle, self._state.x)
 
     def _add(self, launch: Launch, x: Array, weights: Array, residual: Array, out: Array) -> None:
-        tile = step_tile("step_add", self._config.dtype, self._cache.sequences)
-        launch("decoding.step_add", (-(-weights.shape[0] // tile.rows),), x, weights, residual, out, *tile.constants)
+        tile = step_tile("add", self._config.dtype, self._cache.sequences)
+        grid = (-(-weights.shape[0] // tile.rows),)
+        launch("decoding." + tile.kernel("add"), grid, x, weights, residual, out, *tile.constants)
 
 
 class Head:
@@ -149,7 +150,7 @@ class Head:
         self._config, self._weights, self._memory, self._state, self._count = config, weights, memory, state, count
         vocabulary, self._rounds = config.vocabulary, list[tuple[Array, Array]]()
         if state.sampling.greedy:
-            tile = step_tile("step_largest", config.dtype, count)
+            tile = step_tile("largest", config.dtype, count)
             blocks = -(-vocabulary // tile.rows)
             self._rounds = [(memory.empty((count, blocks), "f32"), memory.empty((count, blocks), "i32"))]
             return
@@ -174,9 +175,9 @@ class Head:
         state, sampling, count = self._state, self._state.sampling, self._count
         if sampling.greedy:
             ((maxima, places),) = self._rounds
-            tile = step_tile("step_largest", self._config.dtype, count)
+            tile = step_tile("largest", self._config.dtype, count)
             launch(
-                "decoding.step_largest", (maxima.shape[1],),
+                "decoding." + tile.kernel("largest"), (maxima.shape[1],),
                 state.x, self._weights.norm, self._weights.head, maxima, places, self._config.eps, *tile.constants,
             )  # fmt: skip
             launch("head.argmax_merge", (count,), maxima, places, state.chosen, LARGEST)
@@ -200,6 +201,6 @@ class Head:
 
 
 def normed_product(launch: Launch, config: Config, x: Array, scales: Array, weights: Array, out: Array) -> None:
-    tile = step_tile("step_normed", config.dtype, x.shape[0])
+    tile = step_tile("normed", config.dtype, x.shape[0])
     grid = (-(-weights.shape[0] // tile.rows),)
-    launch("decoding.step_normed", grid, x, scales, weights, out, config.eps, *tile.constants)
+    launch("decoding." + tile.kernel("normed"), grid, x, scales, weights, out, config.eps, *tile.constants)

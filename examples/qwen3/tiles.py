@@ -49,74 +49,79 @@ class StepTile:
     tensor_cores: bool
 
     @property
-    def constants(self) -> tuple[int, int, int, int, bool]:
-        return self.sequences, self.rows, self.ahead, self.columns, self.tensor_cores
+    def constants(self) -> tuple[int, int, int, int]:
+        return self.sequences, self.rows, self.ahead, self.columns
+
+    def kernel(self, what: str) -> str:
+        """Of the library: ``what`` is ``normed``, ``normed_gated``, ``add`` or ``largest``."""
+        return f"{'steps' if self.tensor_cores else 'step'}_{what}"
 
 
 ONE: Final = {
-    "step_normed": StepTile(1, 8, 1024, 512, False),
-    "step_normed_gated": StepTile(1, 4, 1024, 512, False),
-    "step_add": StepTile(1, 8, 1024, 512, False),
-    "step_largest": StepTile(1, 16, 512, 512, False),
+    "normed": StepTile(1, 8, 1024, 512, False),
+    "normed_gated": StepTile(1, 4, 1024, 512, False),
+    "add": StepTile(1, 8, 1024, 512, False),
+    "largest": StepTile(1, 16, 512, 512, False),
 }
 """One sequence: a tile holds 8 KB of weights, and twice that comes ahead."""
 
 SEVERAL: Final = {
-    "step_normed": (16, 256, 256),
-    "step_normed_gated": (16, 128, 128),
-    "step_add": (16, 512, 256),
-    "step_largest": (32, 256, 256),
+    "normed": (64, 128, 128),
+    "normed_gated": (64, 128, 128),
+    "add": (32, 256, 256),
+    "largest": (64, 128, 128),
 }
 """Several sequences by tensor cores: rows, columns ahead, and columns."""
 
 ALTERNATIVES: Final = {
-    "step_normed": (
+    "normed": (
         StepTile(1, 8, 512, 512, False),
         StepTile(1, 8, 2048, 512, False),
         StepTile(1, 4, 2048, 512, False),
         StepTile(1, 16, 512, 256, False),
-        StepTile(8, 16, 512, 256, True),
-        StepTile(8, 16, 1024, 256, True),
-        StepTile(8, 32, 256, 128, True),
+        StepTile(8, 64, 256, 256, True),
+        StepTile(8, 64, 256, 128, True),
+        StepTile(16, 32, 128, 128, True),
     ),
-    "step_normed_gated": (
+    "normed_gated": (
         StepTile(1, 4, 512, 512, False),
         StepTile(1, 4, 2048, 512, False),
         StepTile(1, 8, 512, 256, False),
         StepTile(1, 2, 2048, 1024, False),
-        StepTile(8, 16, 256, 256, True),
-        StepTile(8, 16, 512, 128, True),
-        StepTile(8, 32, 128, 128, True),
+        StepTile(8, 64, 64, 64, True),
+        StepTile(8, 64, 256, 128, True),
+        StepTile(16, 32, 128, 128, True),
     ),
-    "step_add": (
+    "add": (
         StepTile(1, 8, 512, 512, False),
         StepTile(1, 8, 2048, 512, False),
         StepTile(1, 8, 4096, 512, False),
         StepTile(1, 4, 4096, 512, False),
-        StepTile(8, 16, 256, 256, True),
-        StepTile(8, 16, 1024, 256, True),
-        StepTile(8, 16, 2048, 256, True),
+        StepTile(8, 64, 256, 256, True),
+        StepTile(8, 32, 512, 256, True),
+        StepTile(8, 32, 128, 128, True),
+        StepTile(16, 32, 256, 256, True),
     ),
-    "step_largest": (
+    "largest": (
         StepTile(1, 8, 1024, 512, False),
         StepTile(1, 4, 1024, 1024, False),
-        StepTile(8, 32, 512, 256, True),
-        StepTile(8, 64, 128, 128, True),
+        StepTile(8, 64, 256, 256, True),
+        StepTile(8, 128, 128, 128, True),
     ),
 }
 """What `benchmarks/gpu/qwen3.py tiles` compares with those above; ones for 8 sequences serve a single one, too."""
 
 
-def step_tile(kernel: str, dtype: str, sequences: int) -> StepTile:
+def step_tile(what: str, dtype: str, sequences: int) -> StepTile:
     """Raises `EngineError` for more sequences than a tile holds."""
     if sequences > MOST_SEQUENCES[dtype]:
         raise EngineError(f"{sequences} sequences at once are too many: up to {MOST_SEQUENCES[dtype]} of {dtype}")
     if sequences == 1:
-        return ONE[kernel]
+        return ONE[what]
     held = max(8, 1 << (sequences - 1).bit_length())
     if dtype == "f32":
         return StepTile(held, 8, 64, 64, False)
-    rows, ahead, columns = SEVERAL[kernel]
+    rows, ahead, columns = SEVERAL[what]
     return StepTile(held, rows, ahead, columns, True) if held <= 16 else StepTile(held, rows, 128, 128, True)
 
 

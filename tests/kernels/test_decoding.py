@@ -12,15 +12,16 @@ from tileverify.kernels.device import decoding as kernels
 from tileverify.kernels.references import decoding as references
 from tileverify.kernels.references.rope import tables
 
+Tiles = tuple[int, int, int, int]
 N, K, EPS = 19, 75, 1e-5
 GRID = (5,)
 WAYS = pytest.mark.parametrize(
-    ("sequences", "dtype", "tiles"),
+    ("kind", "sequences", "dtype", "tiles"),
     [
-        (1, np.float32, (1, 4, 32, 16, False)),
-        (1, np.float32, (1, 4, 128, 32, False)),
-        (3, BFLOAT16, (8, 4, 32, 32, False)),
-        (3, np.float16, (8, 4, 32, 16, True)),
+        ("step", 1, np.float32, (1, 4, 32, 16)),
+        ("step", 1, np.float32, (1, 4, 128, 32)),
+        ("step", 3, BFLOAT16, (8, 4, 32, 32)),
+        ("steps", 3, np.float16, (8, 4, 32, 16)),
     ],
     ids=["one", "one, all ahead", "a few", "a few by tensor cores"],
 )
@@ -36,36 +37,40 @@ def close(found: Array, expected: Array) -> None:
 
 
 @WAYS
-def test_step_normed(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
+def test_step_normed(kind: str, sequences: int, dtype: DTypeLike, tiles: Tiles) -> None:
     x, scales, weights = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype), normal(N, K, dtype=dtype)
     out = unwritten(sequences, N, dtype=dtype)
-    tileverify.launch(None, GRID, kernels.step_normed, (x, scales, weights, out, EPS, *tiles))
+    tileverify.launch(None, GRID, getattr(kernels, f"{kind}_normed"), (x, scales, weights, out, EPS, *tiles))
     close(out, references.step_normed(x, scales, weights, EPS))
 
 
 @WAYS
-def test_step_normed_gated(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
+def test_step_normed_gated(kind: str, sequences: int, dtype: DTypeLike, tiles: Tiles) -> None:
     x, scales = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype)
     gates, weights = normal(N, K, dtype=dtype, seed=1), normal(N, K, dtype=dtype, seed=2)
     out = unwritten(sequences, N, dtype=dtype)
-    tileverify.launch(None, GRID, kernels.step_normed_gated, (x, scales, gates, weights, out, EPS, *tiles))
+    tileverify.launch(
+        None, GRID, getattr(kernels, f"{kind}_normed_gated"), (x, scales, gates, weights, out, EPS, *tiles)
+    )
     close(out, references.step_normed_gated(x, scales, gates, weights, EPS))
 
 
 @WAYS
-def test_step_add(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
+def test_step_add(kind: str, sequences: int, dtype: DTypeLike, tiles: Tiles) -> None:
     x, weights = normal(sequences, K, dtype=dtype), normal(N, K, dtype=dtype)
     residual, out = normal(sequences, N, dtype=dtype), unwritten(sequences, N, dtype=dtype)
-    tileverify.launch(None, GRID, kernels.step_add, (x, weights, residual, out, *tiles))
+    tileverify.launch(None, GRID, getattr(kernels, f"{kind}_add"), (x, weights, residual, out, *tiles))
     close(out, references.step_add(x, weights, residual))
 
 
 @WAYS
-def test_step_largest(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, int, int, bool]) -> None:
+def test_step_largest(kind: str, sequences: int, dtype: DTypeLike, tiles: Tiles) -> None:
     x, scales, weights = normal(sequences, K, dtype=dtype), normal(K, dtype=dtype), normal(N, K, dtype=dtype)
     weights[7] = weights[4]  # in two blocks, so that of equal ones each finds its own
     maxima, places = unwritten(sequences, *GRID), np.full((sequences, *GRID), -1, np.int32)
-    tileverify.launch(None, GRID, kernels.step_largest, (x, scales, weights, maxima, places, EPS, *tiles))
+    tileverify.launch(
+        None, GRID, getattr(kernels, f"{kind}_largest"), (x, scales, weights, maxima, places, EPS, *tiles)
+    )
     logits = references.step_normed(x, scales, weights, EPS)
     for block in range(*GRID):
         own = logits[:, 4 * block : 4 * block + 4]
@@ -76,7 +81,7 @@ def test_step_largest(sequences: int, dtype: DTypeLike, tiles: tuple[int, int, i
 def test_the_first_of_equal_ones_is_the_largest() -> None:
     x, weights = np.ones((1, 16), np.float32), np.ones((6, 16), np.float32)
     maxima, places = unwritten(1, 2), np.full((1, 2), -1, np.int32)
-    arguments = (x, np.ones(16, np.float32), weights, maxima, places, EPS, 1, 4, 16, 16, False)
+    arguments = (x, np.ones(16, np.float32), weights, maxima, places, EPS, 1, 4, 16, 16)
     tileverify.launch(None, (2,), kernels.step_largest, arguments)
     assert places.tolist() == [[0, 4]]
 

@@ -2,8 +2,8 @@
 
 Activations are [B, ...], a row for each sequence, with 1 <= B <= TILE_B; weights are [N, K], rows along K.  Every
 block loads AHEAD columns of weights, which no kernel of a step writes, and waits only then for the kernel ahead.  AHEAD
-is a multiple of TILE_K, the columns of all other tiles.  Sums run in float32: elementwise, or by tensor cores (MMA),
-for which TILE_B is at least 8.
+is a multiple of TILE_K, the columns of all other tiles.  Sums run in float32: elementwise in kernels that are called
+``step``, by tensor cores in those that are called ``steps``.
 
 Token numbers and positions come from arrays, so that a graph of a step is replayed without change.  They are held
 inside tables and caches whatever they are: no launch rests on what an array holds.
@@ -12,7 +12,6 @@ inside tables and caches whatever they are: no launch rests on what an array hol
 import cuda.tile as ct
 
 ConstInt = ct.Constant[int]
-ConstBool = ct.Constant[bool]
 
 ZERO = ct.PaddingMode.ZERO
 LOG2_E = 1.4426950408889634
@@ -38,43 +37,56 @@ def nothing(TILE_B, TILE_N, TILE_K, MMA):
 
 
 def further(acc, parts, tile, MMA):
-    """Products of parts of the vectors, f32[TILE_B, TILE_K], with a tile of weights [TILE_N, TILE_K]."""
+    """Products of parts of the vectors, as `rows_of` gives them, with a tile of weights [TILE_N, TILE_K]."""
     if MMA:
-        acc = ct.mma(tile, ct.transpose(parts.astype(tile.dtype)), acc)
+        acc = ct.mma(tile, parts.astype(tile.dtype), acc)
     else:
         acc = acc + parts[:, None, :] * tile.astype(ct.float32)[None, :, :]
     return acc
 
 
 def added_up(acc, MMA):
-    """As f32[TILE_B, TILE_N]."""
-    return ct.transpose(acc) if MMA else ct.sum(acc, axis=2)
+    """As f32[TILE_B, TILE_N], or the other way round by tensor cores."""
+    return acc if MMA else ct.sum(acc, axis=2)
 
 
 def of_one_tile(parts, tile, TILE_B, TILE_N, AHEAD, MMA):
-    """What the columns that were loaded ahead add, f32[TILE_B, TILE_N]."""
+    """What the columns that were loaded ahead add, as `added_up`."""
     if MMA:
-        result = added_up(further(nothing(TILE_B, TILE_N, AHEAD, MMA), parts, tile, MMA), MMA)
+        result = further(nothing(TILE_B, TILE_N, AHEAD, MMA), parts, tile, MMA)
     else:
         result = ct.sum(parts[:, None, :] * tile.astype(ct.float32)[None, :, :], axis=2)
     return result
 
 
-def rows_of(x, k, TILE_B, TILE_K):
-    return ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO).astype(ct.float32)
+def by_sequence(result, MMA):
+    """f32[TILE_B, TILE_N] of what `added_up` gave."""
+    return ct.transpose(result) if MMA else result
+
+
+def rows_of(x, k, TILE_B, TILE_K, MMA):
+    """Parts of the vectors, f32[TILE_B, TILE_K], or the other way round by tensor cores."""
+    if MMA:
+        parts = ct.load(x, (k, 0), (TILE_K, TILE_B), order="F", padding_mode=ZERO)
+    else:
+        parts = ct.load(x, (0, k), (TILE_B, TILE_K), padding_mode=ZERO)
+    return parts.astype(ct.float32)
 
 
 def weights_of(weights, row, k, TILE_N, TILE_K):
     return ct.load(weights, (row, k), (TILE_N, TILE_K), padding_mode=ZERO)
 
 
-def scales_of(scales, k, TILE_K):
-    return ct.load(scales, (k,), (TILE_K,), padding_mode=ZERO).astype(ct.float32)[None, :]
+def scales_of(scales, k, TILE_K, MMA):
+    scale = ct.load(scales, (k,), (TILE_K,), padding_mode=ZERO).astype(ct.float32)
+    return scale[:, None] if MMA else scale[None, :]
 
 
-def inverse_rms(first, squares, count, eps):
-    """Of each row, f32[TILE_B, 1], from the squares of its first elements and of the others."""
-    return ct.rsqrt((ct.sum(first, axis=1, keepdims=True) + ct.sum(squares, axis=1, keepdims=True)) / count + eps)
+def inverse_rms(first, squares, count, eps, MMA):
+    """Of each vector, from the squares of its first elements and of the others."""
+    axis = 0 if MMA else 1
+    total = ct.sum(first, axis=axis, keepdims=True) + ct.sum(squares, axis=axis, keepdims=True)
+    return ct.rsqrt(total / count + eps)
 
 
 def inside(position, size):
@@ -82,115 +94,171 @@ def inside(position, size):
 
 
 # ------------------------------------------------------------------------------------------------ products
+def normed_product(x, scales, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, MMA):
+    """f32[TILE_B, TILE_N]: what `step_normed` stores."""
+    row = ct.bid(0)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    scale = scales_of(scales, 0, AHEAD, MMA)
+    after_the_one_ahead()
+    head = rows_of(x, 0, TILE_B, AHEAD, MMA)
+    first, begun = head * head, of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
+    squares = ct.zeros((TILE_K, TILE_B) if MMA else (TILE_B, TILE_K), dtype=ct.float32)
+    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        parts = rows_of(x, k, TILE_B, TILE_K, MMA)
+        squares = squares + parts * parts
+        acc = further(acc, parts * scales_of(scales, k, TILE_K, MMA), tile, MMA)
+    return by_sequence((begun + added_up(acc, MMA)) * inverse_rms(first, squares, x.shape[1], eps, MMA), MMA)
+
+
+def normed_gated_product(x, scales, gates, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, MMA):
+    """f32[TILE_B, TILE_N]: what `step_normed_gated` stores."""
+    row = ct.bid(0)
+    loaded_gate = weights_of(gates, row, 0, TILE_N, AHEAD)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    scale = scales_of(scales, 0, AHEAD, MMA)
+    after_the_one_ahead()
+    head = rows_of(x, 0, TILE_B, AHEAD, MMA)
+    first = head * head
+    begun_gate = of_one_tile(head * scale, loaded_gate, TILE_B, TILE_N, AHEAD, MMA)
+    begun = of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
+    squares = ct.zeros((TILE_K, TILE_B) if MMA else (TILE_B, TILE_K), dtype=ct.float32)
+    acc_gate, acc = nothing(TILE_B, TILE_N, TILE_K, MMA), nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
+        gate = weights_of(gates, row, k, TILE_N, TILE_K)
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        parts = rows_of(x, k, TILE_B, TILE_K, MMA)
+        squares = squares + parts * parts
+        parts = parts * scales_of(scales, k, TILE_K, MMA)
+        acc_gate = further(acc_gate, parts, gate, MMA)
+        acc = further(acc, parts, tile, MMA)
+    inverse = inverse_rms(first, squares, x.shape[1], eps, MMA)
+    gate_sums = (begun_gate + added_up(acc_gate, MMA)) * inverse
+    return by_sequence(silu(gate_sums) * ((begun + added_up(acc, MMA)) * inverse), MMA)
+
+
+def plain_product(x, weights, TILE_B, TILE_N, AHEAD, TILE_K, MMA):
+    """f32[TILE_B, TILE_N]: what `step_add` adds."""
+    row = ct.bid(0)
+    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
+    after_the_one_ahead()
+    begun = of_one_tile(rows_of(x, 0, TILE_B, AHEAD, MMA), loaded, TILE_B, TILE_N, AHEAD, MMA)
+    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
+    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
+        tile = weights_of(weights, row, k, TILE_N, TILE_K)
+        acc = further(acc, rows_of(x, k, TILE_B, TILE_K, MMA), tile, MMA)
+    return by_sequence(begun + added_up(acc, MMA), MMA)
+
+
+def keep_largest(logits, count, maxima, places, TILE_N):
+    """Of f32[TILE_B, TILE_N], which are some of ``count``: the largest of each row, and where it is."""
+    row = ct.bid(0)
+    at = row * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
+    logits = ct.where(at < count, logits, NEGATIVE_INFINITY)
+    highest = ct.max(logits, axis=1, keepdims=True)
+    place = ct.min(ct.where(logits == highest, at, NO_PLACE), axis=1, keepdims=True)
+    ct.store(maxima, (0, row), highest)
+    ct.store(places, (0, row), ct.where(place == NO_PLACE, 0, place))
+
+
 @ct.kernel(occupancy=4)
 def step_normed(
-    x, scales, weights, out, eps, TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool
-):
+    x, scales, weights, out, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
     """``normed weightsᵀ`` for ``normed = scales * x / sqrt(mean(x²) + eps)``, which divides at the end.
 
     x [B, K], scales [K], weights [N, K], out [B, N].  Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
     """
-    row = ct.bid(0)
-    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
-    scale = scales_of(scales, 0, AHEAD)
-    after_the_one_ahead()
-    head = rows_of(x, 0, TILE_B, AHEAD)
-    first, begun = head * head, of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
-    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
-    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
-    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
-        tile = weights_of(weights, row, k, TILE_N, TILE_K)
-        parts = rows_of(x, k, TILE_B, TILE_K)
-        squares = squares + parts * parts
-        acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
-    result = (begun + added_up(acc, MMA)) * inverse_rms(first, squares, x.shape[1], eps)
-    ct.store(out, (0, row), result.astype(out.dtype))
+    result = normed_product(x, scales, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, False)
+    ct.store(out, (0, ct.bid(0)), result.astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
 def step_normed_gated(
     x, scales, gates, weights, out, eps,
-    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
 ):  # fmt: skip
     """``silu(normed gatesᵀ) * (normed weightsᵀ)`` for ``normed`` as in `step_normed`.
 
     x [B, K], scales [K], gates and weights [N, K], out [B, N].  Requires 1 <= B <= TILE_B and K >= 1.
     Grid cdiv(N, TILE_N).
     """
-    row = ct.bid(0)
-    loaded_gate = weights_of(gates, row, 0, TILE_N, AHEAD)
-    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
-    scale = scales_of(scales, 0, AHEAD)
-    after_the_one_ahead()
-    head = rows_of(x, 0, TILE_B, AHEAD)
-    first = head * head
-    begun_gate = of_one_tile(head * scale, loaded_gate, TILE_B, TILE_N, AHEAD, MMA)
-    begun = of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
-    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
-    acc_gate, acc = nothing(TILE_B, TILE_N, TILE_K, MMA), nothing(TILE_B, TILE_N, TILE_K, MMA)
-    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
-        gate = weights_of(gates, row, k, TILE_N, TILE_K)
-        tile = weights_of(weights, row, k, TILE_N, TILE_K)
-        parts = rows_of(x, k, TILE_B, TILE_K)
-        squares = squares + parts * parts
-        parts = parts * scales_of(scales, k, TILE_K)
-        acc_gate = further(acc_gate, parts, gate, MMA)
-        acc = further(acc, parts, tile, MMA)
-    inverse = inverse_rms(first, squares, x.shape[1], eps)
-    result = silu((begun_gate + added_up(acc_gate, MMA)) * inverse) * ((begun + added_up(acc, MMA)) * inverse)
-    ct.store(out, (0, row), result.astype(out.dtype))
+    result = normed_gated_product(x, scales, gates, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, False)
+    ct.store(out, (0, ct.bid(0)), result.astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
 def step_add(
-    x, weights, residual, out, TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool
-):
+    x, weights, residual, out,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
     """``x weightsᵀ + residual`` for x [B, K], weights [N, K], residual and out [B, N].
 
     Requires 1 <= B <= TILE_B and K >= 1.  Grid cdiv(N, TILE_N).
     """
-    row = ct.bid(0)
-    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
-    after_the_one_ahead()
-    begun = of_one_tile(rows_of(x, 0, TILE_B, AHEAD), loaded, TILE_B, TILE_N, AHEAD, MMA)
-    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
-    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
-        tile = weights_of(weights, row, k, TILE_N, TILE_K)
-        acc = further(acc, rows_of(x, k, TILE_B, TILE_K), tile, MMA)
-    before = ct.load(residual, (0, row), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
-    ct.store(out, (0, row), (before + begun + added_up(acc, MMA)).astype(out.dtype))
+    result = plain_product(x, weights, TILE_B, TILE_N, AHEAD, TILE_K, False)
+    before = ct.load(residual, (0, ct.bid(0)), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
+    ct.store(out, (0, ct.bid(0)), (before + result).astype(out.dtype))
 
 
 @ct.kernel(occupancy=4)
 def step_largest(
     x, scales, weights, maxima, places, eps,
-    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt, MMA: ConstBool,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
 ):  # fmt: skip
     """The largest of TILE_N elements of what `step_normed` computes, and where it is: the first of equal ones.
 
     x [B, K], scales [K], weights [N, K]; maxima f32[B, P] and places i32[B, P] for P = cdiv(N, TILE_N).  What is no
     number is never chosen.  Requires 1 <= B <= TILE_B and K >= 1.  Grid P.
     """
-    row = ct.bid(0)
-    loaded = weights_of(weights, row, 0, TILE_N, AHEAD)
-    scale = scales_of(scales, 0, AHEAD)
-    after_the_one_ahead()
-    head = rows_of(x, 0, TILE_B, AHEAD)
-    first, begun = head * head, of_one_tile(head * scale, loaded, TILE_B, TILE_N, AHEAD, MMA)
-    squares = ct.zeros((TILE_B, TILE_K), dtype=ct.float32)
-    acc = nothing(TILE_B, TILE_N, TILE_K, MMA)
-    for k in range(AHEAD // TILE_K, ct.cdiv(x.shape[1], TILE_K)):
-        tile = weights_of(weights, row, k, TILE_N, TILE_K)
-        parts = rows_of(x, k, TILE_B, TILE_K)
-        squares = squares + parts * parts
-        acc = further(acc, parts * scales_of(scales, k, TILE_K), tile, MMA)
-    logits = (begun + added_up(acc, MMA)) * inverse_rms(first, squares, x.shape[1], eps)
-    at = row * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
-    logits = ct.where(at < weights.shape[0], logits, NEGATIVE_INFINITY)
-    highest = ct.max(logits, axis=1, keepdims=True)
-    place = ct.min(ct.where(logits == highest, at, NO_PLACE), axis=1, keepdims=True)
-    ct.store(maxima, (0, row), highest)
-    ct.store(places, (0, row), ct.where(place == NO_PLACE, 0, place))
+    logits = normed_product(x, scales, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, False)
+    keep_largest(logits, weights.shape[0], maxima, places, TILE_N)
+
+
+# By tensor cores, for which tiles have 64 rows or more: as many blocks as for elementwise sums would not have room.
+
+
+@ct.kernel(occupancy=2)
+def steps_normed(
+    x, scales, weights, out, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
+    """`step_normed` of several sequences, by tensor cores: f16 or bf16, and TILE_B at least 8."""
+    result = normed_product(x, scales, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, True)
+    ct.store(out, (0, ct.bid(0)), result.astype(out.dtype))
+
+
+@ct.kernel(occupancy=2)
+def steps_normed_gated(
+    x, scales, gates, weights, out, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
+    """`step_normed_gated` of several sequences, by tensor cores: f16 or bf16, and TILE_B at least 8."""
+    result = normed_gated_product(x, scales, gates, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, True)
+    ct.store(out, (0, ct.bid(0)), result.astype(out.dtype))
+
+
+@ct.kernel(occupancy=2)
+def steps_add(
+    x, weights, residual, out,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
+    """`step_add` of several sequences, by tensor cores: f16 or bf16, and TILE_B at least 8."""
+    result = plain_product(x, weights, TILE_B, TILE_N, AHEAD, TILE_K, True)
+    before = ct.load(residual, (0, ct.bid(0)), (TILE_B, TILE_N), padding_mode=ZERO).astype(ct.float32)
+    ct.store(out, (0, ct.bid(0)), (before + result).astype(out.dtype))
+
+
+@ct.kernel(occupancy=2)
+def steps_largest(
+    x, scales, weights, maxima, places, eps,
+    TILE_B: ConstInt, TILE_N: ConstInt, AHEAD: ConstInt, TILE_K: ConstInt,
+):  # fmt: skip
+    """`step_largest` of several sequences, by tensor cores: f16 or bf16, and TILE_B at least 8."""
+    logits = normed_product(x, scales, weights, eps, TILE_B, TILE_N, AHEAD, TILE_K, True)
+    keep_largest(logits, weights.shape[0], maxima, places, TILE_N)
 
 
 # ------------------------------------------------------------------------------------------------ attention

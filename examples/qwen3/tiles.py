@@ -13,7 +13,7 @@ MOST_SEQUENCES: Final = {"bf16": 64, "f16": 64, "f32": 8}
 SPLIT: Final = 64
 """Keys that a block of a step's attention looks at."""
 
-PARTS: Final = 32
+PARTS: Final = 16
 """Tiles of keys that are merged at once."""
 
 GROUP_TILE: Final = 16
@@ -61,17 +61,17 @@ ONE: Final = {
     "normed": StepTile(1, 8, 1024, 512, False),
     "normed_gated": StepTile(1, 4, 1024, 512, False),
     "add": StepTile(1, 8, 1024, 512, False),
-    "largest": StepTile(1, 16, 512, 512, False),
+    "largest": StepTile(1, 8, 1024, 512, False),
 }
 """One sequence: a tile holds 8 KB of weights, and twice that comes ahead."""
 
 SEVERAL: Final = {
-    "normed": (64, 128, 128),
-    "normed_gated": (64, 128, 128),
-    "add": (32, 256, 256),
-    "largest": (64, 128, 128),
+    "normed": StepTile(8, 64, 128, 128, True),
+    "normed_gated": StepTile(8, 64, 128, 128, True),
+    "add": StepTile(16, 32, 256, 256, True),
+    "largest": StepTile(8, 64, 128, 128, True),
 }
-"""Several sequences by tensor cores: rows, columns ahead, and columns."""
+"""Several sequences by tensor cores: 64 rows by 8 sequences, or 32 by 16 where there are few rows."""
 
 ALTERNATIVES: Final = {
     "normed": (
@@ -98,12 +98,12 @@ ALTERNATIVES: Final = {
         StepTile(1, 8, 4096, 512, False),
         StepTile(1, 4, 4096, 512, False),
         StepTile(8, 64, 256, 256, True),
-        StepTile(8, 32, 512, 256, True),
-        StepTile(8, 32, 128, 128, True),
-        StepTile(16, 32, 256, 256, True),
+        StepTile(8, 64, 512, 256, True),
+        StepTile(16, 32, 128, 128, True),
+        StepTile(16, 64, 256, 256, True),
     ),
     "largest": (
-        StepTile(1, 8, 1024, 512, False),
+        StepTile(1, 16, 512, 256, False),
         StepTile(1, 4, 1024, 1024, False),
         StepTile(8, 64, 256, 256, True),
         StepTile(8, 128, 128, 128, True),
@@ -118,11 +118,11 @@ def step_tile(what: str, dtype: str, sequences: int) -> StepTile:
         raise EngineError(f"{sequences} sequences at once are too many: up to {MOST_SEQUENCES[dtype]} of {dtype}")
     if sequences == 1:
         return ONE[what]
-    held = max(8, 1 << (sequences - 1).bit_length())
+    held = 1 << (sequences - 1).bit_length()
     if dtype == "f32":
-        return StepTile(held, 8, 64, 64, False)
-    rows, ahead, columns = SEVERAL[what]
-    return StepTile(held, rows, ahead, columns, True) if held <= 16 else StepTile(held, rows, 128, 128, True)
+        return StepTile(8, 8, 64, 64, False)
+    tile = SEVERAL[what]
+    return tile if held <= tile.sequences else StepTile(held, tile.rows, 128, 128, True)
 
 
 def product_tiles(dtype: str) -> tuple[int, int, int]:

@@ -312,24 +312,28 @@ def step_attention(
         k_low, k_high = halves(k, b, h, 1, HALF)
         k_low, k_high = normed_and_turned(k_low, k_high, k_weight, c, s, eps, HALF)
         value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF)).reshape((1, 2 * HALF))
-        keys_low = ct.load(k_cache, (b, h, split, 0), (1, 1, TILE_N, HALF), padding_mode=ZERO)
-        keys_high = ct.load(k_cache, (b, h, split, 1), (1, 1, TILE_N, HALF), padding_mode=ZERO)
+        keys_low = ct.load(
+            k_cache, (b, h, 0, split), (1, 1, HALF, TILE_N), order=(0, 1, 3, 2), padding_mode=ZERO
+        ).reshape((HALF, TILE_N))
+        keys_high = ct.load(
+            k_cache, (b, h, 1, split), (1, 1, HALF, TILE_N), order=(0, 1, 3, 2), padding_mode=ZERO
+        ).reshape((HALF, TILE_N))
         values = ct.load(v_cache, (b, h, split, 0), (1, 1, TILE_N, 2 * HALF), padding_mode=ZERO)
         values = values.reshape((TILE_N, 2 * HALF))
-        rows = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[:, None]
-        keys_low = ct.where(rows == position, k_low.astype(k_cache.dtype), keys_low.reshape((TILE_N, HALF)))
-        keys_high = ct.where(rows == position, k_high.astype(k_cache.dtype), keys_high.reshape((TILE_N, HALF)))
-        # What lies behind the position was never written, and may be no number.
-        values = ct.where(rows < position, values, ct.where(rows == position, value.astype(v_cache.dtype), 0))
+        at = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)
         scores = ct.zeros((TILE_H, TILE_N), dtype=ct.float32)
-        scores = ct.mma(q_low.astype(k_cache.dtype), ct.transpose(keys_low), scores)
-        scores = ct.mma(q_high.astype(k_cache.dtype), ct.transpose(keys_high), scores) * (scale * LOG2_E)
-        at = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
-        scores = ct.where(at <= position, scores, MASKED)
+        scores = ct.mma(q_low.astype(k_cache.dtype), keys_low, scores)
+        scores = ct.mma(q_high.astype(k_cache.dtype), keys_high, scores)
+        of_new = ct.sum(q_low * k_low + q_high * k_high, axis=1, keepdims=True)
+        scores = ct.where(at[None, :] == position, of_new, scores) * (scale * LOG2_E)
+        scores = ct.where(at[None, :] <= position, scores, MASKED)
         highest = ct.max(scores, axis=1, keepdims=True)
         powers = ct.exp2(scores - highest, flush_to_zero=True)
-        acc = ct.zeros((TILE_H, 2 * HALF), dtype=ct.float32)
-        acc = ct.mma(powers.astype(values.dtype), values, acc)
+        # What lies behind the position was never written, and may be no number.
+        values = ct.where(
+            at[:, None] < position, values, ct.where(at[:, None] == position, value.astype(v_cache.dtype), 0)
+        )
+        acc = ct.mma(powers.astype(values.dtype), values, ct.zeros((TILE_H, 2 * HALF), dtype=ct.float32))
         total = ct.sum(powers, axis=1, keepdims=True)
         ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, 2 * HALF)))
         ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)))

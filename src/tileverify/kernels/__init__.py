@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
 from .distributions import cross_entropy, log_softmax, softmax
+from .moving import cast, embedding, fill, from_stack, gather_rows, swap_heads, to_stack, transpose
 from .norms import add_rms_norm, layer_norm, rms_norm
 from .prepared import use
+from .reductions import column_sums, row_maxima, row_means, row_sums
 
 __all__ = [
-    "add_rms_norm", "cross_entropy", "dropout", "gelu", "gelu_mul", "layer_norm", "log_softmax", "relu", "rms_norm",
-    "silu", "silu_mul", "softmax", "use",
+    "add_rms_norm", "cast", "column_sums", "cross_entropy", "dropout", "embedding", "fill", "from_stack", "gather_rows",
+    "gelu", "gelu_mul", "layer_norm", "log_softmax", "relu", "rms_norm", "row_maxima", "row_means", "row_sums", "silu",
+    "silu_mul", "softmax", "swap_heads", "to_stack", "transpose", "use",
 ]  # fmt: skip

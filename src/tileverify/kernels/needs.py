@@ -1,0 +1,40 @@
+"""What host functions ask of arrays beside their shapes; each raises `UsageError` with the name of the argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UsageError
+from .arrays import contiguous, value_of
+
+
+def need_axes(form: str, **arrays: Any) -> None:
+    """Arrays with as many axes as ``form`` has, as in ``"(M, N)"``, or at least so many, as in ``"(..., M, N)"``."""
+    named = [each for each in form.strip("()").replace(" ", "").split(",") if each]
+    any_more = "..." in named
+    least = len(named) - any_more
+    for name, array in arrays.items():
+        axes = len(value_of(array).shape)
+        if axes < least or (axes > least and not any_more):
+            raise UsageError(f"`{name}` has the shape {value_of(array).shape}, and it takes {form}")
+
+
+def need_type(*dtypes: str, **arrays: Any) -> None:
+    """Arrays of one of these element types, as launch specs call them."""
+    for name, array in arrays.items():
+        found = value_of(array).dtype
+        if found not in dtypes:
+            raise UsageError(f"`{name}` has elements of {found}, and it takes {' or '.join(dtypes)}")
+
+
+def need_packed(**arrays: Any) -> None:
+    """Arrays that are written where they are: in one piece, with the last axis the fastest."""
+    for name, array in arrays.items():
+        if 0 not in value_of(array).shape and contiguous(array) is not array:
+            raise UsageError(f"`{name}` is written where it is, and its elements do not lie side by side")
+
+
+def need_number(name: str, value: float, low: float, high: float) -> None:
+    """A number from ``low`` to ``high``, both included."""
+    if not low <= value <= high:
+        raise UsageError(f"`{name}` is {value}, and it takes {low} to {high}")

@@ -7,6 +7,7 @@ host, it runs in the interpreter.  Those of torch have gradients, where a functi
 from __future__ import annotations
 
 from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
+from .attending import attention, decode_attention
 from .distributions import cross_entropy, log_softmax, softmax
 from .heads import cache_update, decode_heads, decode_normed_heads, prefill_heads, prefill_normed_heads, qk_norm
 from .moving import cast, embedding, fill, from_stack, gather_rows, swap_heads, to_stack, transpose
@@ -16,8 +17,9 @@ from .reductions import column_sums, row_maxima, row_means, row_sums
 from .rotary import rope, rope_from, rope_in_place
 
 __all__ = [
-    "add_rms_norm", "cache_update", "cast", "column_sums", "cross_entropy", "decode_heads", "decode_normed_heads",
-    "dropout", "embedding", "fill", "from_stack", "gather_rows", "gelu", "gelu_mul", "layer_norm", "log_softmax",
-    "prefill_heads", "prefill_normed_heads", "qk_norm", "relu", "rms_norm", "rope", "rope_from", "rope_in_place",
-    "row_maxima", "row_means", "row_sums", "silu", "silu_mul", "softmax", "swap_heads", "to_stack", "transpose", "use",
+    "add_rms_norm", "attention", "cache_update", "cast", "column_sums", "cross_entropy", "decode_attention",
+    "decode_heads", "decode_normed_heads", "dropout", "embedding", "fill", "from_stack", "gather_rows", "gelu",
+    "gelu_mul", "layer_norm", "log_softmax", "prefill_heads", "prefill_normed_heads", "qk_norm", "relu", "rms_norm",
+    "rope", "rope_from", "rope_in_place", "row_maxima", "row_means", "row_sums", "silu", "silu_mul", "softmax",
+    "swap_heads", "to_stack", "transpose", "use",
 ]  # fmt: skip

@@ -16,11 +16,13 @@ from .norms import add_rms_norm, layer_norm, rms_norm
 from .prepared import use
 from .reductions import column_sums, row_maxima, row_means, row_sums
 from .rotary import rope, rope_from, rope_in_place
+from .vectors import matvec, matvec_experts, matvec_gated, matvec_normed, matvec_normed_gated
 
 __all__ = [
     "add_rms_norm", "argmax", "attention", "cache_update", "cast", "column_sums", "cross_entropy", "decode_attention",
     "decode_heads", "decode_normed_heads", "dropout", "embedding", "fill", "from_stack", "gather_rows", "gelu",
-    "gelu_mul", "head_argmax", "layer_norm", "log_softmax", "prefill_heads", "prefill_normed_heads", "qk_norm", "relu",
-    "rms_norm", "rope", "rope_from", "rope_in_place", "row_maxima", "row_means", "row_sums", "sample", "sample_top",
-    "silu", "silu_mul", "softmax", "swap_heads", "to_stack", "top_k", "transpose", "use",
+    "gelu_mul", "head_argmax", "layer_norm", "log_softmax", "matvec", "matvec_experts", "matvec_gated", "matvec_normed",
+    "matvec_normed_gated", "prefill_heads", "prefill_normed_heads", "qk_norm", "relu", "rms_norm", "rope", "rope_from",
+    "rope_in_place", "row_maxima", "row_means", "row_sums", "sample", "sample_top", "silu", "silu_mul", "softmax",
+    "swap_heads", "to_stack", "top_k", "transpose", "use",
 ]  # fmt: skip

@@ -97,7 +97,9 @@ def rope_from(q: Any, k: Any, cos: Any, sin: Any, start: Any) -> tuple[Any, Any]
 def as_heads(x: Any) -> Any:
     """x (..., H, D) as (T, H, D), in which the heads of a token lie side by side; tokens may lie apart."""
     tokens = x.reshape(prod(x.shape[:-2]), *x.shape[-2:])
-    return tokens if _side_by_side(tokens) else contiguous(tokens)
+    # Also of axes of one element, as contracts say what their strides are.
+    usual = value_of(tokens).strides[1:] == (x.shape[-1], 1)
+    return tokens if usual and _side_by_side(tokens) else contiguous(tokens)
 
 
 def need_tables(width: int, **tables: Any) -> int:

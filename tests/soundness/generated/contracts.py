@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
-from tileverify.contract.expressions import Undefined, evaluate, parse_condition
+from tileverify.contract.expressions import evaluate, parse_condition
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
+from tileverify.contract.operators import Undefined
 
 from ...facts import keeps
 from .contents import Contents, IndexArray, contents, looked_through
@@ -29,7 +30,7 @@ OPEN_GRIDS: Sequence[Block] = tuple((x, y, 1) for x in (1, 2, 3) for y in (1, 2)
 EVERY_GRID: Sequence[Block] = tuple((x, y, z) for x in (1, 2, 3) for y in (1, 2) for z in (1, 2))
 """Grids that are tried where the contract leaves the grid open."""
 LARGER_GRIDS: Sequence[Block] = tuple(
-    grid for grid in product(range(1, 5), repeat=3) if grid not in EVERY_GRID and prod(grid) <= 16
+    (x, y, z) for x, y, z in product(range(1, 5), repeat=3) if (x, y, z) not in EVERY_GRID and x * y * z <= 16
 )
 """Tried as well where clauses leave the smaller ones no work: a clause may ask for a third block along an axis."""
 _ANY_GRID = parse_condition(ANY_GRID)

@@ -200,6 +200,12 @@ def test_a_clause_that_asks_for_a_third_block_leaves_work() -> None:
     assert "along y" in (compare(numbered_by_both, verdict((f"{three} and grid.x >= 2",))).wrong or "")
 
 
+def test_work_that_comes_late_is_work() -> None:
+    """The second block writes in the 126th turn of a loop that has no end, under a wrapped number."""
+    late = kernel(50000, 33338)
+    assert compare(late, verdict(("N <= 2", "M == 2"))).wrong is None
+
+
 def test_a_proof_for_launches_that_are_none_is_wrong() -> None:
     """Of a contract that contradicts itself nothing can be proved, and of one that fits no parameter neither."""
     none = [each for each in made()[:400] if next(each.contract.launches(), None) is None]

@@ -34,7 +34,7 @@ from .clauses import holds, read_clauses, separating
 from .contracts import FiniteContract
 from .kernels import Generated
 from .reading import axes_read, may_be_open, steered_by_what_is_computed
-from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, Interpreted, Seen
+from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
 """Launches of one proved contract that are interpreted; of more, every n-th one is."""
@@ -189,6 +189,9 @@ def _shut_out(
     for axis in axes_read(interpreted.entry):
         if any(each.at_work_along(axis) for each in seen) or any(_at_work(interpreted, kept, axis)):
             continue
+        cut_short = any(each.open for each in seen)  # then what blocks do comes later, if ever
+        if cut_short and any(_at_work(interpreted, _spread(kept, SAMPLE), axis, PATIENT_STEPS)):
+            continue
         left = {id(launch) for launch, _ in kept}
         others = [each for each in launches if id(each[0]) not in left and each[0].grid[axis] > 1]
         for launch, seen_there in _at_work(interpreted, _spread(others, 60), axis):
@@ -201,11 +204,13 @@ def _shut_out(
                 break
 
 
-def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[tuple[ConcreteLaunch, Seen]]:
+def _at_work(
+    interpreted: Interpreted, launches: Launches, axis: int, steps: int = STEPS
+) -> Iterator[tuple[ConcreteLaunch, Seen]]:
     for launch, _ in launches:
         if launch.grid[axis] > 1:
             try:
-                seen = interpreted.see(launch)
+                seen = interpreted.see(launch, steps)
             except InterpreterStop:
                 continue
             if seen.at_work_along(axis):

@@ -1,17 +1,20 @@
 """A library of kernels that are proved for any sizes.
 
-Host functions take arrays of NumPy or torch, make the arrays of the result, and launch a kernel under its proof; on the
-host, it runs in the interpreter.  Those of torch have gradients, where a function has one.
+Host functions take arrays of NumPy, torch, CuPy or JAX, make the arrays of the result, and launch a kernel under its
+proof; on the host, it runs in the interpreter.  Those of torch and JAX have gradients, where a function has one.
 """
 
 from __future__ import annotations
 
 from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
 from .distributions import cross_entropy, log_softmax, softmax
+from .grouped_products import matmul_experts, matmul_list, matmul_segments
 from .norms import add_rms_norm, layer_norm, rms_norm
 from .prepared import use
+from .products import matmul, matmul_scaled
 
 __all__ = [
-    "add_rms_norm", "cross_entropy", "dropout", "gelu", "gelu_mul", "layer_norm", "log_softmax", "relu", "rms_norm",
-    "silu", "silu_mul", "softmax", "use",
+    "add_rms_norm", "cross_entropy", "dropout", "gelu", "gelu_mul", "layer_norm", "log_softmax", "matmul",
+    "matmul_experts", "matmul_list", "matmul_scaled", "matmul_segments", "relu", "rms_norm", "silu", "silu_mul",
+    "softmax", "use",
 ]  # fmt: skip

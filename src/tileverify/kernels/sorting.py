@@ -40,9 +40,9 @@ def radix_pass(keys: Any, values: Any, shift: int) -> tuple[Any, Any]:
         launch("sorting.digit_counts", (tiles,), given[0], counts, shift, COUNTED, like=keys)
         starts = prefix_sums(counts.reshape(-1), exclusive=True).reshape(counts.shape)
         launch("sorting.digit_places", (tiles,), given[0], starts, places, shift, COUNTED, like=keys)
-        grid = (-(-count // MOVED),)
+        grid, facts = (-(-count // MOVED),), ["injective(places)", "range(places, 0, x.shape[0])"]
         for source, target in zip(given, moved, strict=True):
-            launch("sorting.move", grid, source, places, target, MOVED, like=keys, data=["injective(places)"])
+            launch("sorting.move", grid, source, places, target, MOVED, like=keys, data=facts)
     return moved[0], moved[1]
 
 

@@ -46,9 +46,7 @@ def digit_places(keys, starts, places, shift, TILE: ConstInt):
 
 @ct.kernel
 def move(x, places, out, TILE: ConstInt):
-    """``out[places[i]] = x[i]`` for x [N], places i32[N] and out [N].  Grid cdiv(N, TILE).
-
-    Needs places of which no two are alike; what has none in the array is left out."""
+    """``out[places[i]] = x[i]`` for x [N], places i32[N] and out [N].  Needs a permutation.  Grid cdiv(N, TILE)."""
     lanes = ct.bid(0) * TILE + ct.arange(TILE, dtype=ct.int32)
     place = ct.gather(places, (lanes,), padding_value=-1)
     ct.scatter(out, (place,), ct.gather(x, (lanes,)), mask=lanes < x.shape[0])

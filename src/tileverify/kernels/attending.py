@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..errors import UsageError
 from .arrays import contiguous, empty, need, processors, value_of
 from .gradients import no_gradient
+from .jax_arrays import takes_jax
 from .needs import need_axes, need_number, need_type
 from .prepared import launch
 
@@ -28,6 +29,7 @@ WAVES: Final = 2
 """Blocks for each multiprocessor, of `decode_attention`."""
 
 
+@takes_jax
 def attention(q: Any, k: Any, v: Any, causal: bool = True, scale: float | None = None, used: Any = None) -> Any:
     """``softmax(scale * q kᵀ) v`` of each head.
 
@@ -67,6 +69,7 @@ def attention(q: Any, k: Any, v: Any, causal: bool = True, scale: float | None =
     return out
 
 
+@takes_jax
 def decode_attention(
     q: Any, k: Any, v: Any, lengths: Any, scale: float | None = None, splits: int | None = None
 ) -> Any:

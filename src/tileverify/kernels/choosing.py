@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..errors import UsageError
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
+from .jax_arrays import takes_jax
 from .needs import need_axes, need_number, need_type
 from .prepared import launch
 from .rows import as_rows
@@ -28,6 +29,7 @@ CANDIDATES: Final = (2048, 64)
 """Elements that a block of `top_k` looks at, and how many of them it may keep."""
 
 
+@takes_jax
 def head_argmax(x: Any, weights: Any) -> Any:
     """``argmax(x weightsᵀ)`` along the last axis, without the logits in memory.
 
@@ -52,6 +54,7 @@ def head_argmax(x: Any, weights: Any) -> Any:
     return _merged(maxima, places).reshape(x.shape[:-1])
 
 
+@takes_jax
 def argmax(logits: Any) -> Any:
     """Where the largest along the last axis is; logits (..., N), gives (...).
 
@@ -71,6 +74,7 @@ def argmax(logits: Any) -> Any:
     return _merged(maxima, places).reshape(logits.shape[:-1])
 
 
+@takes_jax
 def top_k(values: Any, k: int) -> tuple[Any, Any]:
     """The k largest along the last axis in falling order, in f32, and where they are; k up to 64.
 
@@ -99,6 +103,7 @@ def top_k(values: Any, k: int) -> tuple[Any, Any]:
         kernel = "top_k_merge"
 
 
+@takes_jax
 def sample(logits: Any, uniforms: Any, temperature: float = 1.0) -> Any:
     """The first i for which the powers ``exp(logits / temperature)`` up to i pass a share ``uniforms`` of their sum.
 
@@ -123,6 +128,7 @@ def sample(logits: Any, uniforms: Any, temperature: float = 1.0) -> Any:
     return out.reshape(logits.shape[:-1])
 
 
+@takes_jax
 def sample_top(values: Any, places: Any, uniforms: Any, temperature: float = 1.0, top_p: float = 1.0) -> Any:
     """`sample` among candidates of `top_k`, of which the first are kept that hold a share ``top_p`` of the sum.
 

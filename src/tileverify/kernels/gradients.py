@@ -1,14 +1,15 @@
-"""Host functions that torch can differentiate."""
+"""Host functions that torch and JAX can differentiate."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..errors import UsageError
+from .jax_arrays import differentiable, is_jax
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ class Differentiable:
         torch = sys.modules.get("torch")
         if torch is not None and torch.is_grad_enabled() and any(map(_wants_gradient, arrays)):
             return _function().apply(self, numbers, *arrays)
+        if any(map(is_jax, arrays)):
+            of_jax = differentiable(partial(self.forward, **numbers), partial(self.backward, **numbers), len(arrays))
+            return of_jax(*arrays)
         return self.forward(*arrays, **numbers)[0]
 
 

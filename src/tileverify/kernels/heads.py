@@ -10,7 +10,8 @@ from typing import Any, Final
 from ..errors import UsageError
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
-from .needs import need_axes, need_number, need_packed, need_type
+from .jax_arrays import takes_jax
+from .needs import need_axes, need_number, need_packed, need_type, need_writable
 from .prepared import launch
 from .rotary import TILE_H, as_heads, need_tables
 
@@ -18,6 +19,7 @@ TILE_D: Final = 128
 """Numbers of a head that are taken at once, at least."""
 
 
+@takes_jax
 def qk_norm(q: Any, k: Any, q_weight: Any, k_weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
     """`rms_norm` of every head of queries and keys; q (..., HQ, D), k (..., HK, D), weights (D).
 
@@ -195,6 +197,7 @@ def _launched(
 
 def _places(k_cache: Any, v_cache: Any, batch: int, heads: int, width: int) -> int:
     """Positions of the caches; raises `UsageError` where they are not those of such keys and values."""
+    need_writable(k_cache=k_cache, v_cache=v_cache)
     need_axes("(B, HK, P, D)", k_cache=k_cache)
     places: int = k_cache.shape[2]
     need((batch, heads, places, width), k_cache=k_cache, v_cache=v_cache)

@@ -7,9 +7,10 @@ from math import prod
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, empty, need, value_of
+from .arrays import contiguous, dtype_of, empty, need, value_of
 from .gradients import Differentiable, no_gradient
-from .needs import need_axes, need_number, need_packed, need_type
+from .jax_arrays import takes_jax
+from .needs import need_axes, need_number, need_packed, need_type, need_writable
 from .prepared import launch
 
 TILE: Final = 2048
@@ -31,6 +32,7 @@ FLOATS: Final = ("bf16", "f16", "f32")
 INDICES: Final = ("i32", "i64")
 
 
+@takes_jax
 def embedding(table: Any, ids: Any) -> Any:
     """``table[ids]``; table (V, N), ids (...), i32 or i64 in [0, V).  Gives (..., N); it has no gradient.
 
@@ -51,6 +53,7 @@ def embedding(table: Any, ids: Any) -> Any:
     return out.reshape((*ids.shape, width))
 
 
+@takes_jax
 def gather_rows(x: Any, rows: Any) -> Any:
     """``x[rows]``, and zeros where ``x`` has no such row, as for -1; x (M, N), rows (...), i32 or i64.
 
@@ -83,6 +86,7 @@ def to_stack(x: Any, stack: Any, layer: int) -> None:
     [[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
     """
     no_gradient("to_stack", x=x, stack=stack)
+    need_writable(stack=stack)
     need_axes("(L, ...)", stack=stack)
     need((*stack.shape[:1], *x.shape), stack=stack)
     need_packed(stack=stack)
@@ -93,6 +97,7 @@ def to_stack(x: Any, stack: Any, layer: int) -> None:
         launch("moving.to_stack", _blocks(size), flat, layers, layer, TILE, like=stack)
 
 
+@takes_jax
 def from_stack(stack: Any, layer: int) -> Any:
     """A copy of ``stack[layer]``; stack (L, ...), layer in [0, L - 1].  It has no gradient.
 
@@ -147,7 +152,7 @@ def cast(x: Any, dtype: str) -> Any:
     need_type(*FLOATS, x=x)
     if dtype not in FLOATS:
         raise UsageError(f"`dtype` is {dtype!r}, and it takes {' or '.join(FLOATS)}")
-    return x if value_of(x).dtype == dtype else _CAST(x, dtype=dtype)
+    return x if dtype_of(x) == dtype else _CAST(x, dtype=dtype)
 
 
 def fill(out: Any, value: float) -> None:
@@ -161,6 +166,7 @@ def fill(out: Any, value: float) -> None:
     [1.5, 1.5, 1.5]
     """
     no_gradient("fill", out=out)
+    need_writable(out=out)
     need_packed(out=out)
     need_type(*FLOATS, out=out)
     size = prod(out.shape)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UsageError
-from .arrays import value_of
+from .arrays import dtype_of, shape_of, value_of
+from .jax_arrays import is_jax
 
 
 def need_axes(form: str, **arrays: Any) -> None:
@@ -14,15 +15,15 @@ def need_axes(form: str, **arrays: Any) -> None:
     any_more = "..." in named
     least = len(named) - any_more
     for name, array in arrays.items():
-        axes = len(value_of(array).shape)
-        if axes < least or (axes > least and not any_more):
-            raise UsageError(f"`{name}` has the shape {value_of(array).shape}, and it takes {form}")
+        shape = shape_of(array)
+        if len(shape) < least or (len(shape) > least and not any_more):
+            raise UsageError(f"`{name}` has the shape {shape}, and it takes {form}")
 
 
 def need_type(*dtypes: str, **arrays: Any) -> None:
     """Arrays of one of these element types, as launch specs call them."""
     for name, array in arrays.items():
-        found = value_of(array).dtype
+        found = dtype_of(array)
         if found not in dtypes:
             raise UsageError(f"`{name}` has elements of {found}, and it takes {' or '.join(dtypes)}")
 
@@ -35,6 +36,13 @@ def need_packed(**arrays: Any) -> None:
             if 0 not in value.shape and size != 1 and stride != step:
                 raise UsageError(f"`{name}` is written where it is, and its elements do not lie side by side")
             step *= size
+
+
+def need_writable(**arrays: Any) -> None:
+    """Arrays of a package that lets others write them."""
+    for name, array in arrays.items():
+        if is_jax(array):
+            raise UsageError(f"`{name}` is written where it is, and nobody may write arrays of JAX")
 
 
 def need_number(name: str, value: float, low: float, high: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .arrays import contiguous, empty, need, processors
 from .gradients import Differentiable, no_gradient
+from .jax_arrays import takes_jax
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks
 
@@ -23,14 +24,15 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
     >>> import numpy as np
     >>> from tileverify.kernels import rms_norm
     >>> x = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
-    >>> print(rms_norm(x, np.ones(2, np.float32), eps=0.0).round(4))
-    [[0.8485 1.1314]
-     [0.     1.4142]]
+    >>> rms_norm(x, np.ones(2, np.float32), eps=0.0)
+    array([[0.84852815, 1.1313709 ],
+           [0.        , 1.4142135 ]], dtype=float32)
     """
     need(x.shape[-1:], weight=weight)
     return _RMS_NORM(x, weight, eps=eps)
 
 
+@takes_jax
 def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
     """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient.
 

@@ -95,16 +95,19 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
     return count
 
 
-def launch(kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any, data: Sequence[str] = ()) -> None:
+def launch(
+    kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any, data: Sequence[str] = ()
+) -> None:  # fmt: skip
     """Launch ``module.kernel`` on the stream that ``like`` is used on; ``grid``: as for `tileverify.launch`.
 
-    ``data``: facts on the contents of index arrays, in the parameters' names; bundles were built with theirs.
+    ``data``: the facts about index arrays that the kernel's contract states, in the names of its parameters; a bundle
+    has them in it.  They are checked either way.
     """
     module, _, name = kernel.partition(".")
     stream = stream_of(like)
     if not _prepared.launch(name, grid, arguments, stream):
-        facts: GivenOptions = {"data": data} if data else {}
-        of_this_process().launch(stream, grid, _kernel(module, name), arguments, **facts)
+        stated = GivenOptions(data=data) if data else GivenOptions()
+        of_this_process().launch(stream, grid, _kernel(module, name), arguments, **stated)
 
 
 @cache

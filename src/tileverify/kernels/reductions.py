@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .arrays import empty, processors
 from .gradients import no_gradient
+from .jax_arrays import takes_jax
 from .moving import fill
 from .needs import need_axes
 from .prepared import launch
@@ -22,6 +23,7 @@ WAVES: Final = 2
 """Blocks for each multiprocessor where rows are added up in groups."""
 
 
+@takes_jax
 def row_sums(x: Any) -> Any:
     """``sum(x)`` along the last axis; x (..., N), gives (...).
 
@@ -33,6 +35,7 @@ def row_sums(x: Any) -> Any:
     return _along_rows("row_sums", x, 0.0)
 
 
+@takes_jax
 def row_means(x: Any) -> Any:
     """``mean(x)`` along the last axis, no number where that is empty; x (..., N), gives (...).
 
@@ -44,6 +47,7 @@ def row_means(x: Any) -> Any:
     return _along_rows("row_means", x, float("nan"))
 
 
+@takes_jax
 def row_maxima(x: Any) -> Any:
     """``max(x)`` along the last axis, minus infinity where that is empty; x (..., N), gives (...).
 
@@ -55,6 +59,7 @@ def row_maxima(x: Any) -> Any:
     return _along_rows("row_maxima", x, -float("inf"))
 
 
+@takes_jax
 def column_sums(x: Any) -> Any:
     """``sum(x)`` along all axes but the last, on one device always in the same order; x (..., N), gives (N).
 

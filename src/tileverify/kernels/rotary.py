@@ -9,7 +9,8 @@ from typing import Any, Final
 from ..errors import UsageError
 from .arrays import contiguous, empty, need, value_of
 from .gradients import Differentiable, no_gradient
-from .needs import need_axes, need_type
+from .jax_arrays import takes_jax
+from .needs import need_axes, need_type, need_writable
 from .prepared import launch
 
 TILE_H: Final = 8
@@ -54,6 +55,7 @@ def rope_in_place(x: Any, cos: Any, sin: Any, positions: Any) -> None:
     [[[-2.0, 1.0]]]
     """
     no_gradient("rope_in_place", x=x)
+    need_writable(x=x)
     need_axes("(T, H, 2 * HALF)", x=x)
     need(x.shape[:1], positions=positions)
     need_type("i32", positions=positions)
@@ -65,6 +67,7 @@ def rope_in_place(x: Any, cos: Any, sin: Any, positions: Any) -> None:
         launch("rope.rope_in_place", x.shape[:1], *arguments, like=x, data=IN_TABLES)
 
 
+@takes_jax
 def rope_from(q: Any, k: Any, cos: Any, sin: Any, start: Any) -> tuple[Any, Any]:
     """`rope` of sequences whose tokens follow each other from the position ``start[0]`` on.  It has no gradient.
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
+from .jax_arrays import takes_jax
 from .needs import need_axes, need_type
 from .norms import rms_norm
 from .prepared import launch
@@ -25,6 +26,7 @@ FEW_GATED: Final = (8, 4, 128)
 """The same where there are two products."""
 
 
+@takes_jax
 def matvec(x: Any, weights: Any, residual: Any = None) -> Any:
     """``x weightsᵀ``, and ``+ residual`` if there is one; x (..., K), weights (N, K), residual and the result (..., N).
 
@@ -42,6 +44,7 @@ def matvec(x: Any, weights: Any, residual: Any = None) -> Any:
     return _of_rows("matvec_add", "matvecs_add", FEW, x, (residual,), (weights,))
 
 
+@takes_jax
 def matvec_gated(x: Any, gates: Any, weights: Any) -> Any:
     """``silu(x gatesᵀ) * (x weightsᵀ)``; x (..., K), gates and weights (N, K).  Gives (..., N).
 
@@ -55,6 +58,7 @@ def matvec_gated(x: Any, gates: Any, weights: Any) -> Any:
     return _of_rows("matvec_gated", "matvecs_gated", FEW_GATED, x, (), (gates, weights))
 
 
+@takes_jax
 def matvec_normed(x: Any, scales: Any, weights: Any, eps: float = 1e-6) -> Any:
     """`matvec` of `rms_norm`, in one launch for one vector; x (..., K), scales (K), weights (N, K).  Gives (..., N).
 
@@ -68,6 +72,7 @@ def matvec_normed(x: Any, scales: Any, weights: Any, eps: float = 1e-6) -> Any:
     return _normed("matvec_normed", lambda normed: matvec(normed, weights), x, scales, (weights,), eps)
 
 
+@takes_jax
 def matvec_normed_gated(x: Any, scales: Any, gates: Any, weights: Any, eps: float = 1e-6) -> Any:
     """`matvec_gated` of `rms_norm`, in one launch for one vector: the first half of a feed-forward layer.
 
@@ -84,6 +89,7 @@ def matvec_normed_gated(x: Any, scales: Any, gates: Any, weights: Any, eps: floa
     return _normed("matvec_normed_gated", wide, x, scales, (gates, weights), eps)
 
 
+@takes_jax
 def matvec_experts(x: Any, weights: Any, experts: Any) -> Any:
     """``weights[experts[c]] x[c]``, and zeros where there is no such expert; x (C, K), weights (E, N, K).
 

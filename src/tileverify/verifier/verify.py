@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..contract import terms as t
 from ..contract.as_terms import build_contract
@@ -112,6 +113,11 @@ def _decided(
             if explained is not None and explained.verdict is Verdict.REFUTED:
                 return explained, launch, []
             launch = replace(launch, data=(*launch.data, *facts))
+    elif (launch.requires or launch.data) and next(levels(launch, parameters), None) is not None:
+        # What holds of more launches says nothing where the launch itself is none.
+        nothing = own(launch, options.limits).vacuous
+        if nothing is not None:
+            return nothing, launch, []
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
@@ -140,6 +146,16 @@ class _Verification:
 
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
+        if self.vacuous is not None:
+            return self.vacuous
+        self._left = self._decide(self.case.obligations())
+        if not self.case.options.deny_requires:
+            self._left = self.narrowing.narrow(self._left)
+        return None if self._left else self.case.outcome(Verdict.PROVED, ())
+
+    @cached_property
+    def vacuous(self) -> Outcome | None:
+        """That the contract has no launch, or none in which anything happens; ``None`` if it may have some."""
         self.case.assume(launch_facts(self.case.contract))
         some_launch = self.case.decider.decide(promises(self.case.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
@@ -155,10 +171,7 @@ class _Verification:
             reason = no_work(self.case.summary, self.case.launch, Session(self.case.options.seed))
             if reason is not None:
                 return self._nothing_to_verify(reason)
-        self._left = self._decide(self.case.obligations())
-        if not self.case.options.deny_requires:
-            self._left = self.narrowing.narrow(self._left)
-        return None if self._left else self.case.outcome(Verdict.PROVED, ())
+        return None
 
     def _emptied(self) -> str | None:
         """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""

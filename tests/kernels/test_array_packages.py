@@ -166,6 +166,21 @@ def test_gradients_are_those_of_jax() -> None:
     assert_close(np.asarray(loss).sum(-1), np.zeros(4))
 
 
+def test_every_function_says_what_it_does_with_jax() -> None:
+    """What is not made to take arrays of JAX takes them as a `Differentiable`, or writes in place and refuses them."""
+    functions = {name: getattr(kernels, name) for name in kernels.__all__ if name not in ("Placed", "use")}
+    differentiable = {
+        "cast", "cross_entropy", "dropout", "gelu", "gelu_mul", "layer_norm", "log_softmax", "matmul", "relu",
+        "rms_norm", "rope", "silu", "silu_mul", "softmax", "swap_heads", "transpose",
+    }  # fmt: skip
+    in_place = {
+        "cache_update", "decode_heads", "decode_normed_heads", "fill", "prefill_heads", "prefill_normed_heads",
+        "rope_in_place", "to_stack",
+    }  # fmt: skip
+    plain = {name for name, function in functions.items() if not hasattr(function, "__wrapped__")}
+    assert plain == differentiable | in_place
+
+
 def test_arrays_that_jax_traces_are_told() -> None:
     jax = pytest.importorskip("jax")
     x = of_jax(normal(3, 4))

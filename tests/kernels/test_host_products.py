@@ -143,7 +143,7 @@ def test_matmul_scaled(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch)
         ({"b": (7, 100)}, r"`b` has the shape \(7, 100\), and it takes \(7, 200\)"),
         ({"a_scales": (3, 1)}, r"`a_scales` has the shape \(3, 1\), and it takes \(3, 2\)"),
         ({"b_scales": (2, 2)}, r"`b_scales` has the shape \(2, 2\), and it takes \(1, 2\)"),
-        ({"a": (200,)}, r"`a` has the shape \(200,\), and it takes 2 axes"),
+        ({"a": (200,)}, r"`a` has the shape \(200,\), and it takes \(M, K\)"),
     ],
 )
 def test_scales_of_other_shapes_are_told(change: dict[str, tuple[int, ...]], told: str) -> None:
@@ -176,7 +176,7 @@ def test_lists_that_do_not_fit_are_told() -> None:
         kernels.matmul_list([one, one], [other, one])
     with pytest.raises(UsageError, match=r"`b\[0\]` has elements of f16, and it takes f32"):
         kernels.matmul_list([one], [other.astype(np.float16)])
-    with pytest.raises(UsageError, match=r"`a\[0\]` has the shape \(3,\), and it takes 2 axes"):
+    with pytest.raises(UsageError, match=r"`a\[0\]` has the shape \(3,\), and it takes \(M, K\)"):
         kernels.matmul_list([one[0]], [other])
 
 
@@ -211,8 +211,8 @@ def test_experts_without_elements() -> None:
     [
         (kernels.matmul_experts, [(70, 3), (2, 4, 5), (2,)], r"`weights` has the shape \(2, 4, 5\), and it takes"),
         (kernels.matmul_experts, [(70, 3), (2, 4, 3), (1,)], r"`experts` has the shape \(1,\), and it takes \(2,\)"),
-        (kernels.matmul_experts, [(70,), (2, 4, 3), (2,)], r"`x` has the shape \(70,\), and it takes 2 axes"),
-        (kernels.matmul_segments, [(70, 3), (4, 3), (3,)], r"`weights` has the shape \(4, 3\), and it takes 3 axes"),
+        (kernels.matmul_experts, [(70,), (2, 4, 3), (2,)], r"`x` has the shape \(70,\), and it takes \(R, K\)"),
+        (kernels.matmul_segments, [(70, 3), (4, 3), (3,)], r"`weights` has the shape \(4, 3\), and it takes \(E, N"),
         (kernels.matmul_segments, [(70, 3), (2, 4, 3), (2,)], r"`offsets` has the shape \(2,\), and it takes \(3,\)"),
         (kernels.matmul_segments, [(70, 3), (2, 4, 3), (3,)], "`offsets` has elements of f32, and it takes i32"),
     ],
@@ -241,3 +241,25 @@ def test_gradients_are_those_of_torch(transposed: bool) -> None:
         expected.backward(dout)
         for one, two in zip(mine, other, strict=True):
             assert_close(one.grad.numpy(), two.grad.numpy())
+
+
+def test_what_has_no_gradient_is_told() -> None:
+    torch = pytest.importorskip("torch")
+    x, weights = torch.ones(2, 3, requires_grad=True), torch.ones(1, 4, 3)
+    places = torch.zeros(2, 1, dtype=torch.int32)
+    calls: list[tuple[str, Any]] = [
+        ("matmul_list", lambda: kernels.matmul_list([x], [weights[0].T])),
+        ("matmul_experts", lambda: kernels.matmul_experts(x, weights, places[0])),
+        ("matmul_segments", lambda: kernels.matmul_segments(x, weights, places[:, 0])),
+        ("prefix_sums", lambda: kernels.prefix_sums(x[0])),
+        ("array_sum", lambda: kernels.array_sum(x)),
+        ("array_maximum", lambda: kernels.array_maximum(x)),
+        ("route", lambda: kernels.route(x, 1)),
+        ("dispatch", lambda: kernels.dispatch(x, places, 2)),
+        ("combine", lambda: kernels.combine(x, places, x[:, :1])),
+    ]
+    for name, call in calls:
+        with pytest.raises(UsageError, match=f"{name} has no gradient: call it under `torch.no_grad\\(\\)`"):
+            call()
+    with torch.no_grad():
+        assert kernels.array_sum(x) == 6

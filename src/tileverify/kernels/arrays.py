@@ -98,22 +98,6 @@ def need(shape: Sequence[int], **arrays: Any) -> None:
             raise UsageError(f"`{name}` has the shape {found}, and it takes {tuple(shape)}")
 
 
-def need_axes(count: int, **arrays: Any) -> None:
-    """Raises `UsageError` for an array with another number of axes."""
-    for name, array in arrays.items():
-        found = shape_of(array)
-        if len(found) != count:
-            raise UsageError(f"`{name}` has the shape {found}, and it takes {count} {'axis' if count == 1 else 'axes'}")
-
-
-def need_elements(dtypes: Sequence[str], **arrays: Any) -> None:
-    """Raises `UsageError` for an array whose elements are of no type among ``dtypes``, as launch specs call them."""
-    for name, array in arrays.items():
-        found = value_of(array).dtype
-        if found not in dtypes:
-            raise UsageError(f"`{name}` has elements of {found}, and it takes {' or '.join(dtypes)}")
-
-
 def stream_of(array: Any) -> Any:
     """The stream on which work with the array is ordered; ``None`` on the host."""
     return package_of(array).stream(array)

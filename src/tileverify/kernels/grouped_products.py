@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, filled, need, need_axes, need_elements, processors, value_of
+from .arrays import contiguous, filled, need, processors, value_of
+from .gradients import no_gradient
 from .jax_arrays import takes_jax
+from .needs import need_axes, need_type
 from .prepared import launch
 from .products import FLOATS
 
@@ -35,10 +37,12 @@ def matmul_list(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
     if len(a) != len(b):
         raise UsageError(f"`a` has {len(a)} arrays and `b` {len(b)}: each product takes one of both")
     for i, (one, other) in enumerate(zip(a, b, strict=True)):
-        need_axes(2, **{f"a[{i}]": one, f"b[{i}]": other})
+        no_gradient("matmul_list", **{f"a[{i}]": one, f"b[{i}]": other})
+        need_axes("(M, K)", **{f"a[{i}]": one})
+        need_axes("(K, N)", **{f"b[{i}]": other})
         need((one.shape[1], other.shape[1]), **{f"b[{i}]": other})
-        need_elements(FLOATS, **{f"a[{i}]": one})
-        need_elements((value_of(a[0]).dtype,), **{f"a[{i}]": one, f"b[{i}]": other})
+        need_type(*FLOATS, **{f"a[{i}]": one})
+        need_type(value_of(a[0]).dtype, **{f"a[{i}]": one, f"b[{i}]": other})
     out = [filled((one.shape[0], other.shape[1]), 0, one) for one, other in zip(a, b, strict=True)]
     worth = [i for i, (one, made) in enumerate(zip(a, out, strict=True)) if 0 not in (*one.shape, *made.shape)]
     if worth:
@@ -58,11 +62,18 @@ def matmul_experts(x: Any, weights: Any, experts: Any) -> Any:
 
     x (R, K), weights (E, N, K), experts int32 (R / 64 rounded up); the result is (R, N).  It has no gradient.
     `place_tokens` gives rows to experts in this way.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import matmul_experts
+    >>> x, weights = np.ones((65, 2), np.float32), np.array([[[1.0, 1.0]], [[2.0, 3.0]]], np.float32)
+    >>> matmul_experts(x, weights, np.array([1, 0], np.int32))[[0, 64]].tolist()
+    [[5.0], [2.0]]
     """
-    need_axes(2, x=x)
+    no_gradient("matmul_experts", x=x, weights=weights)
+    need_axes("(R, K)", x=x)
     rows = _like_rows(x, weights)
     need((-(-rows // ROWS),), experts=experts)
-    need_elements(("i32",), experts=experts)
+    need_type("i32", experts=experts)
     out = filled((rows, weights.shape[1]), 0, x)
     if 0 not in (*x.shape, *weights.shape):
         grid = -(-rows // TILE[0]), -(-weights.shape[1] // TILE[1])
@@ -84,10 +95,11 @@ def matmul_segments(x: Any, weights: Any, offsets: Any) -> Any:
     >>> matmul_segments(x, weights, np.array([0, 1, 3], np.int32)).ravel().tolist()
     [2.0, 5.0, 5.0]
     """
-    need_axes(2, x=x)
+    no_gradient("matmul_segments", x=x, weights=weights)
+    need_axes("(R, K)", x=x)
     rows = _like_rows(x, weights)
     need((weights.shape[0] + 1,), offsets=offsets)
-    need_elements(("i32",), offsets=offsets)
+    need_type("i32", offsets=offsets)
     out = filled((rows, weights.shape[1]), 0, x)
     if 0 not in (*x.shape, *weights.shape):
         grid = -(-rows // TILE[0]), -(-weights.shape[1] // TILE[1]), weights.shape[0]
@@ -99,8 +111,8 @@ def matmul_segments(x: Any, weights: Any, offsets: Any) -> Any:
 
 def _like_rows(x: Any, weights: Any) -> int:
     """How many rows there are; raises `UsageError` for weights of other sizes or elements."""
-    need_axes(3, weights=weights)
+    need_axes("(E, N, K)", weights=weights)
     need((*weights.shape[:2], x.shape[1]), weights=weights)
-    need_elements(FLOATS, x=x)
-    need_elements((value_of(x).dtype,), weights=weights)
+    need_type(*FLOATS, x=x)
+    need_type(value_of(x).dtype, weights=weights)
     return int(x.shape[0])

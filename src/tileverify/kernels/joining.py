@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, empty, fetched, filled, need_axes, need_elements
+from .arrays import contiguous, empty, fetched, filled
 from .jax_arrays import takes_jax
+from .needs import need_axes, need_type
 from .prepared import launch
 from .scans import TILE as SUMMED
 from .scans import prefix_sums
@@ -32,8 +33,9 @@ def join(left: Any, right: Any, *, ordered: bool = False) -> tuple[Any, Any]:
     >>> list(zip(i.tolist(), j.tolist()))
     [(0, 1), (0, 2), (1, 0), (2, 1), (2, 2)]
     """
-    need_axes(1, left=left, right=right)
-    need_elements(("i32",), left=left, right=right)
+    need_axes("(M)", left=left)
+    need_axes("(N)", right=right)
+    need_type("i32", left=left, right=right)
     if not left.shape[0] or not right.shape[0]:
         return empty((0,), left), empty((0,), left)
     given = contiguous(left), contiguous(right)

@@ -7,9 +7,10 @@ from math import prod
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, empty, filled, need, need_axes, need_elements, processors, shape_of, value_of
-from .gradients import Differentiable
+from .arrays import contiguous, empty, filled, need, processors, shape_of, value_of
+from .gradients import Differentiable, no_gradient
 from .jax_arrays import takes_jax
+from .needs import need_axes, need_type
 from .prepared import launch
 from .rows import as_rows
 
@@ -69,14 +70,23 @@ def matmul_scaled(a: Any, b: Any, a_scales: Any, b_scales: Any) -> Any:
 
     a (M, K) and b (N, K); a_scales (M, K / 128), one for 128 elements of a row, and b_scales (N / 128, K / 128), one
     for 128 by 128 elements, both float32 and rounded up.  It has no gradient.
+
+    >>> import ml_dtypes
+    >>> import numpy as np
+    >>> from tileverify.kernels import matmul_scaled
+    >>> a, b = (np.zeros((rows, 128), ml_dtypes.float8_e4m3fn) for rows in (0, 8))
+    >>> matmul_scaled(a, b, np.ones((0, 1), np.float32), np.ones((1, 1), np.float32)).shape
+    (0, 8)
     """
-    need_axes(2, a=a, b=b)
+    no_gradient("matmul_scaled", a_scales=a_scales, b_scales=b_scales)
+    need_axes("(M, K)", a=a)
+    need_axes("(N, K)", b=b)
     (rows, depth), (columns, _) = a.shape, b.shape
     need((columns, depth), b=b)
     need((rows, -(-depth // SCALED[2])), a_scales=a_scales)
     need((-(-columns // SCALED[1]), -(-depth // SCALED[2])), b_scales=b_scales)
-    need_elements(("f8e4m3",), a=a, b=b)
-    need_elements(("f32",), a_scales=a_scales, b_scales=b_scales)
+    need_type("f8e4m3", a=a, b=b)
+    need_type("f32", a_scales=a_scales, b_scales=b_scales)
     given = [contiguous(each) for each in (a, b, a_scales, b_scales)]
     if 0 in (rows, columns, depth):
         return filled((rows, columns), 0, a, "bf16")
@@ -118,8 +128,8 @@ def _product(a: Any, b: Any, *, transposed: bool) -> Any:
 
 def _operands(a: Any, b: Any) -> tuple[Any, Any]:
     """Both packed, the first one as rows; raises `UsageError` for elements that are not alike."""
-    need_elements(FLOATS, a=a)
-    need_elements((value_of(a).dtype,), b=b)
+    need_type(*FLOATS, a=a)
+    need_type(value_of(a).dtype, b=b)
     return as_rows(a), contiguous(b)
 
 
@@ -147,7 +157,7 @@ _MATMUL: Final = Differentiable(_forward, _backward)
 # ------------------------------------------------------------------------------------------------ residual
 def _add_forward(a: Any, b: Any, residual: Any, *, transposed: bool) -> tuple[Any, tuple[Any, ...]]:
     rows, other = _operands(a, b)
-    need_elements((value_of(a).dtype,), residual=residual)
+    need_type(value_of(a).dtype, residual=residual)
     weights, added = other if transposed else contiguous(other.T), as_rows(residual)
     out = empty(added.shape, a)
     if 0 in (*rows.shape, *weights.shape):
@@ -182,8 +192,8 @@ def _batched_product(a: Any, b: Any) -> Any:
 
 
 def _batched_forward(a: Any, b: Any, *, transposed: bool) -> tuple[Any, tuple[Any, ...]]:
-    need_elements(FLOATS, a=a)
-    need_elements((value_of(a).dtype,), b=b)
+    need_type(*FLOATS, a=a)
+    need_type(value_of(a).dtype, b=b)
     batches = prod(a.shape[:-2])
     left = contiguous(a).reshape(batches, *a.shape[-2:])
     right = _turned(b) if transposed else contiguous(b)

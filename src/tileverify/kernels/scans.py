@@ -6,8 +6,10 @@ from math import prod
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, empty, filled, need_axes, need_elements, processors, value_of
+from .arrays import contiguous, empty, filled, processors, value_of
+from .gradients import no_gradient
 from .jax_arrays import takes_jax
+from .needs import need_axes, need_type
 from .prepared import launch
 
 TILE: Final = 1024
@@ -32,8 +34,9 @@ def prefix_sums(x: Any, *, exclusive: bool = False) -> Any:
     >>> prefix_sums(np.array([3, 1, 2], np.int32), exclusive=True).tolist()
     [0, 3, 4]
     """
-    need_axes(1, x=x)
-    need_elements(tuple(_SUMS), x=x)
+    no_gradient("prefix_sums", x=x)
+    need_axes("(N)", x=x)
+    need_type(*_SUMS, x=x)
     kind, x = _SUMS[value_of(x).dtype], contiguous(x)
     out = empty(x.shape, x, kind)
     tiles = -(-x.shape[0] // TILE)
@@ -58,7 +61,7 @@ def histogram(values: Any, bins: int) -> Any:
     """
     if bins < 0:
         raise UsageError(f"`bins` is {bins}, and it takes 0 and up")
-    need_elements(("i32",), values=values)
+    need_type("i32", values=values)
     flat, out = contiguous(values).reshape(-1), filled((bins,), 0, values)
     if bins and flat.shape[0]:
         launch("scans.histogram", (-(-flat.shape[0] // TILE),), flat, out, TILE, like=values)
@@ -67,7 +70,13 @@ def histogram(values: Any, bins: int) -> Any:
 
 @takes_jax
 def array_sum(x: Any) -> Any:
-    """The sum of all elements, in float32: x of any shape, float; the result has no axes.  It has no gradient."""
+    """The sum of all elements, in float32: x of any shape, float; the result has no axes.  It has no gradient.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import array_sum
+    >>> float(array_sum(np.array([[2.0, 7.0], [-1.0, 3.0]], np.float32)))
+    11.0
+    """
     return _reduced("array_sum", x, 0.0)
 
 
@@ -84,7 +93,8 @@ def array_maximum(x: Any) -> Any:
 
 
 def _reduced(kernel: str, x: Any, of_none: float) -> Any:
-    need_elements(("bf16", "f16", "f32"), x=x)
+    no_gradient(kernel, x=x)
+    need_type("bf16", "f16", "f32", x=x)
     flat, out = contiguous(x).reshape(prod(x.shape)), filled((1,), of_none, x, "f32")
     if flat.shape[0]:
         blocks = min(-(-flat.shape[0] // REDUCED), WAVES * processors(x))

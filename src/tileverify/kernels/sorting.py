@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ..errors import UsageError
-from .arrays import contiguous, empty, filled, need, need_axes, need_elements
+from .arrays import contiguous, empty, filled, need
 from .jax_arrays import takes_jax
+from .needs import need_axes, need_type
 from .prepared import launch
 from .scans import prefix_sums
 
@@ -25,12 +26,18 @@ def radix_pass(keys: Any, values: Any, shift: int) -> tuple[Any, Any]:
     """Keys in the order of their bits ``shift`` to ``shift + 3``, equal ones as they were, and values with them.
 
     keys and values int32 (N); ``shift`` is 0 to 28, and the highest bit of 28 is the sign.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import radix_pass
+    >>> keys, values = radix_pass(np.array([0x21, 0x10, 0x11], np.int32), np.array([7, 8, 9], np.int32), 4)
+    >>> keys.tolist(), values.tolist()
+    ([16, 17, 33], [8, 9, 7])
     """
     if not 0 <= shift <= BITS - DIGIT:
         raise UsageError(f"`shift` is {shift}, and it takes 0 to {BITS - DIGIT}")
-    need_axes(1, keys=keys)
+    need_axes("(N)", keys=keys)
     need(keys.shape, values=values)
-    need_elements(("i32",), keys=keys, values=values)
+    need_type("i32", keys=keys, values=values)
     given = contiguous(keys), contiguous(values)
     moved = tuple(empty(keys.shape, keys) for _ in given)
     count = keys.shape[0]
@@ -59,7 +66,7 @@ def sort(keys: Any, values: Any = None) -> tuple[Any, Any]:
     >>> keys.tolist(), places.tolist()
     ([-2, 0, 5, 5], [1, 3, 0, 2])
     """
-    need_axes(1, keys=keys)
+    need_axes("(N)", keys=keys)
     if values is None:
         values = prefix_sums(filled(keys.shape, 1, keys, "i32"), exclusive=True)
     for shift in range(0, BITS, DIGIT):

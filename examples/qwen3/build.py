@@ -1,7 +1,7 @@
 """Prove and build the bundles that the engine launches, each for all sizes of all models.
 
     python -m qwen3.build bundles --sign key.pem                   bf16, 1 and up to 8 sequences, every published model
-    python -m qwen3.build bundles --sign key.pem --dtype f32 --group 2 --sequences 1
+    python -m qwen3.build bundles --sign key.pem --dtype f32 --sequences 1
 
 Needs the compiler (``pip install 'tileverify[assemble,sign]'``); machines that run the bundles need neither that nor a
 solver.
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from .config import SIZES
 from .errors import EngineError
 from .tiles import (
     ALL,
@@ -39,7 +38,6 @@ from .tiles import (
     step_tile,
 )  # fmt: skip
 
-GROUPS: Final = sorted({config.group for name, config in SIZES.items() if name != "tiny"})
 SHARED: Final = "min(8, cdiv(M, {0}))", "cdiv(N, {1})", "cdiv(cdiv(M, {0}), min(8, cdiv(M, {0})))"
 
 
@@ -64,15 +62,13 @@ class Wanted:
         return "\n".join(lines) + "\n"
 
 
-def wanted(
-    dtype: str, groups: Sequence[int], sequences: Sequence[int], width: int = 128, *, alternatives: bool = False
-) -> Iterator[Wanted]:
+def wanted(dtype: str, sequences: Sequence[int], width: int = 128, *, alternatives: bool = False) -> Iterator[Wanted]:
     """All that a model of this element type launches, whatever its sizes.
 
-    ``groups``: query heads for each head of keys.  ``sequences``: how many at once; a tile serves fewer, too, but one.
+    ``sequences``: how many at once; a tile serves fewer, too, but one.
     ``width``: numbers in a head.  ``alternatives``: also the tiles that are compared with those in use.
     """
-    yield from _of_prompts(dtype, groups, width)
+    yield from _of_prompts(dtype, width)
     yield from _of_attention(dtype, width)
     yield from _of_tokens()
     for what in ALTERNATIVES:
@@ -83,7 +79,7 @@ def wanted(
             yield from _of_products(what, dtype, tile)
 
 
-def _of_prompts(dtype: str, groups: Sequence[int], width: int) -> Iterator[Wanted]:
+def _of_prompts(dtype: str, width: int) -> Iterator[Wanted]:
     t = dtype
     rows, columns = NORM
     yield Wanted(
@@ -117,16 +113,14 @@ def _of_prompts(dtype: str, groups: Sequence[int], width: int) -> Iterator[Wante
         ("0 <= start", "start + T <= S", "start + T <= R", "ld % 8 == 0"),
     )  # fmt: skip
     queries, keys = attention_tiles(t)
-    for group in groups:
-        many = f"{group} * HK"
-        yield Wanted(
-            "attention", "attention_cached", f"{t}-{group}", (f"cdiv(T, {queries})", many),
-            {"q": f"{t}[1, {many}, T, {width}]", "k": f"{t}[1, HK, S, {width}]", "v": f"{t}[1, HK, S, {width}]",
-             "used": "i32[1]",
-             "out": f"{t}[1, {many}, T, {width}; strides=(lb, {width}, ld, 1)]",
-             "scale": "f32", "TILE_M": queries, "TILE_N": keys, "TILE_D": width, "GROUP": group, "CAUSAL": True},
-            (f"ld >= {width} * {many}", "ld % 8 == 0", "lb % 8 == 0"),
-        )  # fmt: skip
+    many = "group * HK"
+    yield Wanted(
+        "attention", "attention_cached", t, (f"cdiv(T, {queries})", many),
+        {"q": f"{t}[1, {many}, T, {width}]", "k": f"{t}[1, HK, S, {width}]", "v": f"{t}[1, HK, S, {width}]",
+         "used": "i32[1]", "out": f"{t}[1, {many}, T, {width}; strides=(lb, {width}, ld, 1)]",
+         "scale": "f32", "group": "i32", "TILE_M": queries, "TILE_N": keys, "TILE_D": width, "CAUSAL": True},
+        ("1 <= group", f"ld >= {width} * {many}", "ld % 8 == 0", "lb % 8 == 0"),
+    )  # fmt: skip
     table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
     grid = (f"cdiv(N, {EMBEDDING})", "T")
     yield Wanted("decoding", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
@@ -222,15 +216,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sign", type=Path, metavar="KEY.pem", help="an Ed25519 private key")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("--dtype", action="append", choices=("bf16", "f16", "f32"), help="default: bf16")
-    parser.add_argument("--group", action="append", type=int, help=f"default: {', '.join(map(str, GROUPS))}")
     parser.add_argument("--sequences", action="append", type=int, help="at once; default: 1 and 8")
     parser.add_argument("--alternatives", action="store_true", help="also the tiles that the benchmark compares")
     asked = parser.parse_args(argv)
-    groups, sequences = asked.group or GROUPS, asked.sequences or [1, 8]
     found: dict[tuple[str, str, str], Wanted] = {}
     try:
         for dtype in asked.dtype or ["bf16"]:
-            for each in wanted(dtype, groups, sequences, alternatives=asked.alternatives):
+            for each in wanted(dtype, asked.sequences or [1, 8], alternatives=asked.alternatives):
                 found[each.module, each.kernel, each.name] = each
         options = ["--arch", asked.arch, *(["--sign", str(asked.sign)] if asked.sign else [])]
         build(asked.folder, list(found.values()), options)

@@ -75,7 +75,7 @@ class Prompt:
             "attention.attention_cached", (-(-count // rows), heads),
             room.queries.reshape(1, heads, count, width),
             keys[sequence : sequence + 1], values[sequence : sequence + 1], used,
-            by_head, width**-0.5, rows, columns, width, config.group, True,
+            by_head, width**-0.5, config.group, rows, columns, width, True,
         )  # fmt: skip
         self._product(room.attended, layer.output, room.middle, x)
 

@@ -18,7 +18,7 @@ from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Sch
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
-from tileverify.contract.expressions import Undefined, constant_value, evaluate, free_names
+from tileverify.contract.expressions import constant_value, evaluate, free_names
 from tileverify.contract.launch import (
     Apply,
     ArrayArgument,
@@ -32,6 +32,7 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
+from tileverify.contract.operators import Undefined
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 

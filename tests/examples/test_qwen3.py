@@ -47,7 +47,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def bundles(tmp_path_factory: pytest.TempPathFactory, keys: tuple[Path, Path]) -> Path:
     """What `python -m qwen3.build` makes, for heads of this width, and without machine code."""
     folder = tmp_path_factory.mktemp("bundles")
-    each = list(wanted(CONFIG.dtype, [CONFIG.group], [1, 8], CONFIG.head_width))
+    each = list(wanted(CONFIG.dtype, [1, 8], CONFIG.head_width))
     build(folder, each, ["--arch", "none", "--sign", str(keys[0])])
     assert len(list(folder.glob("*.tvk"))) == len(each)
     return folder

@@ -23,7 +23,7 @@ def normal(seed: int, *shape: int) -> Array:
 def test_attention(causal: bool, group: int, depth: int) -> None:
     q, k, v = normal(0, 2, 2, 37, depth), normal(1, 2, 2 // group, 37, depth), normal(2, 2, 2 // group, 37, depth)
     out = np.empty_like(q)
-    tileverify.launch(None, (3, 4), device.attention, (q, k, v, out, SCALE, 16, 16, 16, group, causal))
+    tileverify.launch(None, (3, 4), device.attention, (q, k, v, out, SCALE, group, 16, 16, 16, causal))
     np.testing.assert_allclose(out, reference.attention(q, k, v, SCALE, causal), atol=4e-3)
 
 
@@ -33,7 +33,7 @@ def test_attention_cached(used: int) -> None:
     out, keys = np.empty_like(q), np.array([used], np.int32)
     expected = reference.attention_cached(q, k, v, keys, SCALE, True)
     k[:, :, max(used, 19) :] = v[:, :, max(used, 19) :] = np.nan  # what was never written
-    tileverify.launch(None, (2, 2), device.attention_cached, (q, k, v, keys, out, SCALE, 16, 16, 16, 2, True))
+    tileverify.launch(None, (2, 2), device.attention_cached, (q, k, v, keys, out, SCALE, 2, 16, 16, 16, True))
     np.testing.assert_allclose(out, expected, atol=4e-3)
 
 

@@ -42,6 +42,20 @@ def test_softmax(shape: tuple[int, ...]) -> None:
     assert_close(kernels.log_softmax(x), softmax.log_softmax(x))
 
 
+def test_rows_without_elements() -> None:
+    """Nothing is launched, and what there is to return has no elements, or is the sum of nothing."""
+    x, none = normal(3, 0), normal(0)
+    for found in (
+        kernels.rms_norm(x, none),
+        kernels.layer_norm(x, none, none),
+        *kernels.add_rms_norm(x, x, none),
+        kernels.softmax(x),
+        kernels.log_softmax(x),
+    ):
+        assert found.shape == (3, 0)
+    assert kernels.cross_entropy(x, np.full(3, -1)).tolist() == [0.0, 0.0, 0.0]
+
+
 def test_cross_entropy_leaves_out_rows_without_a_label() -> None:
     logits, labels = normal(2, 3, 11), np.array([[0, 10, -100], [4, -1, 5]], np.int64)
     loss = kernels.cross_entropy(logits, labels)
@@ -73,8 +87,9 @@ def test_dropout_depends_on_seed_and_stream_alone() -> None:
 
 
 def test_arrays_may_be_views() -> None:
-    x = normal(37, 5).T
-    assert_close(kernels.softmax(x), softmax.softmax(x))
+    """Also those whose axis of one element has a stride of its own."""
+    for x in (normal(37, 5).T, normal(1, 5).T, normal(4, 14)[2:3, :7]):
+        assert_close(kernels.softmax(x), softmax.softmax(x))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +111,7 @@ def test_arrays_of_other_shapes_are_told(function: Any, shapes: list[tuple[int, 
 
 
 def test_what_is_no_array_is_told() -> None:
-    with pytest.raises(UsageError, match="a list is no array of numpy or torch"):
+    with pytest.raises(UsageError, match="a list is no array of numpy, torch, cupy or jax"):
         kernels.silu([1.0, 2.0])
 
 
@@ -197,3 +212,24 @@ def test_gradients_are_those_of_torch() -> None:
     kept = kernels.dropout(dropped, 0.3, seed=7)
     kept.sum().backward()
     assert torch.equal(kept != 0, dropped.grad != 0)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 5)], ids=str)
+def test_gradients_of_empty_arrays(shape: tuple[int, ...]) -> None:
+    """Those of weights are sums over no rows, or have no elements."""
+    torch = pytest.importorskip("torch")
+    for function, count in ((kernels.rms_norm, 1), (kernels.layer_norm, 2)):
+        x = torch.ones(shape, requires_grad=True)
+        weights = [torch.ones(shape[-1:], requires_grad=True) for _ in range(count)]
+        function(x, *weights).sum().backward()
+        assert x.grad.shape == shape
+        assert all(torch.equal(each.grad, torch.zeros_like(each)) for each in weights)
+
+
+def test_what_has_no_gradient_is_told() -> None:
+    torch = pytest.importorskip("torch")
+    x, weight = torch.ones(2, 3), torch.ones(3, requires_grad=True)
+    with pytest.raises(UsageError, match=r"add_rms_norm has no gradient: .* or detach `weight`"):
+        kernels.add_rms_norm(x, x, weight)
+    with torch.no_grad():
+        kernels.add_rms_norm(x, x, weight)

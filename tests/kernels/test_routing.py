@@ -51,8 +51,10 @@ def test_there_and_back() -> None:
     places[3, 1] = -1
     x, out = normal(0, TOKENS, 20), normal(1, rows, 20)
     expected = reference.dispatch(x, places, out)
-    arguments = (x, places, out, 16)
-    tileverify.launch(None, (TOKENS, 2), device.dispatch, arguments, data=["injective(places, 0, out.shape[0])"])
+    arguments = (x, places.reshape(-1), out, 16)
+    tileverify.launch(
+        None, (TOKENS, 2, CHOSEN), device.dispatch, arguments, data=["injective(places, 0, out.shape[0])"]
+    )
     np.testing.assert_array_equal(out, expected)
     weights, back = np.random.default_rng(2).random((TOKENS, CHOSEN), np.float32), np.empty_like(x)
     tileverify.launch(None, (TOKENS, 2), device.combine, (out, places, weights, back, 16))
@@ -74,7 +76,7 @@ def test_a_layer_of_experts() -> None:
     tileverify.launch(None, (EXPERTS,), device.expert_places, (experts.ravel(), offsets, places.reshape(-1), 16))
     rows, results = np.zeros((tiles * ALIGN, 20), np.float16), np.zeros((tiles * ALIGN, 18), np.float16)
     facts = ["injective(places, 0, out.shape[0])"]
-    tileverify.launch(None, (TOKENS, 2), device.dispatch, (x, places, rows, 16), data=facts)
+    tileverify.launch(None, (TOKENS, 2, CHOSEN), device.dispatch, (x, places.ravel(), rows, 16), data=facts)
     tileverify.launch(None, (tiles, 2), matmul_experts, (rows, layers, of_tiles, results, ALIGN, 16, 16))
     out = np.empty((TOKENS, 18), np.float16)
     tileverify.launch(None, (TOKENS, 2), device.combine, (results, places, weights, out, 16))

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.contract.expressions import evaluate, parse_condition, print_expression
 from tileverify.contract.launch import Expression, KernelUnit, SameArray
+from tileverify.contract.operators import Undefined
 from tileverify.errors import SpecError
 
 from ..corpus.launches import SIZES, Drawn, drawn_variants, variants_of

@@ -192,6 +192,20 @@ def test_a_proof_that_leaves_one_block_along_an_axis_is_wrong() -> None:
     assert not any("shut out" in (compare(each, verdict()).wrong or "") for each in made()[:20])
 
 
+def test_a_clause_that_asks_for_a_third_block_leaves_work() -> None:
+    """The grid is open; two blocks in a row along y are at work where there is one block along x."""
+    numbered_by_both = kernel(50000, 28685)
+    three = "grid.y >= 2 and grid.x * grid.y >= 3 and grid.z == 1"
+    assert compare(numbered_by_both, verdict((three,))).wrong is None
+    assert "along y" in (compare(numbered_by_both, verdict((f"{three} and grid.x >= 2",))).wrong or "")
+
+
+def test_work_that_comes_late_is_work() -> None:
+    """The second block writes in the 126th turn of a loop that has no end, under a wrapped number."""
+    late = kernel(50000, 33338)
+    assert compare(late, verdict(("N <= 2", "M == 2"))).wrong is None
+
+
 def test_a_proof_for_launches_that_are_none_is_wrong() -> None:
     """Of a contract that contradicts itself nothing can be proved, and of one that fits no parameter neither."""
     none = [each for each in made()[:400] if next(each.contract.launches(), None) is None]

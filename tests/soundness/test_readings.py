@@ -15,6 +15,7 @@ import tileverify.contract.as_terms as contract
 import tileverify.contract.standing as standing
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
+from tileverify.contract import operators
 from tileverify.contract import terms as t
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
 from tileverify.contract.standing import NumberRange
@@ -83,7 +84,16 @@ def prover_bounds_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def remainders_towards_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(contract._ARITHMETIC, "%", t.remainder if hasattr(t, "remainder") else lambda a, b: t.ZERO)
+    _another_term(monkeypatch, "%", t.truncmod)
+
+
+def products_as_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    _another_term(monkeypatch, "*", t.add)
+
+
+def _another_term(monkeypatch: pytest.MonkeyPatch, word: str, term: Callable[..., t.Term]) -> None:
+    table = {**operators.OPERATORS, word: replace(operators.OPERATORS[word], term=term)}
+    monkeypatch.setattr(operators, "OPERATORS", table)
 
 
 def masked_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +112,7 @@ def _without(monkeypatch: pytest.MonkeyPatch, left_out: Callable[[Check], bool])
 
 FLAWS: list[Any] = [
     wider_sizes, wider_sizes_for_all, negative_names, any_scalar, overlapping_elements, strides_as_given,
-    prover_bounds_too_much, remainders_towards_zero, masked_numbers,
+    prover_bounds_too_much, remainders_towards_zero, products_as_sums, masked_numbers,
 ]  # fmt: skip
 
 

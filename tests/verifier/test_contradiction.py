@@ -156,6 +156,16 @@ def fill(idx, out):
 """
 
 
+UP_TO = """
+import cuda.tile as ct
+
+@ct.kernel
+def up_to(out, n: int):
+    for i in range(n):
+        ct.scatter(out, i, ct.bid(0), check_bounds=True)
+"""
+
+
 def test_a_contract_that_leaves_nothing_to_do(tmp_path: Path) -> None:
     spec = 'kernel = "fill"\nargs = { idx = "i32[N]", out = "i32[M]" }\n'
     for said, told in (
@@ -174,6 +184,33 @@ def test_a_contract_that_leaves_nothing_to_do(tmp_path: Path) -> None:
         checked(tmp_path, MASKED, spec + 'requires = ["M <= 3"]\ndata = ["range(idx, 5, 6)"]').verdict
         is not Verdict.ERROR
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (
+            ["injective(idx)", "range(idx, 1, 2)"],
+            "no launch satisfies `injective(idx)` and `range(idx, 1, 2)` together",
+        ),
+        (["range(idx, 5, 5)"], "no launch satisfies `range(idx, 5, 5)`"),
+        (["permutation(idx)", "range(idx, 0, 9)"], "no launch satisfies `permutation(idx)` and `range(idx, 0, 9)` tog"),
+    ],
+)
+def test_a_launch_of_numbers_is_asked_before_it_is_proved_of_others(tmp_path: Path, data: list[str], told: str) -> None:
+    """Without its numbers the contract has launches, of empty arrays or of other sizes, and they are right."""
+    spec = f'kernel = "fill"\ngrid = [1]\nargs = {{ idx = "i32[16]", out = "i32[16]" }}\ndata = {json.dumps(data)}'
+    result = checked(tmp_path, MASKED, spec)
+    assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
+    assert told in result.findings[0].message
+
+
+def test_a_launch_of_numbers_that_leaves_nothing_to_do(tmp_path: Path) -> None:
+    spec = 'kernel = "up_to"\ngrid = [1]\nargs = { out = "i32[16]", n = "i32" }\nrequires = ["n <= 0"]'
+    result = checked(tmp_path, UP_TO, spec)
+    assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
+    assert result.findings[0].message.endswith("only launches without work satisfy `n <= 0`")
+    assert checked(tmp_path, UP_TO, spec.replace("n <= 0", "n <= 1")).verdict is Verdict.PROVED
 
 
 def test_a_launch_of_an_empty_array_is_as_it_is_meant(tmp_path: Path) -> None:

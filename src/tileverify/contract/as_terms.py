@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from ..errors import SpecError
 from . import terms as t
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
-from .expressions import LARGEST_EXPONENT, constant_value
+from .expressions import constant_value
 from .facts.kinds import meaning_of
 from .facts.statements import DataTerm
 from .launch import (
@@ -34,6 +34,7 @@ from .launch import (
     ScalarArgument,
     flat,
 )
+from .operators import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, joined
 from .standing import array_ranges, grid_ranges, length_range
 from .strides import may_overlap_itself, strides_of
 from .terms import Scope, Term
@@ -284,10 +285,8 @@ class _Builder:
                 return t.const(value)
             case Name(name):
                 return self._name(name)
-            case Apply(op, args) if op in _COMPARISONS or op in ("and", "or", "not"):
+            case Apply(op, args) if op in COMPARISONS or op in CONNECTIVES:
                 return t.ite(self._condition(expression), t.ONE, t.ZERO)
-            case Apply("neg", (arg,)):
-                return t.neg(self._term(arg))
             case Apply("**", (base, exponent)):
                 power, factor = self._term(exponent), self._term(base)
                 if power.kind is not t.TermKind.CONST or not 0 <= power.value <= LARGEST_EXPONENT:
@@ -297,14 +296,11 @@ class _Builder:
                     raise SpecError("a power in the launch is too large", file=self.launch.where or None)
                 return t.product([factor] * power.value)
             case Apply(op, args):
-                a, b = (self._term(arg) for arg in args[:2])
-                if op in ("//", "%", "cdiv"):
+                terms = [self._term(arg) for arg in args]
+                if OPERATORS[op].divides:
                     # An expression that divides by zero describes no launch.
-                    self.facts.append(t.ne(b, t.ZERO))
-                result = _ARITHMETIC[op](a, b)
-                for arg in args[2:]:
-                    result = _ARITHMETIC[op](result, self._term(arg))
-                return result
+                    self.facts.append(t.ne(terms[1], t.ZERO))
+                return joined(op, terms)
         raise AssertionError(expression)
 
     def _until(self, args: Sequence[Expression], decided: Callable[[Term], Term]) -> list[Term]:
@@ -325,32 +321,10 @@ class _Builder:
                 return t.or_(*self._until(args, decided=lambda condition: condition))
             case Apply("not", (arg,)):
                 return t.not_(self._condition(arg))
-            case Apply(op, (a, b)) if op in _COMPARISONS:
-                return _COMPARISONS[op](self._term(a), self._term(b))
+            case Apply(op, (a, b)) if op in COMPARISONS:
+                return joined(op, [self._term(a), self._term(b)])
             case _:
                 return t.ne(self._term(expression), t.ZERO)
-
-
-_Binary: TypeAlias = Callable[[Term, Term], Term]
-
-_ARITHMETIC: dict[str, _Binary] = {
-    "+": t.add,
-    "-": t.sub,
-    "*": t.mul,
-    "//": t.floordiv,
-    "%": t.floormod,
-    "cdiv": t.ceildiv,
-    "min": t.minimum,
-    "max": t.maximum,
-}
-_COMPARISONS: dict[str, _Binary] = {
-    "==": t.eq,
-    "!=": t.ne,
-    "<": t.lt,
-    "<=": t.le,
-    ">": lambda a, b: t.lt(b, a),
-    ">=": lambda a, b: t.le(b, a),
-}
 
 
 def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ...]]:

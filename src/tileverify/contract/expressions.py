@@ -16,16 +16,15 @@ mathematical; ``//`` and ``%`` round towards minus infinity, ``cdiv`` towards pl
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeGuard
 
 from ..errors import SpecError
 from .launch import Apply, Expression, Name, Number, SameArray
+from .operators import CALL, COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, MOST_BITS, OPERATORS, Undefined
 
 GRID_NAMES = ("grid.x", "grid.y", "grid.z")
-RELATIONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
-CONNECTIVES = frozenset({"and", "or", "not"})
-_ARITHMETIC: dict[type[ast.operator], str] = {
+_COMPUTED: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
     ast.Mult: "*",
@@ -33,7 +32,7 @@ _ARITHMETIC: dict[type[ast.operator], str] = {
     ast.Mod: "%",
     ast.Pow: "**",
 }
-_COMPARISONS: dict[type[ast.cmpop], str] = {
+_COMPARED: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
     ast.Lt: "<",
@@ -43,10 +42,6 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 _FUNCTIONS = {"cdiv": (2, 2), "min": (2, None), "max": (2, None)}
 _MAX_TEXT = 4096
-LARGEST_EXPONENT: Final = 64
-"""Of ``**``; an exponent is a number, not negative."""
-MOST_BITS: Final = 1 << 13
-"""Of a number in an expression, where names count as numbers of 64 bits: nothing larger is computed."""
 _NAME_BITS: Final = 64
 
 
@@ -79,7 +74,7 @@ def parse_condition(text: str) -> Expression | SameArray:
 
 def is_condition(expression: Expression) -> bool:
     """Whether the value is true or false rather than an integer."""
-    return isinstance(expression, Apply) and (expression.op in RELATIONS or expression.op in CONNECTIVES)
+    return isinstance(expression, Apply) and (expression.op in COMPARISONS or expression.op in CONNECTIVES)
 
 
 def flags(condition: Expression) -> Iterator[str]:
@@ -135,8 +130,8 @@ class ExpressionParser:
                 return Number(-value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Apply("neg", (self.size(operand),))
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-                return self._divisor_checked(node, Apply(_ARITHMETIC[type(op)], (self.size(left), self.size(right))))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _COMPUTED:
+                return self._divisor_checked(node, Apply(_COMPUTED[type(op)], (self.size(left), self.size(right))))
             case ast.BinOp(op=ast.Div()):
                 raise self.error(node, "'/' is not exact; use '//' or cdiv(a, b)")
             case ast.Call():
@@ -175,10 +170,10 @@ class ExpressionParser:
 
     def _comparison(self, node: ast.expr, terms: list[ast.expr], ops: list[ast.cmpop]) -> Expression:
         for op in ops:
-            if type(op) not in _COMPARISONS:
+            if type(op) not in _COMPARED:
                 raise self.error(node, "only == != < <= > >= compare sizes")
         sides = [self.size(term) for term in terms]
-        parts = tuple(Apply(_COMPARISONS[type(op)], (sides[i], sides[i + 1])) for i, op in enumerate(ops))
+        parts = tuple(Apply(_COMPARED[type(op)], (sides[i], sides[i + 1])) for i, op in enumerate(ops))
         return parts[0] if len(parts) == 1 else Apply("and", parts)
 
     def _call(self, node: ast.Call) -> Expression:
@@ -192,7 +187,7 @@ class ExpressionParser:
         return self._divisor_checked(node, Apply(name, tuple(self.size(argument) for argument in node.args)))
 
     def _divisor_checked(self, node: ast.expr, expression: Apply) -> Apply:
-        if expression.op in ("//", "%", "cdiv") and expression.args[1] == Number(0):
+        if OPERATORS[expression.op].divides and expression.args[1] == Number(0):
             raise self.error(node, "the divisor is 0")
         return expression
 
@@ -216,16 +211,14 @@ def _is_index(value: object) -> TypeGuard[int]:
 
 
 # --------------------------------------------------------------------------------------------- printing
-_PRECEDENCE = {"or": 1, "and": 2, "not": 3, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6, "neg": 7, "**": 8}
-_ATOM = 9
+_ATOM = CALL
+_NEGATIVE = OPERATORS["neg"].binds
 
 
 def _precedence(expression: Expression) -> int:
     if isinstance(expression, Number):
-        return _PRECEDENCE["neg"] if expression.value < 0 else _ATOM
-    if isinstance(expression, Name):
-        return _ATOM
-    return 4 if expression.op in RELATIONS else _PRECEDENCE.get(expression.op, _ATOM)
+        return _NEGATIVE if expression.value < 0 else _ATOM
+    return _ATOM if isinstance(expression, Name) else OPERATORS[expression.op].binds
 
 
 def print_expression(expression: Expression | SameArray) -> str:
@@ -250,10 +243,10 @@ def print_expression(expression: Expression | SameArray) -> str:
     if op in ("and", "or"):
         return f" {op} ".join(side(argument, own + 1) for argument in args)
     if op == "**":
-        return f"{side(args[0], _ATOM)} ** {side(args[1], _PRECEDENCE['neg'])}"
-    if op in RELATIONS:
+        return f"{side(args[0], _ATOM)} ** {side(args[1], _NEGATIVE)}"
+    if op in COMPARISONS:
         return f"{side(args[0], own + 1)} {op} {side(args[1], own + 1)}"
-    if op in _PRECEDENCE:
+    if own < CALL:
         return f"{side(args[0], own)} {op} {side(args[1], own + 1)}"
     return f"{op}({', '.join(print_expression(argument) for argument in args)})"
 
@@ -286,58 +279,10 @@ def may_be_undefined(expression: Expression) -> bool:
     """Whether it divides, or takes a power: then it may have no value."""
     if not isinstance(expression, Apply):
         return False
-    return expression.op in ("//", "%", "cdiv", "**") or any(map(may_be_undefined, expression.args))
+    return expression.op == "**" or OPERATORS[expression.op].divides or any(map(may_be_undefined, expression.args))
 
 
 # -------------------------------------------------------------------------------------------- evaluation
-class Undefined(ArithmeticError):
-    """Division by zero, or a power that is negative or absurdly large."""
-
-
-def _floor_divide(left: int, right: int) -> int:
-    if right == 0:
-        raise Undefined("division by zero")
-    return left // right
-
-
-def _remainder(left: int, right: int) -> int:
-    if right == 0:
-        raise Undefined("remainder by zero")
-    return left % right
-
-
-def power(base: int, exponent: int) -> int:
-    """``base ** exponent``; raises :class:`Undefined` before anything is computed that is absurdly large."""
-    if not 0 <= exponent <= LARGEST_EXPONENT:
-        raise Undefined("an exponent is out of range")
-    if base.bit_length() * exponent > MOST_BITS:
-        raise Undefined("a power is too large")
-    return int(base**exponent)
-
-
-def _product(left: int, right: int) -> int:
-    if left.bit_length() + right.bit_length() > MOST_BITS:
-        raise Undefined("a product is too large")
-    return left * right
-
-
-_BINARY: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": _product,
-    "//": _floor_divide,
-    "%": _remainder,
-    "**": power,
-    "cdiv": lambda a, b: -_floor_divide(-a, b),
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
 def evaluate(expression: Expression, environment: Mapping[str, int]) -> int:
     """The exact integer (0 or 1 for a condition; ``and`` and ``or`` stop early, as in Python).
 
@@ -352,14 +297,7 @@ def evaluate(expression: Expression, environment: Mapping[str, int]) -> int:
         return int(all(evaluate(argument, environment) for argument in args))
     if op == "or":
         return int(any(evaluate(argument, environment) for argument in args))
-    values = [evaluate(argument, environment) for argument in args]
-    if op == "not":
-        return int(not values[0])
-    if op == "neg":
-        return -values[0]
-    if op in ("min", "max"):
-        return min(values) if op == "min" else max(values)
-    return int(_BINARY[op](values[0], values[1]))
+    return OPERATORS[op].value(*(evaluate(argument, environment) for argument in args))
 
 
 def constant_value(expression: Expression) -> int | None:

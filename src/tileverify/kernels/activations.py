@@ -14,17 +14,35 @@ TILE: Final = 2048
 
 
 def silu(x: Any) -> Any:
-    """``x / (1 + exp(-x))``"""
+    """``x / (1 + exp(-x))``
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import silu
+    >>> print(silu(np.array([-1.0, 0.0, 2.0], np.float32)).round(4))
+    [-0.2689  0.      1.7616]
+    """
     return _SILU(x)
 
 
 def gelu(x: Any) -> Any:
-    """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``"""
+    """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import gelu
+    >>> print(gelu(np.array([-1.0, 0.0, 2.0], np.float32)).round(4))
+    [-0.1588  0.      1.9546]
+    """
     return _GELU(x)
 
 
 def relu(x: Any) -> Any:
-    """``max(x, 0)``"""
+    """``max(x, 0)``
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import relu
+    >>> relu(np.array([-1.0, 2.0], np.float32)).tolist()
+    [0.0, 2.0]
+    """
     return _RELU(x)
 
 
@@ -33,15 +51,21 @@ def silu_mul(gate: Any, up: Any) -> Any:
 
     >>> import numpy as np
     >>> from tileverify.kernels import silu_mul
-    >>> float(silu_mul(np.float32([2.0]), np.float32([0.5]))[0].round(4))
-    0.8808
+    >>> silu_mul(np.float32([2.0]), np.float32([0.5]))
+    array([0.880797], dtype=float32)
     """
     need(gate.shape, up=up)
     return _SILU_MUL(gate, up)
 
 
 def gelu_mul(gate: Any, up: Any) -> Any:
-    """``gelu(gate) * up``"""
+    """``gelu(gate) * up``
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import gelu_mul
+    >>> print(gelu_mul(np.float32([2.0]), np.float32([0.5])).round(4))
+    [0.9773]
+    """
     need(gate.shape, up=up)
     return _GELU_MUL(gate, up)
 
@@ -51,6 +75,11 @@ def dropout(x: Any, probability: float, seed: int, stream: int = 0) -> Any:
 
     What is dropped depends on the place of the element, ``seed`` and ``stream`` alone; ``stream`` tells the dropouts of
     one program apart.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import dropout
+    >>> sorted(set(dropout(np.ones(100, np.float32), 0.5, seed=1).tolist()))
+    [0.0, 2.0]
     """
     return _DROPOUT(x, keep=1.0 - probability, seed=seed, stream=stream)
 

@@ -1,4 +1,7 @@
-"""Arrays of NumPy and torch: what a host function asks of those that it is given, and makes beside them."""
+"""Arrays of NumPy, torch and CuPy: what a host function asks of those that it is given, and makes beside them.
+
+Those of JAX are lent to a host function as arrays of one of these: see `jax_arrays`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any, Final
 from ..backend.guard.arguments import ArrayValue
 from ..backend.guard.buffers import array_value
 from ..errors import UsageError
+from .jax_arrays import is_jax
 
 _NAMES: Final = {
     "bool": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
@@ -20,6 +24,11 @@ _NAMES: Final = {
 }  # fmt: skip
 """Element types as torch calls them, and NumPy with `ml_dtypes`."""
 
+_OF_CUPY: Final = frozenset(_NAMES) - {"bf16", "f8e4m3", "f8e5m2"}
+"""Those that an array can have which says what it is by the CUDA array interface."""
+
+KNOWN: Final = "numpy, torch, cupy or jax"
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayPackage:
@@ -27,12 +36,14 @@ class ArrayPackage:
 
     ``make(shape, dtype, like)``: a new one, where ``like`` lies, with any contents.  ``stream(like)``: the stream that
     the package uses there, ``None`` for memory of the host.  ``packed(array)``: a copy with the last axis the fastest.
-    ``processors(like)``: how many multiprocessors the device has where it lies.
+    ``fetched(array)``: its contents as an array of NumPy, when all work on it is done.  ``processors(like)``: how many
+    multiprocessors the device has where it lies.
     """
 
     make: Callable[[tuple[int, ...], str, Any], Any]
     stream: Callable[[Any], Any]
     packed: Callable[[Any], Any]
+    fetched: Callable[[Any], Any]
     processors: Callable[[Any], int]
 
 
@@ -40,7 +51,7 @@ def package_of(array: Any) -> ArrayPackage:
     """Raises `UsageError` for what is no array of a known package."""
     found = _PACKAGES.get(type(array).__module__.partition(".")[0])
     if found is None:
-        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
+        raise UsageError(f"a {type(array).__name__} is no array of {KNOWN}")
     return found
 
 
@@ -48,7 +59,7 @@ def value_of(array: Any) -> ArrayValue:
     """Address, sizes, strides and element type; raises `UsageError` for what is no array."""
     value = array_value(array)
     if value is None:
-        raise UsageError(f"a {type(array).__name__} is no array of {' or '.join(_PACKAGES)}")
+        raise UsageError(f"a {type(array).__name__} is no array of {KNOWN}")
     return value
 
 
@@ -57,10 +68,32 @@ def empty(shape: Sequence[int], like: Any, dtype: str | None = None) -> Any:
     return package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
 
 
+def filled(shape: Sequence[int], value: float, like: Any, dtype: str | None = None) -> Any:
+    """A new array with ``value`` everywhere; ``dtype`` as for `empty`."""
+    made = empty(shape, like, dtype)
+    made[...] = value
+    return made
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    """Of any array that a caller may give, also of JAX; raises `UsageError` for what is no array."""
+    return tuple(array.shape) if is_jax(array) else value_of(array).shape
+
+
+def dtype_of(array: Any) -> str:
+    """The element type as launch specs call it; of what, and errors, as `shape_of`."""
+    if not is_jax(array):
+        return value_of(array).dtype
+    found = next((name for name, usual in _NAMES.items() if usual == array.dtype.name), None)
+    if found is None:
+        raise UsageError(f"an array has elements of type '{array.dtype}', which no kernel takes")
+    return found
+
+
 def need(shape: Sequence[int], **arrays: Any) -> None:
     """Raises `UsageError` for an array of another shape: kernels keep within their arrays, whatever they are given."""
     for name, array in arrays.items():
-        found = value_of(array).shape
+        found = shape_of(array)
         if found != tuple(shape):
             raise UsageError(f"`{name}` has the shape {found}, and it takes {tuple(shape)}")
 
@@ -75,14 +108,21 @@ def processors(array: Any) -> int:
     return package_of(array).processors(array)
 
 
+def fetched(array: Any) -> Any:
+    """What the array holds, as an array of NumPy; on a GPU this waits for the work on it."""
+    return package_of(array).fetched(array)
+
+
 def contiguous(array: Any) -> Any:
-    """The array, or a copy of it in which the last axis is the fastest."""
-    value, step = value_of(array), 1
+    """The array, or a copy of it in which the last axis is the fastest, with the strides that a contract expects."""
+    value, step, usual = value_of(array), 1, True
     for size, stride in zip(reversed(value.shape), reversed(value.strides), strict=True):
-        if size != 1 and stride != step:
-            return package_of(array).packed(array)
+        if stride != step:
+            if size != 1:
+                return package_of(array).packed(array)
+            usual = False  # as nothing is reached by it, packages leave any stride there
         step *= size
-    return array
+    return array if usual else array.reshape(-1).reshape(value.shape)
 
 
 # ----------------------------------------------------------------------------------------------- packages
@@ -116,12 +156,37 @@ def _multiprocessors(device: Any) -> int:
     return int(sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count)
 
 
+def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    if dtype not in _OF_CUPY:
+        raise UsageError(f"CuPy has no arrays with elements of {dtype}: use torch's")
+    with like.device:
+        return sys.modules["cupy"].empty(shape, _NAMES[dtype])
+
+
+def _cupy_stream(like: Any) -> Any:
+    with like.device:
+        return sys.modules["cupy"].cuda.get_current_stream()
+
+
+def _cupy_packed(array: Any) -> Any:
+    with array.device:
+        return sys.modules["cupy"].ascontiguousarray(array)
+
+
 _PACKAGES: Final = {
-    "numpy": ArrayPackage(_numpy, lambda like: None, _numpy_packed, lambda like: 1),
+    "numpy": ArrayPackage(_numpy, lambda like: None, _numpy_packed, lambda array: array, lambda like: 1),
     "torch": ArrayPackage(
         _torch,
         _torch_stream,
         lambda array: array.contiguous(),
+        lambda array: array.detach().cpu().numpy(),
         lambda like: _multiprocessors(like.device) if like.is_cuda else 1,
+    ),
+    "cupy": ArrayPackage(
+        _cupy,
+        _cupy_stream,
+        _cupy_packed,
+        lambda array: array.get(),
+        lambda like: int(like.device.attributes["MultiProcessorCount"]),
     ),
 }

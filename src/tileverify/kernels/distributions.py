@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from .arrays import contiguous, empty, need
 from .gradients import Differentiable
+from .moving import fill
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks
 
@@ -16,14 +17,20 @@ def softmax(x: Any) -> Any:
 
     >>> import numpy as np
     >>> from tileverify.kernels import softmax
-    >>> softmax(np.log(np.array([[1.0, 3.0]], np.float32))).round(4).tolist()
-    [[0.25, 0.75]]
+    >>> print(softmax(np.log(np.array([[1.0, 3.0]], np.float32))).round(4))
+    [[0.25 0.75]]
     """
     return _SOFTMAX(x)
 
 
 def log_softmax(x: Any) -> Any:
-    """``x - log(sum(exp(x)))``; x (..., N)."""
+    """``x - log(sum(exp(x)))``; x (..., N).
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import log_softmax
+    >>> print(log_softmax(np.zeros((1, 2), np.float32)).round(4))
+    [[-0.6931 -0.6931]]
+    """
     return _LOG_SOFTMAX(x)
 
 
@@ -31,6 +38,11 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
     """``log(sum(exp(logits))) - logits[label]`` for each row, in float32; 0 where the label is negative.
 
     logits (..., V); labels (...), integers below V.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import cross_entropy
+    >>> print(cross_entropy(np.zeros((2, 2), np.float32), np.array([1, -1])).round(4))
+    [0.6931 0.    ]
     """
     need(logits.shape[:-1], labels=labels)
     return _CROSS_ENTROPY(logits, labels)
@@ -82,6 +94,8 @@ def _loss_forward(logits: Any, labels: Any) -> tuple[Any, tuple[Any, ...]]:
     loss, lse = (empty(rows.shape[:1], rows, "f32") for _ in range(2))
     if any_of(rows):
         launch("softmax.cross_entropy", blocks(rows, LONG), rows, chosen, loss, lse, *LONG, like=logits)
+    else:
+        fill(loss, 0.0)
     return loss.reshape(labels.shape), (rows, chosen, lse)
 
 

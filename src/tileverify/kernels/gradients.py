@@ -1,21 +1,24 @@
-"""Host functions that torch can differentiate."""
+"""Host functions that torch and JAX can differentiate."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
+
+from ..errors import UsageError
+from .jax_arrays import differentiable, is_jax
 
 
 @dataclass(frozen=True, slots=True)
 class Differentiable:
     """A function of arrays, and of numbers by name, with its gradient.
 
-    ``forward(*arrays, **numbers)``: the result, and the arrays that ``backward`` needs.
+    ``forward(*arrays, **numbers)``: the result, or a tuple of results, and the arrays that ``backward`` needs.
     ``backward(saved, dout, wanted, **numbers)``: the gradients of the arrays, ``None`` for those that are not
-    ``wanted``.
+    ``wanted``; ``dout`` is a tuple where there is a tuple of results.
     """
 
     forward: Callable[..., tuple[Any, tuple[Any, ...]]]
@@ -25,7 +28,19 @@ class Differentiable:
         torch = sys.modules.get("torch")
         if torch is not None and torch.is_grad_enabled() and any(map(_wants_gradient, arrays)):
             return _function().apply(self, numbers, *arrays)
+        if any(map(is_jax, arrays)):
+            of_jax = differentiable(partial(self.forward, **numbers), partial(self.backward, **numbers), len(arrays))
+            return of_jax(*arrays)
         return self.forward(*arrays, **numbers)[0]
+
+
+def no_gradient(function: str, **arrays: Any) -> None:
+    """Raises `UsageError` for an array whose gradient torch would want, of a function that has none."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.is_grad_enabled():
+        for name, array in arrays.items():
+            if _wants_gradient(array):
+                raise UsageError(f"{function} has no gradient: call it under `torch.no_grad()`, or detach `{name}`")
 
 
 def _wants_gradient(array: Any) -> bool:
@@ -46,8 +61,9 @@ def _function() -> Any:
             return out
 
         @staticmethod
-        def backward(context: Any, dout: Any) -> tuple[Any, ...]:
+        def backward(context: Any, *douts: Any) -> tuple[Any, ...]:
             wanted: Sequence[bool] = context.needs_input_grad[2:]
+            dout = douts if len(douts) > 1 else douts[0]
             gradients = context.of.backward(context.saved_tensors, dout, wanted, **context.numbers)
             return None, None, *gradients
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .arrays import contiguous, empty, need, processors
-from .gradients import Differentiable
+from .gradients import Differentiable, no_gradient
+from .jax_arrays import takes_jax
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks
 
@@ -23,15 +24,25 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
     >>> import numpy as np
     >>> from tileverify.kernels import rms_norm
     >>> x = np.array([[3.0, 4.0], [0.0, 2.0]], np.float32)
-    >>> rms_norm(x, np.ones(2, np.float32), eps=0.0).round(4).tolist()
-    [[0.8485, 1.1314], [0.0, 1.4142]]
+    >>> rms_norm(x, np.ones(2, np.float32), eps=0.0)
+    array([[0.84852815, 1.1313709 ],
+           [0.        , 1.4142135 ]], dtype=float32)
     """
     need(x.shape[-1:], weight=weight)
     return _RMS_NORM(x, weight, eps=eps)
 
 
+@takes_jax
 def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
-    """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient."""
+    """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient.
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import add_rms_norm
+    >>> total, normed = add_rms_norm(*np.array([[1.0, 4.0], [2.0, 0.0]], np.float32), np.ones(2, np.float32), eps=0.0)
+    >>> print(total, normed.round(4))
+    [3. 4.] [0.8485 1.1314]
+    """
+    no_gradient("add_rms_norm", x=x, residual=residual, weight=weight)
     need(x.shape, residual=residual)
     need(x.shape[-1:], weight=weight)
     rows, others, weight = as_rows(x), as_rows(residual), contiguous(weight)
@@ -43,7 +54,13 @@ def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
-    """``(x - mean) / sqrt(var(x) + eps) * weight + bias``; x (..., N), weight and bias (N)."""
+    """``(x - mean) / sqrt(var(x) + eps) * weight + bias``; x (..., N), weight and bias (N).
+
+    >>> import numpy as np
+    >>> from tileverify.kernels import layer_norm
+    >>> layer_norm(np.array([1.0, 3.0], np.float32), *np.ones((2, 2), np.float32), eps=0.0).tolist()
+    [0.0, 2.0]
+    """
     need(x.shape[-1:], weight=weight, bias=bias)
     return _LAYER_NORM(x, weight, bias, eps=eps)
 
@@ -69,7 +86,8 @@ def _added_up(partials: Any, like: Any) -> Any:
     """The sums of columns, in the type of the weights."""
     out = empty(like.shape, like)
     width = partials.shape[1]
-    launch("moving.column_sums", (-(-width // WEIGHTS[1]),), partials, out, *WEIGHTS, like=like)
+    if width:
+        launch("moving.column_sums", (-(-width // WEIGHTS[1]),), partials, out, *WEIGHTS, like=like)
     return out
 
 
@@ -95,7 +113,8 @@ def _rms_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, ep
     if wanted[1]:
         groups, grid = _partials(rows)
         partials = empty((groups, rows.shape[1]), rows, "f32")
-        launch("norms.rms_norm_weight_partials", grid, gradient, rows, rstd, partials, *WEIGHTS, like=rows)
+        if rows.shape[1]:
+            launch("norms.rms_norm_weight_partials", grid, gradient, rows, rstd, partials, *WEIGHTS, like=rows)
         dweight = _added_up(partials, weight)
     return dx, dweight
 
@@ -126,7 +145,9 @@ def _layer_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, 
     if wanted[1] or wanted[2]:
         groups, grid = _partials(rows)
         partials = [empty((groups, rows.shape[1]), rows, "f32") for _ in range(2)]
-        launch("norms.layer_norm_weight_partials", grid, gradient, rows, mean, rstd, *partials, *WEIGHTS, like=rows)
+        if rows.shape[1]:
+            arguments = (gradient, rows, mean, rstd, *partials, *WEIGHTS)
+            launch("norms.layer_norm_weight_partials", grid, *arguments, like=rows)
         dweight, dbias = (_added_up(each, weight) for each in partials)
     return dx, dweight, dbias
 

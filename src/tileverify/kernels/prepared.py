@@ -19,6 +19,7 @@ from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArg
 from ..errors import UsageError
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
+from ..launching.given import GivenOptions
 from ..launching.launcher import of_this_process
 from .arrays import stream_of
 
@@ -81,6 +82,12 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
 
     ``keys``, ``only_signed``: as for `tileverify.load`.  Raises `BundleRefused` for one that is not whole or not
     trusted, and `UsageError` for a folder without any.
+
+    >>> from tileverify.kernels import use
+    >>> use("nowhere")
+    Traceback (most recent call last):
+        ...
+    tileverify.errors.UsageError: there are no bundles (*.tvk) in 'nowhere'; `tileverify build` makes them
     """
     count = _prepared.add(Path(folder), keys, only_signed=only_signed)
     if not count:
@@ -88,12 +95,19 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
     return count
 
 
-def launch(kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any) -> None:
-    """Launch ``module.kernel`` on the stream that ``like`` is used on; ``grid``: as for `tileverify.launch`."""
+def launch(
+    kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any, data: Sequence[str] = ()
+) -> None:  # fmt: skip
+    """Launch ``module.kernel`` on the stream that ``like`` is used on; ``grid``: as for `tileverify.launch`.
+
+    ``data``: the facts about index arrays that the kernel's contract states, in the names of its parameters; a bundle
+    has them in it.  They are checked either way.
+    """
     module, _, name = kernel.partition(".")
     stream = stream_of(like)
     if not _prepared.launch(name, grid, arguments, stream):
-        of_this_process().launch(stream, grid, _kernel(module, name), arguments)
+        stated = GivenOptions(data=data) if data else GivenOptions()
+        of_this_process().launch(stream, grid, _kernel(module, name), arguments, **stated)
 
 
 @cache

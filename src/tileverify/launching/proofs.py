@@ -17,8 +17,9 @@ from ..backend.early_start import reads_ahead
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
-from ..contract.expressions import GRID_NAMES, Undefined, evaluate, parse_condition
+from ..contract.expressions import GRID_NAMES, evaluate, parse_condition
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
+from ..contract.operators import Undefined
 from ..errors import SpecError, UnsupportedOperation, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind

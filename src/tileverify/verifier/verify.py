@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..contract import terms as t
 from ..contract.as_terms import build_contract
@@ -67,6 +68,10 @@ def verify(
     """
     options, started = options or VerifyOptions(), time.monotonic()
     session = Session(options.seed)
+    if _is_asked_first(launch, parameters):
+        own = _Verification(Case(summary, launch, build_contract(launch), options, session, started=started), confirm)
+        if own.vacuous is not None:
+            return own.vacuous
     outcome, launch, clauses = _decided(summary, launch, parameters, options, session, started, confirm)
     if not outcome.open_uses:
         return outcome
@@ -126,6 +131,13 @@ def _decided(
     return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
 
 
+def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:
+    """Whether its own contract may have no launch, and a wider one would be proved first: what holds of more launches
+    says nothing where the launch itself is none."""
+    said = bool(launch.requires or launch.data) and not launch.observed
+    return said and next(levels(launch, parameters), None) is not None
+
+
 @dataclass
 class _Verification:
     """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
@@ -140,6 +152,16 @@ class _Verification:
 
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
+        if self.vacuous is not None:
+            return self.vacuous
+        self._left = self._decide(self.case.obligations())
+        if not self.case.options.deny_requires:
+            self._left = self.narrowing.narrow(self._left)
+        return None if self._left else self.case.outcome(Verdict.PROVED, ())
+
+    @cached_property
+    def vacuous(self) -> Outcome | None:
+        """That the contract has no launch, or none in which anything happens; ``None`` if it may have some."""
         self.case.assume(launch_facts(self.case.contract))
         some_launch = self.case.decider.decide(promises(self.case.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
@@ -155,10 +177,7 @@ class _Verification:
             reason = no_work(self.case.summary, self.case.launch, Session(self.case.options.seed))
             if reason is not None:
                 return self._nothing_to_verify(reason)
-        self._left = self._decide(self.case.obligations())
-        if not self.case.options.deny_requires:
-            self._left = self.narrowing.narrow(self._left)
-        return None if self._left else self.case.outcome(Verdict.PROVED, ())
+        return None
 
     def _emptied(self) -> str | None:
         """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import (
-    Undefined,
     constant_value,
     evaluate,
     free_names,
@@ -18,6 +17,7 @@ from tileverify.contract.expressions import (
     substitute,
 )
 from tileverify.contract.launch import Apply, Expression, Name, Number, SameArray
+from tileverify.contract.operators import Undefined
 from tileverify.errors import SpecError
 
 

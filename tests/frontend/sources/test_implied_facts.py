@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from tileverify.contract.descriptions import parse_description
 from tileverify.contract.divisibility import alignments, divisor_of, known_divisors
-from tileverify.contract.expressions import Undefined, evaluate, parse_condition, parse_size
+from tileverify.contract.expressions import evaluate, parse_condition, parse_size
 from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
+from tileverify.contract.operators import Undefined
 from tileverify.contract.strides import contiguous_strides, may_overlap_itself
 from tileverify.errors import SpecError
 from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors

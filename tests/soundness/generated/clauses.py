@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
-from tileverify.contract.expressions import Undefined, evaluate, parse_condition, print_expression
+from tileverify.contract.expressions import evaluate, parse_condition, print_expression
 from tileverify.contract.launch import Expression, SameArray
+from tileverify.contract.operators import Undefined
 from tileverify.errors import SpecError
 
 Names = Mapping[str, int]

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
-from tileverify.contract.expressions import Undefined, evaluate, parse_condition
+from tileverify.contract.expressions import evaluate, parse_condition
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
+from tileverify.contract.operators import Undefined
 
 from ...facts import keeps
 from .contents import Contents, IndexArray, contents, looked_through
@@ -28,6 +29,10 @@ OPEN_GRIDS: Sequence[Block] = tuple((x, y, 1) for x in (1, 2, 3) for y in (1, 2)
 """What `ANY_GRID` allows."""
 EVERY_GRID: Sequence[Block] = tuple((x, y, z) for x in (1, 2, 3) for y in (1, 2) for z in (1, 2))
 """Grids that are tried where the contract leaves the grid open."""
+LARGER_GRIDS: Sequence[Block] = tuple(
+    (x, y, z) for x, y, z in product(range(1, 5), repeat=3) if (x, y, z) not in EVERY_GRID and x * y * z <= 16
+)
+"""Tried as well where clauses leave the smaller ones no work: a clause may ask for a third block along an axis."""
 _ANY_GRID = parse_condition(ANY_GRID)
 APART = 3
 """Layouts of a list's elements that are tried where strides of theirs have names."""
@@ -47,12 +52,17 @@ class FiniteContract:
     index: tuple[str, ...] = ()
     narrow: str = ""
 
-    def launches(self) -> Iterator[tuple[ConcreteLaunch, Mapping[str, int]]]:
-        """Every launch of the contract, up to the contents that no fact restricts, and what its clauses may name."""
+    def launches(self, larger: bool = False) -> Iterator[tuple[ConcreteLaunch, Mapping[str, int]]]:
+        """Every launch of the contract, up to the contents that no fact restricts, and what its clauses may name.
+
+        ``larger``: on `LARGER_GRIDS`, of which a contract has none that does not leave its grid open.
+        """
+        if larger and self.bounded:
+            return
         for known in self._known():
             lists = list(self._lists(known))
             for places, held in product(list(self._placements(known)), self._contents(known)):
-                for grid, arrays in product(known.grids, lists):
+                for grid, arrays in product(LARGER_GRIDS if larger else known.grids, lists):
                     launch = self._launch(known, grid, places, held, arrays)
                     yield launch, {**known.names, **_members(launch)}
 

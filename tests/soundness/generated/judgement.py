@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import prod
@@ -23,15 +23,18 @@ from math import prod
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.expressions import print_expression
+from tileverify.contract.launch import Expression
 from tileverify.pipeline import check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import Claim, claim_from_json
 from tileverify.results.codes import CODES
 
 from .clauses import holds, read_clauses, separating
+from .contracts import FiniteContract
 from .kernels import Generated
 from .reading import axes_read, may_be_open, steered_by_what_is_computed
-from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, Interpreted, Seen
+from .truth import BETWEEN_BLOCKS, PATIENT_STEPS, STEPS, Interpreted, Seen
 
 MOST_LAUNCHES = 400
 """Launches of one proved contract that are interpreted; of more, every n-th one is."""
@@ -136,7 +139,7 @@ def _judge_proved(
         return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
     if not launches and generated.contract.certainly_empty():
         return Judged(result, "proved, but the contract has no launch", "open", 0, seconds)
-    kept = [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
+    kept = _keeping(clauses, launches)
     if launches and not kept and generated.contract.bounded and len(launches) < ENUMERATED:
         return Judged(result, f"nothing left: no launch of the contract keeps {result.requires}", "open", 0, seconds)
     tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
@@ -153,13 +156,17 @@ def _judge_proved(
             return Judged(result, wrong, "faulty", len(seen), seconds)
     wrong = next(_unsteady(interpreted, result, _spread(kept, SAMPLE)), None)
     remarks: list[str] = []
-    shut_out = next(_shut_out(interpreted, result, launches, kept, seen), None)
+    shut_out = next(_shut_out(interpreted, generated.contract, clauses, launches, kept, seen), None)
     if shut_out and steered_by_what_is_computed(interpreted.entry):
         remarks.append("shut out, where values that are not followed decide what blocks do")
     else:
         wrong = wrong or shut_out
     wrong = wrong or _undetermined(generated, interpreted, result, _spread(kept, MOST_UNDETERMINED), remarks)
     return Judged(result, wrong, _truth(seen), len(tried), seconds, tuple(remarks))
+
+
+def _keeping(clauses: Sequence[Expression], launches: Iterable[tuple[ConcreteLaunch, Mapping[str, int]]]) -> Launches:
+    return [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
 
 
 def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Launches) -> Iterator[str]:
@@ -173,28 +180,37 @@ def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Launches
 
 
 def _shut_out(
-    interpreted: Interpreted, result: KernelResult, launches: Launches, kept: Launches, seen: Sequence[Seen]
-) -> Iterator[str]:
+    interpreted: Interpreted, contract: FiniteContract, clauses: Sequence[Expression], launches: Launches,
+    kept: Launches, seen: Sequence[Seen],
+) -> Iterator[str]:  # fmt: skip
     """Axes that the kernel reads, along which the contract has two blocks at work and the clauses leave none."""
-    if not result.requires or len(kept) == len(launches):
+    if not clauses or len(kept) == len(launches):
         return
     for axis in axes_read(interpreted.entry):
         if any(each.at_work_along(axis) for each in seen) or any(_at_work(interpreted, kept, axis)):
+            continue
+        cut_short = any(each.open for each in seen)  # then what blocks do comes later, if ever
+        if cut_short and any(_at_work(interpreted, _spread(kept, SAMPLE), axis, PATIENT_STEPS)):
             continue
         left = {id(launch) for launch, _ in kept}
         others = [each for each in launches if id(each[0]) not in left and each[0].grid[axis] > 1]
         for launch, seen_there in _at_work(interpreted, _spread(others, 60), axis):
             if seen_there.codes <= set(BETWEEN_BLOCKS):  # where sizes leave room for one block, one block it is
-                text = f"no launch under {result.requires} has two blocks at work along {AXES[axis]}"
-                yield f"shut out: {text}, the contract has {launch}"
+                larger = _keeping(clauses, islice(contract.launches(larger=True), ENUMERATED))
+                if not any(_at_work(interpreted, _spread(larger, MOST_LAUNCHES), axis)):
+                    asked = tuple(map(print_expression, clauses))
+                    text = f"no launch under {asked} has two blocks at work along {AXES[axis]}"
+                    yield f"shut out: {text}, the contract has {launch}"
                 break
 
 
-def _at_work(interpreted: Interpreted, launches: Launches, axis: int) -> Iterator[tuple[ConcreteLaunch, Seen]]:
+def _at_work(
+    interpreted: Interpreted, launches: Launches, axis: int, steps: int = STEPS
+) -> Iterator[tuple[ConcreteLaunch, Seen]]:
     for launch, _ in launches:
         if launch.grid[axis] > 1:
             try:
-                seen = interpreted.see(launch)
+                seen = interpreted.see(launch, steps)
             except InterpreterStop:
                 continue
             if seen.at_work_along(axis):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
-from tileverify.contract.expressions import Undefined, evaluate, print_expression
+from tileverify.contract.expressions import evaluate, print_expression
 from tileverify.contract.launch import (
     Argument,
     Expression,
@@ -23,6 +23,7 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
+from tileverify.contract.operators import Undefined
 from tileverify.contract.strides import strides_of
 from tileverify.results import Witness
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, power, print_expression
+from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
     Apply,
@@ -28,6 +28,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
+from ...contract.operators import OPERATORS, power
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
 from ...errors import SpecError, UsageError
@@ -383,18 +384,8 @@ class _Compiler:
                 if name not in self.locals:
                     raise UsageError(f"the contract of {self.spec.kernel} speaks of '{name}', which no launch shows")
                 return self.locals[name]
-            case Apply("cdiv", (a, b)):
-                return f"-(-({self._code(a)}) // ({self._code(b)}))"
-            case Apply("neg", (a,)):
-                return f"-({self._code(a)})"
-            case Apply("not", (a,)):
-                return f"(not {self._code(a)})"
-            case Apply("min" | "max" as name, args):
-                return f"{name}({', '.join(map(self._code, args))})"
-            case Apply("**", (base, exponent)):
-                return f"power({self._code(base)}, {self._code(exponent)})"
             case Apply(op, args):
-                return "(" + f" {op} ".join(map(self._code, args)) + ")"
+                return OPERATORS[op].python([self._code(each) for each in args])
         raise AssertionError(expression)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Final
 
-from ...contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate, free_names
+from ...contract.expressions import GRID_NAMES, constant_value, evaluate, free_names
 from ...contract.launch import Apply, Expression, Name
+from ...contract.operators import Undefined
 from ...contract.strides import contiguous_strides
 from ...errors import UsageError
 from .conditions import Condition, ContractInNumbers

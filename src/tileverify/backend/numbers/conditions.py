@@ -11,15 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import (
-    GRID_NAMES,
-    Undefined,
-    evaluate,
-    free_names,
-    parse_condition,
-    print_expression,
-    substitute,
-)
+from ...contract.expressions import GRID_NAMES, evaluate, free_names, parse_condition, print_expression, substitute
 from ...contract.launch import (
     Apply,
     ArrayArgument,
@@ -32,6 +24,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
+from ...contract.operators import Undefined
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.strides import apart, may_overlap_itself, meanings, strides_of
 from ...errors import SpecError, UsageError

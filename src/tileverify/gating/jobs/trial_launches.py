@@ -23,8 +23,9 @@ import numpy as np
 from ...backend.interpreter.encodings import from_bits
 from ...backend.numbers.choose import choose
 from ...backend.numbers.conditions import ContractInNumbers
-from ...contract.expressions import GRID_NAMES, Undefined
+from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
+from ...contract.operators import Undefined
 from ...errors import UsageError
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 

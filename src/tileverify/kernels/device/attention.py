@@ -1,6 +1,6 @@
 """Attention with an online softmax: whole sequences, queries behind a cache, and one query over splits of the keys.
 
-Logarithms are to base 2.  Keys and values have fewer heads than queries: GROUP query heads in a row share one.
+Logarithms are to base 2.  Keys and values have fewer heads than queries: ``group`` query heads in a row share one.
 """
 
 import cuda.tile as ct
@@ -35,11 +35,11 @@ def further(scores, to_base_2, values, highest, total, acc):
     return now_highest, total, acc
 
 
-def attend(q, k, v, out, scale, first, keys, row, TILE_M, TILE_N, TILE_D, GROUP, CAUSAL):
+def attend(q, k, v, out, scale, first, keys, row, group, TILE_M, TILE_N, TILE_D, CAUSAL):
     """Tile ``row`` of the queries of one head, the first of which is at position ``first``, over ``keys`` keys."""
     heads = q.shape[1]
     b, h = ct.bid(1) // heads, ct.bid(1) % heads
-    shared = h // GROUP
+    shared = h // group
     queries = ct.load(q, (b, h, row, 0), (1, 1, TILE_M, TILE_D), padding_mode=ZERO)
     queries = queries.reshape((TILE_M, TILE_D))
     to_base_2 = scale * LOG2_E
@@ -68,31 +68,31 @@ def attend(q, k, v, out, scale, first, keys, row, TILE_M, TILE_N, TILE_D, GROUP,
 
 @ct.kernel(occupancy=2)
 def attention(
-    q, k, v, out, scale,
-    TILE_M: ConstInt, TILE_N: ConstInt, TILE_D: ConstInt, GROUP: ConstInt, CAUSAL: ConstBool,
+    q, k, v, out, scale, group: int,
+    TILE_M: ConstInt, TILE_N: ConstInt, TILE_D: ConstInt, CAUSAL: ConstBool,
 ):  # fmt: skip
     """``softmax(scale * q kᵀ) v`` of each head; with CAUSAL, position i sees the keys 0 to i.
 
-    q and out [B, GROUP * HK, S, D], k and v [B, HK, S, D]; scale is positive.  Requires 1 <= D <= TILE_D.
-    Grid (cdiv(S, TILE_M), B * GROUP * HK); the longest rows come first.
+    q and out [B, group * HK, T, D], k and v [B, HK, S, D], where CAUSAL means something for equal T and S; scale is
+    positive.  Requires 1 <= D <= TILE_D.  Grid (cdiv(T, TILE_M), B * group * HK); the longest rows come first.
     """
     row = ct.num_blocks(0) - 1 - ct.bid(0) if CAUSAL else ct.bid(0)
-    attend(q, k, v, out, scale, 0, k.shape[2], row, TILE_M, TILE_N, TILE_D, GROUP, CAUSAL)
+    attend(q, k, v, out, scale, 0, k.shape[2], row, group, TILE_M, TILE_N, TILE_D, CAUSAL)
 
 
 @ct.kernel(occupancy=2)
 def attention_cached(
-    q, k, v, used, out, scale,
-    TILE_M: ConstInt, TILE_N: ConstInt, TILE_D: ConstInt, GROUP: ConstInt, CAUSAL: ConstBool,
+    q, k, v, used, out, scale, group: int,
+    TILE_M: ConstInt, TILE_N: ConstInt, TILE_D: ConstInt, CAUSAL: ConstBool,
 ):  # fmt: skip
     """The same for T queries at the end of a cache of which ``used[0]`` keys are there, those of the queries included.
 
-    q and out [B, GROUP * HK, T, D], k and v [B, HK, S, D], used i32[1]; ``used[0]`` is taken as T to S if it is not.
-    T is at most S.  Requires 1 <= D <= TILE_D.  Grid (cdiv(T, TILE_M), B * GROUP * HK); the longest rows come first.
+    q and out [B, group * HK, T, D], k and v [B, HK, S, D], used i32[1]; ``used[0]`` is taken as T to S if it is not.
+    T is at most S.  Requires 1 <= D <= TILE_D.  Grid (cdiv(T, TILE_M), B * group * HK); the longest rows come first.
     """
     row = ct.num_blocks(0) - 1 - ct.bid(0) if CAUSAL else ct.bid(0)
     keys = min(max(ct.load(used, (0,), ()).item(), q.shape[2]), k.shape[2])
-    attend(q, k, v, out, scale, max(keys - q.shape[2], 0), keys, row, TILE_M, TILE_N, TILE_D, GROUP, CAUSAL)
+    attend(q, k, v, out, scale, max(keys - q.shape[2], 0), keys, row, group, TILE_M, TILE_N, TILE_D, CAUSAL)
 
 
 @ct.kernel

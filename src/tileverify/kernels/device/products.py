@@ -91,6 +91,23 @@ def matmul_splits(a, b, parts, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: Const
 
 
 @ct.kernel
+def matmul_transposed_splits(a, b, parts, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
+    """``a bᵀ`` over one of P shares of K: a [M, K], b [N, K], as weights lie, parts f32[P, M, N].
+
+    Grid (cdiv(M, TILE_M), cdiv(N, TILE_N), P).
+    """
+    m, n, split = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
+    each = ct.cdiv(tiles, ct.num_blocks(2))
+    for k in range(split * each, min((split + 1) * each, tiles)):
+        tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
+        tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
+        acc = ct.mma(tile_a, tile_b, acc)
+    ct.store(parts, (split, m, n), acc.reshape((1, TILE_M, TILE_N)).astype(parts.dtype))
+
+
+@ct.kernel
 def sum_splits(parts, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """The sum over the first axis, always in its order: parts f32[P, M, N], out [M, N].
 

@@ -105,16 +105,14 @@ def expert_places(experts, offsets, places, TILE: ConstInt):
 
 @ct.kernel
 def dispatch(x, places, out, TILE_D: ConstInt):
-    """Copies each token to the rows of its experts: x [T, D], places i32[T, K], out [R, D].
+    """Copies each token to the K rows of its experts: x [T, D], places i32[T * K], out [R, D].
 
-    Places that are no row are left out.  Needs places of which no two are one row.  Grid (T, cdiv(D, TILE_D)).
+    Places that are no row are left out.  Needs places of which no two are one row.  Grid (T, cdiv(D, TILE_D), K).
     """
     t, j = ct.bid(0), ct.bid(1)
-    token = ct.load(x, (t, j), (1, TILE_D), padding_mode=ZERO)
-    for r in range(places.shape[1]):
-        row = ct.load(places, (t, r), (1, 1)).item()
-        if row >= 0 and row < out.shape[0]:
-            ct.store(out, (row, j), token)
+    row = ct.load(places, (t * ct.num_blocks(2) + ct.bid(2),), ()).item()
+    if row >= 0 and row < out.shape[0]:
+        ct.store(out, (row, j), ct.load(x, (t, j), (1, TILE_D), padding_mode=ZERO))
 
 
 @ct.kernel

@@ -37,6 +37,11 @@ def matmul_splits(a: Array, b: Array, splits: int, tile: int) -> Array:
     return np.stack([matmul(a[:, i * each : (i + 1) * each], b[i * each : (i + 1) * each]) for i in range(splits)])
 
 
+def matmul_transposed_splits(a: Array, b: Array, splits: int, tile: int) -> Array:
+    """The same of ``a bᵀ``."""
+    return matmul_splits(a, b.T, splits, tile)
+
+
 def sum_splits(parts: Array) -> Array:
     """``Σ parts[i]``"""
     result: Array = parts.astype(np.float64).sum(axis=0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...contract import terms as t
 from ...contract.as_terms import Contract, build_contract
-from ...contract.expressions import LARGEST_EXPONENT, RELATIONS, parse_condition, print_expression
+from ...contract.expressions import parse_condition, print_expression
 from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
+from ...contract.operators import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...errors import SpecError
@@ -68,26 +67,6 @@ def _launch_variables(summary: AccessSummary, contract: Contract) -> Iterator[Te
                 yield leaf
 
 
-_ARITHMETIC: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
-    "+": t.add,
-    "-": t.sub,
-    "*": t.mul,
-    "//": t.floordiv,
-    "%": t.floormod,
-    "cdiv": t.ceildiv,
-    "min": t.minimum,
-    "max": t.maximum,
-}
-_RELATIONS: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
-    "==": t.eq,
-    "!=": t.ne,
-    "<": t.lt,
-    "<=": t.le,
-    ">": lambda a, b: t.lt(b, a),
-    ">=": lambda a, b: t.le(b, a),
-}
-
-
 def _condition(expression: Expression, names: Mapping[str, Term | None]) -> Term:
     match expression:
         case Apply("and" | "or" as op, args):
@@ -95,8 +74,8 @@ def _condition(expression: Expression, names: Mapping[str, Term | None]) -> Term
             return t.and_(*parts) if op == "and" else t.or_(*parts)
         case Apply("not", (arg,)):
             return t.not_(_condition(arg, names))
-        case Apply(op, (a, b)) if op in RELATIONS:
-            return _RELATIONS[op](_number(a, names), _number(b, names))
+        case Apply(op, (a, b)) if op in COMPARISONS:
+            return joined(op, [_number(a, names), _number(b, names)])
         case Name(name) if (known := _known(name, names)).sort is Sort.BOOL:
             return known
     raise SpecError(f"'{print_expression(expression)}' is a number, and no condition")
@@ -109,12 +88,10 @@ def _number(expression: Expression, names: Mapping[str, Term | None]) -> Term:
         case Name(name):
             known = _known(name, names)
             return t.ite(known, t.ONE, t.ZERO) if known.sort is Sort.BOOL else known
-        case Apply("neg", (arg,)):
-            return t.neg(_number(arg, names))
         case Apply("**", (Number(base), Number(exponent))) if 0 <= exponent <= LARGEST_EXPONENT:
             return t.const(base**exponent)
-        case Apply(op, args) if op in _ARITHMETIC:
-            return reduce(_ARITHMETIC[op], (_number(arg, names) for arg in args))
+        case Apply(op, args) if op in ARITHMETIC and op != "**":
+            return joined(op, [_number(arg, names) for arg in args])
     raise SpecError(f"the operator '{expression.op}' has no place in a clause")
 
 

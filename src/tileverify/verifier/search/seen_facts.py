@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...contract.expressions import Undefined, evaluate
+from ...contract.expressions import evaluate
 from ...contract.facts.kinds import meaning_of
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
+from ...contract.operators import Undefined
 
 
 def follow_from_observed(groups: Iterable[Iterable[DataFact]], launch: LaunchSpec) -> list[list[DataFact]]:

@@ -68,6 +68,10 @@ def verify(
     """
     options, started = options or VerifyOptions(), time.monotonic()
     session = Session(options.seed)
+    if _is_asked_first(launch, parameters):
+        own = _Verification(Case(summary, launch, build_contract(launch), options, session, started=started), confirm)
+        if own.vacuous is not None:
+            return own.vacuous
     outcome, launch, clauses = _decided(summary, launch, parameters, options, session, started, confirm)
     if not outcome.open_uses:
         return outcome
@@ -113,11 +117,6 @@ def _decided(
             if explained is not None and explained.verdict is Verdict.REFUTED:
                 return explained, launch, []
             launch = replace(launch, data=(*launch.data, *facts))
-    elif (launch.requires or launch.data) and next(levels(launch, parameters), None) is not None:
-        # What holds of more launches says nothing where the launch itself is none.
-        nothing = own(launch, options.limits).vacuous
-        if nothing is not None:
-            return nothing, launch, []
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
@@ -130,6 +129,13 @@ def _decided(
     if outcome.verdict is not Verdict.PROVED:
         return outcome, launch, []
     return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
+
+
+def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:
+    """Whether its own contract may have no launch, and a wider one would be proved first: what holds of more launches
+    says nothing where the launch itself is none."""
+    said = bool(launch.requires or launch.data) and not launch.observed
+    return said and next(levels(launch, parameters), None) is not None
 
 
 @dataclass

@@ -17,6 +17,11 @@ from tileverify.results import KernelResult, Verdict
 from .judged import judged_again, results_of
 
 LABELS = corpus_launches()
+AGAIN = [
+    pytest.param(file, marks=[pytest.mark.slow] if number % 3 else [])
+    for number, file in enumerate(sorted({label.file for label in LABELS}))
+]
+"""Every third: each takes as long as it took to judge it for the first time."""
 RACE_CODES = {"TV101", "TV102", "TV103", "TV201", "TV202"}
 
 
@@ -40,9 +45,7 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
         assert label.needs or label.code in found, f"{label.reason}\n{found}"
 
 
-@pytest.mark.parametrize(
-    "file", sorted({label.file for label in LABELS}), ids=lambda file: f"{file.parent.name}-{file.stem}"
-)
+@pytest.mark.parametrize("file", AGAIN, ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_what_was_checked_before_changes_no_verdict(file: Path) -> None:
     """A process that checks many kernels, or one kernel again, finds what a new process does."""
     first = results_of(file)

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.kernels.test_proved import checked
+from tests.kernels.proved import checked
 from tools.kernels_page import DEVICE, PAGE, families, host_functions, kernels_of, page, section
 from tools.launched_kernels import launched_by
 

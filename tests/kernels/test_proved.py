@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import tileverify
-from tileverify.results import KernelResult, Verdict
+from tileverify.results import Verdict
 
-DEVICE = Path(__file__).parents[2] / "src" / "tileverify" / "kernels" / "device"
-MODULES = sorted(path for path in DEVICE.glob("*.py") if path.stem != "__init__")
+from .proved import MODULES, checked, stands_for, tables
 
-pytestmark = pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)
-
-
-@cache
-def checked(module: Path) -> tuple[KernelResult, ...]:
-    """Without clauses that the tool adds."""
-    return tuple(tileverify.check(module, deny_requires=True, complete=True).results)
+pytestmark = [pytest.mark.random, pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)]
 
 
 def test_every_launch_is_proved(module: Path) -> None:
@@ -33,5 +23,10 @@ def test_every_launch_is_proved(module: Path) -> None:
 
 def test_every_kernel_has_a_launch(module: Path) -> None:
     kernels = re.findall(r"^@ct\.kernel\b.*\ndef (\w+)", module.read_text(encoding="utf-8"), re.MULTILINE)
-    launches = tomllib.loads(module.with_suffix(".tileverify.toml").read_text(encoding="utf-8"))["launch"]
-    assert {launch["kernel"] for launch in launches} == set(kernels)
+    assert {launch["kernel"] for launch in tables(module)} == set(kernels)
+
+
+def test_a_launch_that_stands_for_others_stands_for_itself(module: Path) -> None:
+    like = stands_for(module)
+    assert all(like[chosen] == chosen for chosen in like.values())
+    assert {kernel for kernel, _ in like.values()} == {kernel for kernel, _ in like}

@@ -31,7 +31,7 @@ from .sabotage import FIVE, SABOTAGES, evidence, exposed, outcomes
 pytestmark = pytest.mark.random
 
 SEED = 1
-COUNT = tries(short=80, long=1000)
+COUNT = tries(short=60, long=1000)
 INTEGER_OPS = {
     "absi", "addi", "andi", "cmpi", "divi", "exti", "iota", "maxi", "mini", "mulhii", "muli", "negi", "ori", "remi",
     "select", "shli", "shri", "subi", "trunci", "xori",

@@ -20,6 +20,7 @@ from examples.qwen3.launches import Launches
 from examples.qwen3.memory import HostMemory
 from examples.qwen3.report import as_page, as_text, document
 from examples.qwen3.step import Sampling
+from examples.qwen3.tiles import ALTERNATIVES, step_tile
 from examples.qwen3.weights import named, random_weights
 from tests.examples.qwen3_reference import logits
 
@@ -241,3 +242,10 @@ def test_what_the_command_refuses(
     monkeypatch.chdir(tmp_path)
     assert main([*arguments, "--device", "cpu"]) == 2
     assert why in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("what", ALTERNATIVES)
+@pytest.mark.parametrize("sequences", [1, 2, 8])
+def test_float32_takes_no_tensor_cores(what: str, sequences: int) -> None:
+    """They would take fewer bits of it."""
+    assert not step_tile(what, "f32", sequences).tensor_cores

@@ -50,7 +50,7 @@ def stands_for(module: Path) -> dict[Named, Named]:
     for number, table in enumerate(tables(module)):
         each: Mapping[str, list[Any]] = table.get("each", {})
         named = {
-            values: (launch["kernel"], launch["name"])
+            values: (str(launch["kernel"]), str(launch["name"]))
             for values, launch in zip(product(*each.values()), combined(table), strict=True)
         }
         for values, launch in named.items():

@@ -177,23 +177,25 @@ def tiles(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
         model = model_of(replace(SIZES[size], dtype=asked.dtype))
         for count in asked.sequences:
             for what in ALTERNATIVES:
-                for tile in tiles_for(what, asked.dtype, count):
+                for tile in tiles_for(what, model.config, count):
                     yield from with_tile(model, size, count, what, tile)
         del model
         torch.cuda.empty_cache()
 
 
-def tiles_for(what: str, dtype: str, count: int) -> list[StepTile]:
-    used = step_tile(what, dtype, count)
+def tiles_for(what: str, config: Config, count: int) -> list[StepTile]:
+    used = step_tile(what, config.dtype, count, config.hidden)
     others = [
-        each for each in ALTERNATIVES[what] if each.sequences >= count and (dtype != "f32" or each.sequences == 1)
+        each
+        for each in ALTERNATIVES[what]
+        if each.sequences >= count and (config.dtype != "f32" or each.sequences == 1)
     ]
     return list(dict.fromkeys([used, *others]))
 
 
 def with_tile(model: Model, size: str, count: int, what: str, tile: StepTile) -> Iterator[dict[str, Any]]:
-    def chosen(name: str, dtype: str, sequences: int) -> StepTile:
-        return tile if name == what else step_tile(name, dtype, sequences)
+    def chosen(name: str, dtype: str, sequences: int, hidden: int) -> StepTile:
+        return tile if name == what else step_tile(name, dtype, sequences, hidden)
 
     with mock.patch.object(stepping, "step_tile", chosen):
         session = Session(model, texts(model.config, count, 8))

@@ -32,6 +32,7 @@ from .tiles import (
     PROMPT_HEADS,
     SPLIT,
     VOCABULARY,
+    WIDE_FROM,
     StepTile,
     attention_tiles,
     product_tiles,
@@ -72,7 +73,7 @@ def wanted(dtype: str, sequences: Sequence[int], width: int = 128, *, alternativ
     yield from _of_attention(dtype, width)
     yield from _of_tokens()
     for what in ALTERNATIVES:
-        tiles = [step_tile(what, dtype, each) for each in sequences]
+        tiles = [step_tile(what, dtype, each, hidden) for each in sequences for hidden in (0, WIDE_FROM)]
         if alternatives:
             tiles += [each for each in ALTERNATIVES[what] if dtype != "f32" or not each.tensor_cores]
         for tile in dict.fromkeys(tiles):

@@ -52,7 +52,7 @@ class Session:
         self, model: Model, prompts: Sequence[Sequence[int]], sampling: Sampling | None = None, capacity: int = 0
     ) -> None:
         config = model.config
-        step_tile("normed", config.dtype, len(prompts))  # refuses too many
+        step_tile("normed", config.dtype, len(prompts), config.hidden)  # refuses too many
         _check(config, prompts)
         self._model, self.lengths = model, [len(each) for each in prompts]
         room = max(capacity, max(self.lengths) + 1)

@@ -129,7 +129,7 @@ class Step:
     def _feed(self, launch: Launch, layer: Layer) -> None:
         """``x = middle + feed(norm(middle))``"""
         config, inner = self._config, self._config.intermediate
-        tile = step_tile("normed_gated", config.dtype, self._cache.sequences)
+        tile = step_tile("normed_gated", config.dtype, self._cache.sequences, config.hidden)
         launch(
             "decoding." + tile.kernel("normed_gated"), (-(-inner // tile.rows),),
             self._middle, layer.feed_norm, layer.gate_up[:inner], layer.gate_up[inner:], self._fed, config.eps,
@@ -138,7 +138,7 @@ class Step:
         self._add(launch, self._fed, layer.down, self._middle, self._state.x)
 
     def _add(self, launch: Launch, x: Array, weights: Array, residual: Array, out: Array) -> None:
-        tile = step_tile("add", self._config.dtype, self._cache.sequences)
+        tile = step_tile("add", self._config.dtype, self._cache.sequences, self._config.hidden)
         grid = (-(-weights.shape[0] // tile.rows),)
         launch("decoding." + tile.kernel("add"), grid, x, weights, residual, out, *tile.constants)
 
@@ -150,7 +150,7 @@ class Head:
         self._config, self._weights, self._memory, self._state, self._count = config, weights, memory, state, count
         vocabulary, self._rounds = config.vocabulary, list[tuple[Array, Array]]()
         if state.sampling.greedy:
-            tile = step_tile("largest", config.dtype, count)
+            tile = step_tile("largest", config.dtype, count, config.hidden)
             blocks = -(-vocabulary // tile.rows)
             self._rounds = [(memory.empty((count, blocks), "f32"), memory.empty((count, blocks), "i32"))]
             return
@@ -175,7 +175,7 @@ class Head:
         state, sampling, count = self._state, self._state.sampling, self._count
         if sampling.greedy:
             ((maxima, places),) = self._rounds
-            tile = step_tile("largest", self._config.dtype, count)
+            tile = step_tile("largest", self._config.dtype, count, self._config.hidden)
             launch(
                 "decoding." + tile.kernel("largest"), (maxima.shape[1],),
                 state.x, self._weights.norm, self._weights.head, maxima, places, self._config.eps, *tile.constants,
@@ -201,6 +201,6 @@ class Head:
 
 
 def normed_product(launch: Launch, config: Config, x: Array, scales: Array, weights: Array, out: Array) -> None:
-    tile = step_tile("normed", config.dtype, x.shape[0])
+    tile = step_tile("normed", config.dtype, x.shape[0], config.hidden)
     grid = (-(-weights.shape[0] // tile.rows),)
     launch("decoding." + tile.kernel("normed"), grid, x, scales, weights, out, config.eps, *tile.constants)

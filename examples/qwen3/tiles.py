@@ -65,6 +65,15 @@ ONE: Final = {
 }
 """One sequence: a tile holds 8 KB of weights; the fastest of those that were compared on an H200."""
 
+WIDE_FROM: Final = 5120
+WIDE: Final = {
+    "normed": StepTile(1, 8, 1024, 512, False),
+    "normed_gated": StepTile(8, 64, 128, 128, True),
+    "add": StepTile(8, 64, 256, 256, True),
+    "largest": StepTile(8, 128, 128, 128, True),
+}
+"""The same for models whose vectors have so many numbers, and more: enough rows for tensor cores."""
+
 EXACT: Final = {
     "normed": StepTile(1, 8, 1024, 512, False),
     "normed_gated": StepTile(1, 4, 1024, 512, False),
@@ -118,12 +127,12 @@ ALTERNATIVES: Final = {
 """What `benchmarks/gpu/qwen3.py tiles` compares with those above; ones for 8 sequences serve a single one, too."""
 
 
-def step_tile(what: str, dtype: str, sequences: int) -> StepTile:
-    """Raises `EngineError` for more sequences than a tile holds."""
+def step_tile(what: str, dtype: str, sequences: int, hidden: int) -> StepTile:
+    """For a model whose vectors have ``hidden`` numbers.  Raises `EngineError` for more sequences than a tile holds."""
     if sequences > MOST_SEQUENCES[dtype]:
         raise EngineError(f"{sequences} sequences at once are too many: up to {MOST_SEQUENCES[dtype]} of {dtype}")
     if sequences == 1:
-        return (EXACT if dtype == "f32" else ONE)[what]
+        return (EXACT if dtype == "f32" else WIDE if hidden >= WIDE_FROM else ONE)[what]
     held = 1 << (sequences - 1).bit_length()
     if dtype == "f32":
         return StepTile(8, 8, 64, 64, False)

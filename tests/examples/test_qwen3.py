@@ -246,6 +246,7 @@ def test_what_the_command_refuses(
 
 @pytest.mark.parametrize("what", ALTERNATIVES)
 @pytest.mark.parametrize("sequences", [1, 2, 8])
-def test_float32_takes_no_tensor_cores(what: str, sequences: int) -> None:
+@pytest.mark.parametrize("hidden", [1024, 5120])
+def test_float32_takes_no_tensor_cores(what: str, sequences: int, hidden: int) -> None:
     """They would take fewer bits of it."""
-    assert not step_tile(what, "f32", sequences).tensor_cores
+    assert not step_tile(what, "f32", sequences, hidden).tensor_cores

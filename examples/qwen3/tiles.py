@@ -83,8 +83,8 @@ EXACT: Final = {
 """One sequence in float32, of which tensor cores take fewer bits."""
 
 SEVERAL: Final = {
-    "normed": StepTile(16, 32, 128, 128, True),
-    "normed_gated": StepTile(8, 64, 64, 64, True),
+    "normed": StepTile(8, 64, 128, 128, True),
+    "normed_gated": StepTile(8, 64, 128, 128, True),
     "add": StepTile(16, 32, 256, 256, True),
     "largest": StepTile(8, 64, 256, 256, True),
 }
@@ -95,15 +95,15 @@ ALTERNATIVES: Final = {
         StepTile(1, 8, 1024, 512, False),
         StepTile(1, 16, 512, 256, False),
         StepTile(1, 32, 256, 256, False),
-        StepTile(8, 64, 128, 128, True),
         StepTile(8, 64, 256, 256, True),
         StepTile(8, 64, 256, 128, True),
+        StepTile(16, 32, 128, 128, True),
     ),
     "normed_gated": (
         StepTile(1, 4, 1024, 512, False),
         StepTile(1, 8, 256, 256, False),
         StepTile(1, 8, 512, 512, False),
-        StepTile(8, 64, 128, 128, True),
+        StepTile(8, 64, 64, 64, True),
         StepTile(8, 64, 256, 128, True),
         StepTile(8, 128, 64, 64, True),
         StepTile(16, 32, 128, 128, True),

@@ -41,9 +41,11 @@ def test_decode() -> None:
     q, k, v = normal(0, 4, 2, 3, 16), normal(1, 4, 2, 70, 16), normal(2, 4, 2, 70, 16)
     lengths = np.array([0, 1, 37, 70], np.int32)
     parts, maxima, sums = (np.empty((4, 2, 3, 3, *more), np.float32) for more in ((16,), (), ()))
+    expected = reference.decode_splits(q, k, v, lengths, SCALE, 3, 16)
+    for b, length in enumerate(lengths[:3]):
+        k[b, :, length:] = v[b, :, length:] = np.nan  # what was never written
     arrays = (q, k, v, lengths, parts, maxima, sums)
     tileverify.launch(None, (3, 2, 4), device.decode_splits, (*arrays, SCALE, 16, 16, 16))
-    expected = reference.decode_splits(q, k, v, lengths, SCALE, 3, 16)
     there = expected[2] > 0
     np.testing.assert_allclose(parts, expected[0], atol=1e-2)
     np.testing.assert_allclose(maxima[there], expected[1][there], atol=1e-2)

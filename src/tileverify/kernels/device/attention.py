@@ -119,6 +119,7 @@ def decode_splits(
         scores, values = scored(queries, k, v, b, h, j, TILE_N, TILE_D)
         at = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
         scores = ct.where(at < keys, scores, MASKED)
+        values = ct.where(j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[:, None] < keys, values, 0)
         highest, total, acc = further(scores, to_base_2, values, highest, total, acc)
     ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, TILE_D)))
     ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)))

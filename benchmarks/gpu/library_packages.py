@@ -93,7 +93,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("key", type=Path)
     asked = parser.parse_args()
-    prepared._kernel = no_kernel  # type: ignore[assignment]
+    prepared.kernel_of = no_kernel  # type: ignore[assignment]
     kernels.use(asked.folder, keys=[asked.key], only_signed=True)
     errors: list[tuple[str, str, float, float]] = []
     for package, of in (("cupy", of_cupy), ("jax", of_jax)):

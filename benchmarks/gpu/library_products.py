@@ -342,7 +342,7 @@ def main() -> int:
     parser.add_argument("key", type=Path)
     parser.add_argument("out", type=Path)
     asked = parser.parse_args()
-    prepared._kernel = no_kernel  # type: ignore[assignment]
+    prepared.kernel_of = no_kernel  # type: ignore[assignment]
     count = kernels.use(asked.folder, keys=[asked.key], only_signed=True)
     torch.manual_seed(0)
     found = [row(case) for case in cases()]

@@ -64,12 +64,12 @@ def at_hand(bundles: Path, keys: tuple[Path, Path]) -> prepared.AtHand:
 @pytest.fixture(autouse=True)
 def _from_bundles(at_hand: prepared.AtHand, monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernel is compiled: what has no bundle is an error."""
-    monkeypatch.setattr(prepared, "_prepared", at_hand)
+    monkeypatch.setattr(prepared, "at_hand", at_hand)
 
     def no_kernel(module: str, name: str) -> Any:
         raise LookupError(f"there is no bundle for this launch of {module}.{name}")
 
-    monkeypatch.setattr(prepared, "_kernel", no_kernel)
+    monkeypatch.setattr(prepared, "kernel_of", no_kernel)
 
 
 @pytest.fixture(scope="module")

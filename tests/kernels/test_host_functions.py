@@ -121,14 +121,14 @@ def test_a_bundle_stands_for_the_kernel(
 ) -> None:
     device = Path(prepared.__file__).parent / "device"
     bundles = prepared.AtHand()
-    monkeypatch.setattr(prepared, "_prepared", bundles)
+    monkeypatch.setattr(prepared, "at_hand", bundles)
     Path("bundles").mkdir(exist_ok=True)
     for launch in ("bf16", "bf16-aligned", "f32"):
         target = f"{device / 'activations.py'}::silu::{launch}"
         built = tileverify("build", target, "-o", f"bundles/{launch}.tvk", "--arch", "none")
         assert built.code == 0, built.err
     assert kernels.use("bundles") == 3
-    monkeypatch.setattr(prepared, "_kernel", _no_kernel)
+    monkeypatch.setattr(prepared, "kernel_of", _no_kernel)
     assert_close(kernels.silu(normal(300)), activations.silu(normal(300)))
     asked: list[str] = []
     again = BundledKernel.look_and_launch

@@ -126,7 +126,7 @@ def test_matmul_scaled(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch)
     device = Path(prepared.__file__).parent / "device" / "products.py"
     built = tileverify("build", f"{device}::matmul_scaled::any-size", "-o", "scaled.tvk", "--arch", "none")
     assert built.code == 0, built.err
-    monkeypatch.setattr(prepared, "_prepared", prepared.AtHand())
+    monkeypatch.setattr(prepared, "at_hand", prepared.AtHand())
     assert kernels.use(Path.cwd()) == 1
     a, b = (normal(*shape).astype(ml_dtypes.float8_e4m3fn) for shape in ((3, 200), (130, 200)))
     a_scales, b_scales = (np.abs(normal(*shape, seed=1)) + 0.5 for shape in ((3, 2), (2, 2)))

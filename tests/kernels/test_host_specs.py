@@ -114,12 +114,12 @@ def call_all(dtype: DTypeLike) -> None:
 
 @TYPES
 def test_every_launch_is_described(dtype: DTypeLike, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "_prepared", Looked())
+    monkeypatch.setattr(prepared, "at_hand", Looked())
     monkeypatch.setattr(reductions, "processors", lambda array: 8)
     call_all(dtype)
 
 
 def test_what_is_not_described_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "_prepared", Looked())
+    monkeypatch.setattr(prepared, "at_hand", Looked())
     with pytest.raises(AssertionError, match="matvec"):
         kernels.matvec(np.zeros(3), np.zeros((2, 3)))

@@ -43,8 +43,8 @@ def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any]) 
     """
     module, _, name = kernel.partition(".")
     refused = None
-    for bundle in prepared._prepared.bundles.get(name, ()):
-        if prepared._fits(bundle, arguments):
+    for bundle in prepared.at_hand.bundles.get(name, ()):
+        if prepared.fits(bundle, arguments):
             try:
                 bundle.planned(None, grid, arguments)
             except LaunchRefused as reason:
@@ -54,7 +54,7 @@ def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any]) 
     if refused is not None:
         raise refused
     try:
-        return prepared._kernel(module, name)
+        return prepared.kernel_of(module, name)
     except ModuleNotFoundError as missing:
         raise UsageError(
             f"no bundle of '{kernel}' is for these arguments, and there is no compiler: {missing.name} is not installed"

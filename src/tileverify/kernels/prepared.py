@@ -58,7 +58,7 @@ class AtHand:
         key = kernel, grid, *map(_kind, arguments)
         fitting = self._fitting.get(key)
         if fitting is None:
-            fitting = [bundle for bundle in self.bundles[kernel] if _fits(bundle, arguments)]
+            fitting = [bundle for bundle in self.bundles[kernel] if fits(bundle, arguments)]
         while fitting:
             try:
                 of_this_process().launch(stream, grid, fitting[0], arguments)
@@ -74,7 +74,8 @@ class AtHand:
         return False
 
 
-_prepared: Final = AtHand()
+at_hand: Final = AtHand()
+"""What `use` found."""
 
 
 def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: bool = False) -> int:
@@ -89,7 +90,7 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
         ...
     tileverify.errors.UsageError: there are no bundles (*.tvk) in 'nowhere'; `tileverify build` makes them
     """
-    count = _prepared.add(Path(folder), keys, only_signed=only_signed)
+    count = at_hand.add(Path(folder), keys, only_signed=only_signed)
     if not count:
         raise UsageError(f"there are no bundles (*{SUFFIX}) in '{folder}'; `tileverify build` makes them")
     return count
@@ -105,13 +106,14 @@ def launch(
     """
     module, _, name = kernel.partition(".")
     stream = stream_of(like)
-    if not _prepared.launch(name, grid, arguments, stream):
+    if not at_hand.launch(name, grid, arguments, stream):
         stated = GivenOptions(data=data) if data else GivenOptions()
-        of_this_process().launch(stream, grid, _kernel(module, name), arguments, **stated)
+        of_this_process().launch(stream, grid, kernel_of(module, name), arguments, **stated)
 
 
 @cache
-def _kernel(module: str, name: str) -> Any:
+def kernel_of(module: str, name: str) -> Any:
+    """The kernel itself, which takes the compiler; raises `ModuleNotFoundError` where that is not installed."""
     return getattr(import_module(f".device.{module}", __package__), name)
 
 
@@ -126,7 +128,8 @@ def _kind(argument: Any) -> object:
     return type(argument) if value is None else value._replace(address=value.address % ALIGNED)
 
 
-def _fits(bundle: BundledKernel, arguments: Sequence[Any]) -> bool:
+def fits(bundle: BundledKernel, arguments: Sequence[Any]) -> bool:
+    """Whether the bundle is for arguments of such kinds; its contract may still refuse them."""
     expected = bundle.bundle.certificate.launch.arguments
     return len(expected) == len(arguments) and all(map(_accepts, expected, arguments))
 

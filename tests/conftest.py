@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from tests import profiles
@@ -82,20 +81,18 @@ def _modules_are_kept() -> Iterator[None]:
 
     A class of a module that was loaded twice is two classes: paths that look alike are not equal.
     """
-    path, loaded = list(sys.path), _lasting()
+    path, loaded = list(sys.path), dict(sys.modules)
     yield
     left, sys.path[:] = list(sys.path), path
     assert left == path
-    assert not [name for name, module in loaded.items() if sys.modules.get(name) is not module]
+    others = [name for name, module in loaded.items() if sys.modules.get(name) is not module]
+    assert not list(filter(_lasts, others))
 
 
-def _lasting() -> dict[str, ModuleType]:
-    """Python's modules and our own, as far as they are loaded."""
-    return {
-        name: module
-        for name, module in sys.modules.items()
-        if (top := name.partition(".")[0]) == "tileverify" or top in sys.stdlib_module_names
-    }
+def _lasts(module: str) -> bool:
+    """It is Python's or our own."""
+    top = module.partition(".")[0]
+    return top == "tileverify" or top in sys.stdlib_module_names
 
 
 @pytest.fixture

@@ -30,7 +30,8 @@ DECLARED = {("tileverify/contract/fact_kind.py", kind.value) for kind in FactKin
 
 def literals(source: str) -> Iterator[str]:
     """Strings that are the name of a kind and nothing else, and members of `FactKind`."""
-    for node in ast.walk(ast.parse(source)):
+    spoken = any(kind.name in source or kind.value in source for kind in FactKind)
+    for node in ast.walk(ast.parse(source)) if spoken else ():
         match node:
             case ast.Constant(value=str(name)) if name in FACTS:
                 yield name

@@ -295,7 +295,7 @@ def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPa
     assert len(entry.body.ops) <= 30
 
 
-@pytest.mark.parametrize("count", [120, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_what_is_proved_more_widely_than_recorded_is_right(count: int) -> None:
     numbers = range(tries(short=count // 3, long=count))
     widened = [found for number in numbers if (found := judge_recorded(kernel(SEED, number), number))]

@@ -243,7 +243,11 @@ def test_an_undecided_rest_is_judged_under_the_clauses() -> None:
 
 WAITING = (
     ("protocols/turns.py::add_in_turn[up-to-8-blocks]", "if: branches swapped"),
-    ("protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]", "subi becomes addi"),
+    pytest.param(
+        "protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]",
+        "subi becomes addi",
+        marks=pytest.mark.slow,
+    ),
     pytest.param(
         "protocols/atomic_waits.py::add_served[two-to-eight-blocks]", "if: branches swapped", marks=pytest.mark.slow
     ),

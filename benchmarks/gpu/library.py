@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -124,7 +125,7 @@ def no_kernel(module: str, name: str) -> Any:
     raise LookupError(f"there is no bundle for {module}.{name}")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("key", type=Path)
@@ -146,6 +147,7 @@ def main() -> None:
     text = "\n".join(table(found, device, count)) + "\n"
     (asked.out / "library.md").write_text(text, encoding="utf-8")
     print(text)
+    return 0 if all(each.fine for each in found) else 1
 
 
 def table(rows: Sequence[Row], device: str, bundles: int) -> Iterator[str]:
@@ -164,4 +166,4 @@ def table(rows: Sequence[Row], device: str, bundles: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

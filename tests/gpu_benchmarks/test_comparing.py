@@ -11,6 +11,7 @@ from benchmarks.gpu import comparing
 from benchmarks.gpu.comparing import Row, Trial
 
 from tileverify import kernels
+from tileverify.kernels import prepared
 
 
 def right() -> Row:
@@ -47,7 +48,7 @@ def test_the_end_tells_of_every_disagreement(
     names: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "use", lambda folder, **_: 7)
-    monkeypatch.setattr(comparing.prepared, "kernel_of", None)
+    monkeypatch.setattr(prepared, "kernel_of", None)
 
     def trials() -> Iterator[Trial]:
         yield from map(trial, names)

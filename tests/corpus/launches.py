@@ -40,6 +40,8 @@ from .fact_contents import has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
+MOST_ARRAYS = 33
+"""Of a list: no launch is made with a longer one."""
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
 LARGEST_MEMORY = 1 << 24
@@ -253,6 +255,8 @@ def _grid(
             return None
         if any(fact.amount and evaluate(fact.amount, known) < (fact.kind == "multiples") for fact in spec.data):
             return None
+        if any(evaluate(a.length, values) > MOST_ARRAYS for a in spec.arguments if isinstance(a, ListArgument)):
+            return None
         if not admits(known) or not all(_keeps_its_promise(array, values) for array in _arrays(spec)):
             return None
     except Undefined:
@@ -320,8 +324,8 @@ def _launch(
     lists = {}
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
-            count = min(evaluate(argument.length, values), 5)
-            items = (_array(argument.element, spec, values, source, None, {}) for _ in range(count))
+            length = evaluate(argument.length, values)
+            items = (_array(argument.element, spec, values, source, None, {}) for _ in range(length))
             lists[argument.name] = tuple(items)
     scalars = {
         scalar.name: values[scalar.name] if scalar.value is None else evaluate(scalar.value, values)

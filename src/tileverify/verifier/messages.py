@@ -110,6 +110,8 @@ class OpenReason(NamedTuple):
     hints: tuple[Hint, ...] = ()
 
 
+AS_OBSERVED = "the fault shows in contents that keep all that was observed of the arrays"
+
 LEFT_BEHIND = OpenReason(
     TV.TOKEN_INCOMPLETE_EXIT,
     "the access behind the loop waits for its last iteration only, and the specification does not settle whether that "

@@ -124,6 +124,11 @@ def _decided(
     if outcome is None:
         look = own(launch, options.limits)
         outcome = look.attempt() or look.explained()
+        if outcome.verdict is Verdict.UNDECIDED and launch.observed and not facts:
+            as_seen = own(replace(launch, data=(*launch.data, *launch.observed)), options.limits)
+            found = as_seen.attempt() or as_seen.explained()
+            if found.verdict is Verdict.REFUTED:
+                return replace(found, notes=(*found.notes, messages.AS_OBSERVED)), launch, []
         if outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
     if outcome.verdict is not Verdict.PROVED:

@@ -86,8 +86,9 @@ def test_the_first_of_equal_ones_is_the_largest() -> None:
     assert places.tolist() == [[0, 4]]
 
 
+@pytest.mark.parametrize("kernel", [kernels.step_attention, kernels.steps_attention], ids=["step", "steps"])
 @pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
-def test_attention(dtype: DTypeLike) -> None:
+def test_attention(dtype: DTypeLike, kernel: object) -> None:
     """Of positions at both ends, at a border of tiles, and beyond the cache; what is behind them is never looked at."""
     positions = np.array([0, 15, 16, 99], np.int32)
     packed = normal(SEQUENCES, HEADS * (GROUP + 2), 2 * HALF, dtype=dtype)
@@ -105,7 +106,7 @@ def test_attention(dtype: DTypeLike) -> None:
     maxima, sums = (unwritten(SEQUENCES, HEADS, splits, GROUP) for _ in range(2))
     out = unwritten(SEQUENCES, HEADS, GROUP, 2 * HALF, dtype=dtype)
     tileverify.launch(
-        None, (splits, HEADS, SEQUENCES), kernels.step_attention,
+        None, (splits, HEADS, SEQUENCES), kernel,
         (q, k, v, *weights, COS, SIN, positions, *caches, parts, maxima, sums, EPS, 0.25, 4, SPLIT, HALF),
     )  # fmt: skip
     tileverify.launch(

@@ -1,4 +1,4 @@
-"""One step of a decoder: see `tileverify.kernels.device.decoding`."""
+"""One step of a decoder: see `decoding` and `decoding_rows` of `tileverify.kernels.device`."""
 
 from __future__ import annotations
 

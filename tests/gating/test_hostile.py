@@ -50,9 +50,10 @@ def children(sandbox: Sandbox) -> list[str]:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_screen_refuses(program: str, canary: Canary, sandbox: Sandbox) -> None:
-    result = judge(submitted(program, canary), GateOptions(limits=LIMITS), sandbox)
-    holds(result, canary, sandbox)
+def test_screen_refuses(program: str, canary: Canary, one_sandbox: Sandbox) -> None:
+    """Before anything of it runs, so that it is the same behind all walls."""
+    result = judge(submitted(program, canary), GateOptions(limits=LIMITS), one_sandbox)
+    holds(result, canary, one_sandbox)
     assert [kernel.verdict for kernel in result.kernels] == ["rejected"]
     assert all(kernel.reasons and not kernel.accepted for kernel in result.kernels)
     assert not any(reason.id.startswith(("sandbox", "limit", "crash")) for reason in result.kernels[0].reasons)

@@ -213,6 +213,24 @@ def test_a_launch_of_numbers_that_leaves_nothing_to_do(tmp_path: Path) -> None:
     assert checked(tmp_path, UP_TO, spec.replace("n <= 0", "n <= 1")).verdict is Verdict.PROVED
 
 
+@pytest.mark.parametrize(("index", "told"), [("i", "TV004"), ("i + 1", "TV301")])
+def test_blocks_that_write_nothing_may_read_what_they_must_not(tmp_path: Path, index: str, told: str) -> None:
+    kernel = f"""
+import cuda.tile as ct
+
+@ct.kernel
+def copy(x, out, n: int):
+    i = ct.bid(0)
+    tile = ct.load(x, index=({index},), shape=(16,))
+    if n > 0:
+        ct.store(out, index=(i,), tile=tile)
+"""
+    spec = 'kernel = "copy"\ngrid = ["cdiv(N, 16)"]\nargs = { x = "f32[N]", out = "f32[N]", n = "i32" }\n'
+    result = checked(tmp_path, kernel, spec + 'requires = ["n <= 0"]')
+    assert [finding.code for finding in result.findings] == [told]
+    assert result.verdict is (Verdict.ERROR if told == "TV004" else Verdict.REFUTED)
+
+
 def test_a_launch_of_an_empty_array_is_as_it_is_meant(tmp_path: Path) -> None:
     spec = 'kernel = "fill"\ngrid = [1]\nargs = { idx = "i32[0]", out = "i32[0]" }\n'
     assert checked(tmp_path, MASKED, spec + 'data = ["range(idx, 5, 5)"]').verdict is Verdict.PROVED

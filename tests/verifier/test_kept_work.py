@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.soundness.test_found_wrong import checked
 
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
@@ -47,3 +48,69 @@ def test_another_access_may_be_what_works_along_an_axis() -> None:
     result = judged("another_access_works_along_z")
     assert result.verdict is Verdict.PROVED
     assert "grid.z == 1" not in result.requires
+
+
+BEHIND_ITS_ROWS = """
+import cuda.tile as ct
+
+@ct.kernel
+def fill(starts, lengths, out, TILE: ct.Constant[int]):
+    b, i = ct.bid(0), ct.bid(1)
+    start = ct.load(starts, index=(b,), shape=()).item()
+    length = ct.load(lengths, index=(b,), shape=()).item()
+    if GUARD:
+        own = out.slice(axis=0, start=start, stop=start + length)
+        ct.store(own, index=(i, 0), tile=ct.full((TILE, 16), b, dtype=out.dtype))
+"""
+PACKED = """
+kernel = "fill"
+grid = ["B", "cdiv(N, 32)"]
+requires = ["N * 16 < 2**31"]
+data = ["segments(starts, lengths, 0, N)"]
+args = { starts = "i32[B]", lengths = "i32[B]", out = "i32[N, 16]", TILE = 32 }
+"""
+
+
+@pytest.mark.parametrize("guard", ["length < i * TILE", "not i * TILE < length"])
+def test_where_all_that_is_written_is_at_fault_no_clause_stops_the_kernel_from_writing(
+    tmp_path: Path, guard: str
+) -> None:
+    """`N <= 32` keeps every block from its store; and the contract is not to blame that no store is right."""
+    result = checked(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", guard), PACKED)
+    assert (result.verdict, result.findings[0].code, result.requires) == (Verdict.REFUTED, "TV301", ())
+
+
+def test_its_right_twin_is_proved(tmp_path: Path) -> None:
+    result = checked(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", "i * TILE < length"), PACKED)
+    assert (result.verdict, result.requires) == (Verdict.PROVED, ())
+
+
+MARK = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark(x, out, flag: int):
+    i = ct.bid(0)
+    if GUARD:
+        ct.store(out, index=(i + ct.num_blocks(0),), tile=ct.full((16,), i, dtype=out.dtype))
+"""
+FLAG = """
+kernel = "mark"
+grid = ["cdiv(N, 16)"]
+requires = ["flag >= 0", "flag <= 1"]
+args = { x = "u8[N]", out = "i32[N]", flag = "i32" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "verdict"),
+    [
+        ("flag > 0", Verdict.REFUTED),
+        ("ct.astype(ct.load(x, index=(i,), shape=()).item(), ct.int32) < flag * 300 - 255", Verdict.UNDECIDED),
+    ],
+)
+def test_a_flag_is_no_clause_for_the_only_write_where_that_is_always_at_fault(
+    tmp_path: Path, guard: str, verdict: Verdict
+) -> None:
+    result = checked(tmp_path, MARK.replace("GUARD", guard), FLAG)
+    assert (result.verdict, result.requires) == (verdict, ())

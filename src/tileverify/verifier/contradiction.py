@@ -19,8 +19,7 @@ from ..frontend.symbolic.summary import AccessSummary, Origin
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_use import FactUse
-from .rules.footprint_overlap import PreparedSite
-from .rules.layout import IndexFootprint
+from .rules.footprint_overlap import PreparedSite, does_something
 from .rules.prepare import Preparer, launch_facts
 from .smt import Decider, Session
 
@@ -173,9 +172,7 @@ def idle(sites: Sequence[PreparedSite], use: FactUse, origins: Mapping[str, Orig
     promised = promises(use.contract)
 
     def unreached(site: PreparedSite) -> bool:
-        # An access outside its array is a fault, and no idleness: whoever gets there does something.
-        view = isinstance(site.place, IndexFootprint) and site.place.bounded
-        conditions = (site.guard, t.TRUE if view else site.place.live, *promised)
+        conditions = (site.guard, does_something(site), *promised)
         asked = (*conditions, *use.known(conditions, origins))
         return decider.decide(asked, limits=WORK_LIMITS).answer is Answer.UNSATISFIABLE
 

@@ -161,7 +161,7 @@ class _Verification:
 
     @cached_property
     def vacuous(self) -> Outcome | None:
-        """That the contract has no launch, or none in which anything happens; ``None`` if it may have some."""
+        """That the contract has no launch, or none in which anything is written; ``None`` if it may have some."""
         self.case.assume(launch_facts(self.case.contract))
         some_launch = self.case.decider.decide(promises(self.case.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
@@ -176,8 +176,16 @@ class _Verification:
         ):
             reason = no_work(self.case.summary, self.case.launch, Session(self.case.options.seed))
             if reason is not None:
-                return self._nothing_to_verify(reason)
+                return self._at_fault(reason) or self._nothing_to_verify(reason)
         return None
+
+    def _at_fault(self, idle: str) -> Outcome | None:
+        """What blocks do that never get to a write may be at fault, and comes before that they are ``idle``."""
+        self._left = self._decide(self.case.obligations())
+        if not self._left:
+            return None
+        self.case.notes.append(idle)
+        return self.explained()
 
     def _emptied(self) -> str | None:
         """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tileverify.backend.numbers import data
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.elements import Array
 from tileverify.backend.numbers.fact_checks import violation
@@ -82,21 +83,21 @@ def test_a_problem_names_the_elements() -> None:
     assert problem("segments(a, n, 0, 2)", a=[1], n=[2]) == "[a[0], a[0] + n[0]) = [1, 3) is not inside [0, 2)"
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        *((text,) for text in FACTS),
-        ("disjoint_rows(a, 0, 9)", "range(a, 0, 10)"),
-        ("range(a, 0, 30)", "multiples(a, 3)", "nondecreasing(a)"),
-        ("injective(a)", "multiples(a, 4)"),
-        ("injective(a, 0, 3)", "range(a, 0, N)"),
-        ("injective(a, unless=3)", "range(a, 0, N)"),
-        ("injective(a, unless=-1)", "range(a, 0, N, unless=-1)"),
-        ("range(a, 0, 0, unless=(-1, -2))", "disjoint_rows(a, unless=-1)"),
-        ("shares(a, 12)", "multiples(a, 4)"),
-        ("range(a, 0, 2)", "range(a, 1, 5)"),
-    ],
-)
+TOGETHER = [
+    *((text,) for text in FACTS),
+    ("disjoint_rows(a, 0, 9)", "range(a, 0, 10)"),
+    ("range(a, 0, 30)", "multiples(a, 3)", "nondecreasing(a)"),
+    ("injective(a)", "multiples(a, 4)"),
+    ("injective(a, 0, 3)", "range(a, 0, N)"),
+    ("injective(a, unless=3)", "range(a, 0, N)"),
+    ("injective(a, unless=-1)", "range(a, 0, N, unless=-1)"),
+    ("range(a, 0, 0, unless=(-1, -2))", "disjoint_rows(a, unless=-1)"),
+    ("shares(a, 12)", "multiples(a, 4)"),
+    ("range(a, 0, 2)", "range(a, 1, 5)"),
+]
+
+
+@pytest.mark.parametrize("facts", TOGETHER)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_generated_contents_keep_the_facts(facts: tuple[str, ...], seed: int) -> None:
     parsed = [parse_data_fact(text) for text in facts]
@@ -104,6 +105,19 @@ def test_generated_contents_keep_the_facts(facts: tuple[str, ...], seed: int) ->
     a = generated("a", "i32", shape, parsed, value, seed, {})
     assert (a.shape, a.dtype) == (shape, np.dtype(np.int32))
     assert all(keeps(fact, {"a": a}, value) for fact in parsed)
+
+
+@pytest.mark.parametrize("facts", TOGETHER)
+def test_facts_of_a_subject_that_nobody_draws_for_make_their_contents(
+    facts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new kind of fact is sampled by its own module, whatever it speaks of."""
+    monkeypatch.setattr(data, "_DRAWN", frozenset())
+    parsed = [parse_data_fact(text) for text in facts]
+    shape = (3, 2) if len(facts) > 1 or "rows" in facts[0] else (4,)
+    found = [generated("a", "i32", shape, parsed, value, seed, {}) for seed in range(20)]
+    assert all(a.shape == shape and keeps(fact, {"a": a}, value) for a in found for fact in parsed)
+    assert len({a.tobytes() for a in found}) > 1 or len(facts) > 1
 
 
 def test_generated_segments_lie_side_by_side() -> None:
@@ -116,7 +130,7 @@ def test_generated_segments_lie_side_by_side() -> None:
     assert a[5] == 1 + sum(n)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(*texts: str) -> Array:
         return generated("a", "i32", (4,), [parse_data_fact(text) for text in texts], value, 0, {})
 
@@ -124,3 +138,7 @@ def test_what_cannot_be_is_refused() -> None:
         make("injective(a)", "range(a, 0, 3)")
     with pytest.raises(UsageError, match="the range is empty"):
         make("range(a, 1, 3)", "multiples(a, 4)")
+    with monkeypatch.context() as patch:
+        patch.setattr(data, "_DRAWN", frozenset())
+        with pytest.raises(UsageError, match="no contents of a were found"):
+            make("injective(a)", "range(a, 0, 3)")

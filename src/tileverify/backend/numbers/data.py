@@ -9,7 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
+from ...contract.facts.base import FactOfTwo
+from ...contract.facts.contents import Described, several
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.on_host import Value, amount, bounds
@@ -21,6 +24,10 @@ from .fact_checks import texts
 
 INTEGERS: Final = (0, 16)
 """Integers that no fact speaks of lie in this range, the end excluded."""
+
+
+_DRAWN: Final = DISTINCT | {Subject.LIMITS, Subject.ORDER, Subject.STEPS, Subject.SUM}
+"""What facts may speak of whose values are drawn here; of others, the facts make contents (`Fact.layouts`)."""
 
 
 def generated(
@@ -41,20 +48,31 @@ def generated(
         return np.asarray(source.integers(0, 2, count) == 1).reshape(shape)
     for fact in facts:
         if fact.array == name and fact.other is not None and fact.other in known:
-            return _starts(fact, count, known[fact.other], value).astype(storage_type(dtype))
+            meaning = meaning_of(fact)
+            assert isinstance(meaning, FactOfTwo)
+            lengths = [int(number) for number in known[fact.other].reshape(-1)]
+            values = np.asarray(meaning.beside(NumberedFact.evaluated(fact, value), count, lengths), dtype=object)
+            return values.reshape(shape).astype(storage_type(dtype))
     own = [fact for fact in facts if fact.array == name and fact.other is None]
     own += [follows for fact in facts if fact.other == name and (follows := meaning_of(fact).implied(fact)) is not None]
+    if not {subject_of(fact) for fact in own} <= _DRAWN:
+        return _made(source, name, dtype, shape, own, value)
     values = _with_gaps(source, name, dtype, count, own, value).reshape(shape)
     if any(subject_of(fact) is Subject.ORDER for fact in own):
         values = np.sort(values, axis=-1)
     return values.astype(storage_type(dtype))
 
 
-def _starts(fact: DataFact, count: int, lengths: Array, value: Value) -> Array:
-    """``count`` starts of segments of these lengths, one behind the other; what is left over starts at the end."""
-    low = 0 if fact.low is None else value(fact.low)
-    ends = low + np.cumsum(np.maximum(lengths.astype(object), 0))
-    return np.asarray([low, *ends, *[ends[-1] if len(ends) else low] * count][:count])
+def _made(
+    source: np.random.Generator, name: str, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value
+) -> Array:
+    """One of the contents that the facts themselves make."""
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    array = ConcreteArray(dtype, tuple(shape), tuple(strides))
+    found = several(Described.of(array, [NumberedFact.evaluated(fact, value) for fact in facts]))
+    if not found:
+        raise UsageError(f"no contents of {name} were found that satisfy {texts(facts)}")
+    return np.asarray(found[source.integers(0, len(found))], dtype=object).reshape(shape).astype(storage_type(dtype))
 
 
 GAPS: Final = 0.2

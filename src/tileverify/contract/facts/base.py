@@ -122,6 +122,10 @@ class FactOfTwo(Fact):
         """Contents of both arrays that are made for the fact, whether they keep it or not."""
 
     @abstractmethod
+    def beside(self, fact: NumberedFact, count: int, second: Sequence[int]) -> Sequence[int]:
+        """``count`` values of the first array which keep it beside what the second one holds, if there are any."""
+
+    @abstractmethod
     def observed_both(self, first: Seen, second: Seen) -> Iterator[str]:
         """As `observed`, of two arrays."""
 

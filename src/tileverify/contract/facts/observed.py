@@ -15,16 +15,9 @@ from .found import Seen
 from .kinds import by_subject, of_two
 from .on_host import Array
 
-_WRITTEN: Final = (
-    Subject.LIMITS,
-    Subject.ELEMENTS,
-    Subject.ROWS,
-    Subject.ORDER,
-    Subject.STEPS,
-    Subject.SUM,
-    Subject.SEGMENTS,
-)
-"""The order in which a recording says what it saw."""
+_FIRST: Final = (Subject.LIMITS, Subject.ELEMENTS, Subject.ROWS)
+_WRITTEN: Final = (*_FIRST, *(subject for subject in Subject if subject not in _FIRST))
+"""The order in which a recording says what it saw: the limits, what differs, all else."""
 
 
 def observed_facts(contents: Mapping[str, Sequence[Array]]) -> list[str]:

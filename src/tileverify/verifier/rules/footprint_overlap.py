@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...contract import terms as t
 from ...contract.as_terms import Contract
 from ...contract.terms import Term
-from ...frontend.symbolic.summary import Origin, OriginKind, Site, earlier
+from ...frontend.symbolic.summary import Origin, OriginKind, Site, ViewFootprint, earlier
 from .layout import ByteFootprint, IndexFootprint, Place
 from .two_blocks import Renaming
 
@@ -98,6 +98,17 @@ def overlap_distance(first: Origin, second: Origin) -> Term:
 def touches(place: Place) -> Term:
     """That the lane accesses memory of its array, its guard aside."""
     return _live(place) if isinstance(place, IndexFootprint) else place.live
+
+
+def does_something(site: PreparedSite) -> Term:
+    """That a lane is live, or at fault where it is not (TV301): whoever gets there is not idle."""
+    footprint, place = site.site.footprint, site.place
+    if isinstance(place, IndexFootprint) and place.bounded:
+        return t.TRUE
+    if not isinstance(footprint, ViewFootprint):
+        return place.live
+    tiles = zip(footprint.index, footprint.index_space, strict=True)
+    return t.or_(place.live, *(t.le(space, index) for index, space in tiles if space is not None))
 
 
 def _live(place: IndexFootprint) -> Term:

@@ -8,6 +8,7 @@ What is demanded of the launches that clauses leave; each is one question, and e
     loop l    they are reached in a second iteration, or a later one, of every loop around them
     writes a  two blocks whose numbers differ along a write to memory that others see, for every axis that the kernel
               reads, be it by another access than those at stake
+    something a block gets to a write, where no launch keeps the demands on writes: all that is written is at fault
 
 ``reached`` means path conditions, masks and a live lane, what is loaded included.  A path condition that speaks of the
 launch alone is left out: a flag that switches an access off is a clause like any other, as long as blocks go on to
@@ -35,7 +36,7 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
 from ...results.codes import TV
-from .footprint_overlap import PreparedSite, touches
+from .footprint_overlap import PreparedSite, does_something, touches
 from .layout import IndexFootprint, as_bytes
 from .obligations import MISALIGNED, Obligation, beyond_allocation, reached
 from .prepare import contract_values
@@ -123,12 +124,22 @@ def writing(
 
 def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: Second) -> Iterator[Way]:
     """Two blocks write by each of the accesses that do, and by any of them."""
-    writers = [each for each in prepared.values() if each.site.writes and is_seen(each.site)]
-    writes = [t.and_(each.guard, touches(each.place)) for each in writers]
+    writes = [t.and_(each.guard, touches(each.place)) for each in _writers(prepared)]
     if len(writes) > 1:
         writes.append(t.or_(*writes))
     pointless = _broken_by_one(obligation, copy)
     return (Way((each, copy(each)), pointless) for each in writes)
+
+
+def _writers(prepared: Mapping[int, PreparedSite]) -> list[PreparedSite]:
+    return [each for each in prepared.values() if each.site.writes and is_seen(each.site)]
+
+
+def something(prepared: Mapping[int, PreparedSite]) -> Iterator[Demand]:
+    """A block gets to a write that others see, were it a fault; nothing of a kernel that has none."""
+    writes = [t.and_(each.guard, does_something(each)) for each in _writers(prepared)]
+    if writes:
+        yield Demand(Way((t.or_(*writes),)))
 
 
 def _bytewise(

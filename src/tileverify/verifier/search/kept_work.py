@@ -14,7 +14,7 @@ from ..rules.consistency import promises
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation
 from ..rules.protocols import watched
-from ..rules.work import Demand, Way, axes_of_work, demands, two_blocks, writing
+from ..rules.work import Demand, Way, axes_of_work, demands, something, two_blocks, writing
 
 
 @dataclass
@@ -78,11 +78,18 @@ class KeptWork:
         by whatever access."""
         if not all(self.leaves(wanted, chosen) for wanted in self.demanded):
             return False
-        return all(self._writes_along(axis, obligation, chosen) for axis in axes_of_work(self.case.summary.read_axes))
+        writes = False
+        for axis in axes_of_work(self.case.summary.read_axes):
+            wanted = self._informed(obligation, writing(self.case.by_number, obligation, axis, self.case.contract))
+            if any(self._is_kept(demand, chosen) for demand in wanted):
+                writes = True
+            elif not all(map(self._is_pointless, wanted)):
+                return False
+        return writes or self.leaves_something(obligation, chosen)
 
-    def _writes_along(self, axis: int, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        wanted = self._informed(obligation, writing(self.case.by_number, obligation, axis, self.case.contract))
-        return any(self._is_kept(demand, chosen) for demand in wanted) or all(map(self._is_pointless, wanted))
+    def leaves_something(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
+        """Whether a block still gets to a write, be it one that is always at fault."""
+        return self.leaves(self._informed(obligation, something(self.case.by_number)), chosen)
 
     def possible(self, conditions: Sequence[Term]) -> bool:
         return self._asked(conditions) is Answer.SATISFIABLE

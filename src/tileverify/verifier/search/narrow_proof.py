@@ -120,7 +120,8 @@ class Narrowing:
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
         for clause in launch_clause(opened.obligation, opened.conditions):
-            if self.kept.possible([clause.condition, *self.kept.two_blocks()]):
+            left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
+            if left and self.kept.leaves_something(opened.obligation, [clause.condition]):
                 with self.case.question(opened) as closes:
                     return self.case.worded([clause.condition], closes)
         return []

@@ -143,8 +143,6 @@ ALTERNATIVES: Final[Mapping[str, tuple[Tile, ...]]] = {
         RowTile(2, 2),
         RowTile(4, 2),
         StepTile(1, 8, 2048, 512, False),
-        StepTile(8, 16, 512, 512, True),
-        StepTile(16, 16, 512, 512, True),
         StepTile(8, 64, 256, 256, True),
         StepTile(16, 32, 128, 128, True),
         StepTile(16, 64, 256, 256, True),

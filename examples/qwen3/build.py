@@ -134,9 +134,9 @@ def _of_prompts(dtype: str, width: int) -> Iterator[Wanted]:
     )  # fmt: skip
     table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
     grid = (f"cdiv(N, {EMBEDDING})", "T")
-    yield Wanted("decoding", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
+    yield Wanted("decoding_tokens", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
     copied = {"x": f"{t}[R, N; strides=(lx, 1)]", "out": f"{t}[R, N; strides=(lo, 1)]", "TILE_N": COPIED}
-    yield Wanted("decoding", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
+    yield Wanted("decoding_tokens", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
 
 
 def _of_attention(dtype: str, width: int, sequences: Sequence[int]) -> Iterator[Wanted]:
@@ -181,7 +181,7 @@ def _of_tokens() -> Iterator[Wanted]:
     candidates = {"values": f"f32[B, {CANDIDATES}]", "places": f"i32[B, {CANDIDATES}]"}
     yield Wanted("head", "sample_top", "any", ("B",), {**candidates, **chosen, "top_p": "f32", "TILE_K": CANDIDATES})
     yield Wanted(
-        "decoding", "step_on", "any", ("B",),
+        "decoding_tokens", "step_on", "any", ("B",),
         {"chosen": "i32[B]", "drawn": "f32[B, S]", "ids": "i32[B]", "positions": "i32[B]", "uniforms": "f32[B]",
          "history": "i32[B, S]"},
         ("S >= 1",),

@@ -100,7 +100,7 @@ class Step:
         """``state.x`` becomes the tokens ``state.ids`` behind all layers; keys and values go to the cache."""
         config, state = self._config, self._state
         grid = (-(-config.hidden // EMBEDDING), self._cache.sequences)
-        launch("decoding.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
+        launch("decoding_tokens.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
         for number, layer in enumerate(self._weights.layers):
             self._attention(launch, number, layer)
             self._feed(launch, layer)
@@ -110,7 +110,7 @@ class Step:
         self._head.choose(launch)
         state = self._state
         launch(
-            "decoding.step_on", (self._cache.sequences,),
+            "decoding_tokens.step_on", (self._cache.sequences,),
             state.chosen, state.drawn, state.ids, state.positions, state.uniforms, state.history,
         )  # fmt: skip
 

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from tileverify import kernels
 
+from .in_torch import DEVICE
+
 F = torch.nn.functional
 
 
@@ -35,13 +37,13 @@ class Case:
 
 def random(dtype: torch.dtype) -> Callable[..., Tensor]:
     def normal(*sizes: int) -> Tensor:
-        return torch.randn(sizes, device="cuda", dtype=torch.float32).to(dtype)
+        return torch.randn(sizes, device=DEVICE, dtype=torch.float32).to(dtype)
 
     return normal
 
 
 def whole(high: int, *sizes: int, low: int = 0, dtype: torch.dtype = torch.int32) -> Tensor:
-    return torch.randint(low, high, sizes, device="cuda", dtype=dtype)
+    return torch.randint(low, high, sizes, device=DEVICE, dtype=dtype)
 
 
 # ------------------------------------------------------------------------------------------- heads and caches
@@ -62,13 +64,13 @@ def kept(new: Tensor, cache: Tensor, starts: Tensor) -> Tensor:
 
 
 def after(starts: Tensor, length: int) -> Tensor:
-    return starts[:, None] + torch.arange(length, device="cuda")
+    return starts[:, None] + torch.arange(length, device=DEVICE)
 
 
 def of_heads(dtype: torch.dtype) -> Iterator[Case]:
     normal = random(dtype)
     for batch, length, hq, hk, width, places in ((1, 1, 1, 1, 128, 1), (2, 37, 32, 8, 128, 300), (3, 5, 9, 3, 64, 40)):
-        angles = torch.randn(places, width // 2, device="cuda")
+        angles = torch.randn(places, width // 2, device=DEVICE)
         cos, sin = angles.cos(), angles.sin()
         packed = normal(batch, length, hq + 2 * hk, width)
         q, k, v = packed.split([hq, hk, hk], dim=2)
@@ -234,11 +236,11 @@ def of_attention(dtype: torch.dtype) -> Iterator[Case]:
         (1, 8, 1, 64, 64, 72),
     ):  # fmt: skip
         q, k, v = normal(batch, hq, queries, width), normal(batch, hk, keys, width), normal(batch, hk, keys, width)
-        lower = torch.ones(queries, keys, dtype=torch.bool, device="cuda").tril()
+        lower = torch.ones(queries, keys, dtype=torch.bool, device=DEVICE).tril()
         yield Case("attention, causal", kernels.attention, masked(lower), (q, k, v))
         yield Case("attention", lambda *qkv: kernels.attention(*qkv, causal=False), masked(None), (q, k, v))
         longer = normal(batch, hk, 2 * keys + 9, width), normal(batch, hk, 2 * keys + 9, width)
-        used = torch.tensor([keys + 5], dtype=torch.int32, device="cuda")
+        used = torch.tensor([keys + 5], dtype=torch.int32, device=DEVICE)
         yield Case("attention over a cache", over_a_cache, masked(lower, used), (q, *longer, used))
     for batch, hq, hk, keys, width in (
         (1, 32, 8, 4000, 128),
@@ -258,7 +260,7 @@ def masked(allowed: Tensor | None, used: Tensor | None = None) -> Callable[..., 
         if used is None or allowed is None:
             return attended(q, k, v, allowed)
         count = int(used)
-        before = torch.ones(q.shape[2], count - q.shape[2], dtype=torch.bool, device="cuda")
+        before = torch.ones(q.shape[2], count - q.shape[2], dtype=torch.bool, device=DEVICE)
         return attended(q, k[:, :, :count], v[:, :, :count], torch.cat([before, allowed], dim=1))
 
     return theirs
@@ -273,7 +275,7 @@ def decoded(splits: int | None) -> Callable[..., Any]:
 
 
 def one_query(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor) -> Tensor:
-    allowed = torch.arange(k.shape[2], device="cuda") < lengths[:, None, None, None]
+    allowed = torch.arange(k.shape[2], device=DEVICE) < lengths[:, None, None, None]
     return attended(q[:, :, None], k, v, allowed)[:, :, 0]
 
 
@@ -287,10 +289,11 @@ def of_choices(dtype: torch.dtype) -> Iterator[Case]:
         yield Case("argmax", kernels.argmax, first_of_largest, (logits,))
         for count in (1, min(n, 50)):
             yield Case(f"top_k, {'one' if count == 1 else 'some'}", top(count), sorted_top(count), (logits,))
-        uniforms = torch.rand(batch, device="cuda")
+        uniforms = torch.rand(batch, device=DEVICE)
         yield Case("sample", share_missed, lambda logits, u: torch.zeros_like(u), (logits, uniforms))
-        tops, places = kernels.top_k(logits, min(n, 40))
-        yield Case("sample_top", kernels.sample_top, first_past, (tops, places, uniforms))
+        tops, places = sorted_top(min(n, 40))(logits)
+        largest = tops.float().contiguous(), places.int().contiguous()
+        yield Case("sample_top", kernels.sample_top, first_past, (*largest, uniforms))
 
 
 def best_product(x: Tensor, weights: Tensor) -> Tensor:
@@ -299,7 +302,7 @@ def best_product(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def first_of_largest(logits: Tensor) -> Tensor:
-    at = torch.arange(logits.shape[1], device="cuda")
+    at = torch.arange(logits.shape[1], device=DEVICE)
     return torch.where(logits == logits.amax(-1, keepdim=True), at, logits.shape[1]).amin(-1)
 
 

@@ -2,28 +2,29 @@
 
     tileverify build src/tileverify/kernels/device/norms.py -o FOLDER --arch sm_90 --sign KEY.pem
     (softmax, products, scans, sorting and join likewise, and moving.py::column_sums)
-    python -m benchmarks.gpu.library_packages FOLDER KEY.pub
+    python -m benchmarks.gpu.library_packages FOLDER KEY.pub OUT
 
-A package that is not installed, or has no GPU, is told and left out.  Nothing is compiled here.  Exits with 1 where
-something disagrees, and with 2 where no package could be tried.
+A package that is not installed, or has no GPU, is told and left out.  What else it takes and does: `comparing`.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tileverify import kernels
-from tileverify.kernels import prepared
 from tileverify.kernels.references import norms, softmax
 
+from .comparing import Row, Trial, main
+
 Array = np.ndarray[Any, Any]
+
+CLOSE, CLOSE_GRADIENTS = 2e-5, 1e-4
+"""Relative to the larger of 1 and the number."""
 
 
 def cases() -> Iterator[tuple[str, Callable[..., Any], Any, tuple[Array, ...]]]:
@@ -84,18 +85,25 @@ def gradients_of_jax() -> float:
     return max(error(np.asarray(one), np.asarray(two)) for one, two in zip(found, expected, strict=True))
 
 
-def no_kernel(module: str, name: str) -> Any:
-    raise LookupError(f"there is no bundle for {module}.{name}")
+def row(package: str, name: str, run: Callable[[], Any], expected: Any, back: Callable[[Any], Array]) -> Row:
+    """Results have to be arrays of the package."""
+    results, again = (found if isinstance(found, tuple) else (found,) for found in (run(), run()))
+    wanted = expected if isinstance(expected, tuple) else (expected,)
+    kinds = {type(each).__module__.partition(".")[0].removesuffix("lib") for each in results}
+    largest = max(error(back(one), two) for one, two in zip(results, wanted, strict=True))
+    same = all(np.array_equal(back(one), back(two)) for one, two in zip(results, again, strict=True))
+    fine = same and kinds == {package} and largest <= CLOSE
+    why = "" if kinds == {package} else f"the results are arrays of {', '.join(sorted(kinds))}"
+    return Row(name, package, tuple(wanted[0].shape), largest, (), same, fine, why)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("key", type=Path)
-    asked = parser.parse_args()
-    prepared.kernel_of = no_kernel  # type: ignore[assignment]
-    kernels.use(asked.folder, keys=[asked.key], only_signed=True)
-    errors: list[tuple[str, str, float, float]] = []
+def of_gradients() -> Row:
+    largest, again = gradients_of_jax(), gradients_of_jax()
+    fine = largest == again and largest <= CLOSE_GRADIENTS
+    return Row("gradients", "jax", (5, 64), 0.0, (largest,), largest == again, fine)
+
+
+def trials() -> Iterator[Trial]:
     for package, of in (("cupy", of_cupy), ("jax", of_jax)):
         try:
             given, back = of()
@@ -103,21 +111,17 @@ def main() -> int:
             print(f"{package} is left out: {why}")
             continue
         for name, function, expected, arguments in cases():
-            found = function(*map(given, arguments))
-            results = found if isinstance(found, tuple) else (found,)
-            wanted = expected if isinstance(expected, tuple) else (expected,)
-            kinds = {type(each).__module__.partition(".")[0].removesuffix("lib") for each in results}
-            largest = max(error(back(one), two) for one, two in zip(results, wanted, strict=True))
-            errors.append((package, name, largest if kinds == {package} else float("inf"), 2e-5))
+
+            def compare(
+                package: str = package, name: str = name, function: Any = function, expected: Any = expected,
+                arguments: Any = arguments, given: Any = given, back: Any = back,
+            ) -> Row:  # fmt: skip
+                return row(package, name, lambda: function(*map(given, arguments)), expected, back)
+
+            yield Trial(name, package, arguments[0].shape, max(each.size for each in arguments), compare)
         if package == "jax":
-            errors.append((package, "gradients", gradients_of_jax(), 1e-4))
-    print("\n| package | function | error |\n|---|---|---:|")
-    for package, name, largest, limit in errors:
-        print(f"| {package} | {name} | {largest:.1e}{'' if largest <= limit else ' TOO MUCH'} |")
-    if not errors:
-        return 2
-    return 0 if all(largest <= limit for *_, largest, limit in errors) else 1
+            yield Trial("gradients", package, (5, 64), 5 * 64, of_gradients)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("library_packages", __doc__, trials))

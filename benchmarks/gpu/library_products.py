@@ -6,30 +6,25 @@
     python -m benchmarks.gpu.library_products FOLDER KEY.pub OUT
 
 Floats are compared with torch in float64, integers have to be the same.  Each runs twice and has to give the same bits.
-Nothing is compiled here: a kernel without a bundle is an error.  Writes library_products.json and library_products.md
-into ``OUT``; exits with 1 where something disagrees.
+What else it takes and does: `comparing`.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from tileverify import kernels
-from tileverify.kernels import prepared
 
-from .library import CLOSE, TYPES, Row, by_torch, error, no_kernel, table
+from .comparing import Row, Trial, main
+from .in_torch import CLOSE, DEVICE, TYPES, by_torch, error, largest_of, name_of
 
 Found = torch.Tensor | Sequence[torch.Tensor]
 F8 = torch.float8_e4m3fn
-DEVICE = "cuda"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,15 +270,14 @@ def row(case: Case) -> Row:
     if case.differentiable:
         usual = _expected(case, case.dtype)
         limits = [
-            max(limit, 2 * _error(*pair)) for limit, pair in zip(limits, zip(usual, expected, strict=True), strict=True)
+            max(limit, 2 * error(*pair)) for limit, pair in zip(limits, zip(usual, expected, strict=True), strict=True)
         ]
-    errors = [_error(one, two) for one, two in zip(runs[0], expected, strict=True)]
+    errors = [error(one, two) for one, two in zip(runs[0], expected, strict=True)]
     same = all(torch.equal(one, two) for one, two in zip(*runs, strict=True))
     fine = same and all(one <= limit for one, limit in zip(errors, limits, strict=True))
     results = len(errors) - (len(case.arguments) if case.differentiable else 0)
     gradients = tuple(errors[results:])
-    dtype = str(case.dtype).removeprefix("torch.")
-    return Row(case.name, dtype, case.sizes, max(errors[:results]), gradients, same, fine)
+    return Row(case.name, name_of(case.dtype), case.sizes, max(errors[:results]), gradients, same, fine)
 
 
 def _run(case: Case) -> list[torch.Tensor]:
@@ -319,14 +313,6 @@ def _flat(found: Found) -> list[torch.Tensor]:
     return [found] if isinstance(found, torch.Tensor) else list(found)
 
 
-def _error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    if found.shape != expected.shape:
-        return float("inf")
-    if not found.is_floating_point():
-        return 0.0 if torch.equal(found, expected.to(found.dtype)) else float("inf")
-    return error(found, expected) if found.numel() else 0.0
-
-
 def cases() -> Iterator[Case]:
     for dtype in TYPES:
         yield from products(dtype)
@@ -336,30 +322,12 @@ def cases() -> Iterator[Case]:
     yield from columns()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("key", type=Path)
-    parser.add_argument("out", type=Path)
-    asked = parser.parse_args()
-    prepared.kernel_of = no_kernel  # type: ignore[assignment]
-    count = kernels.use(asked.folder, keys=[asked.key], only_signed=True)
+def trials() -> Iterator[Trial]:
     torch.manual_seed(0)
-    found = [row(case) for case in cases()]
-    device = torch.cuda.get_device_name()
-    document = {
-        "device": device,
-        "torch": torch.__version__,
-        "bundles": count,
-        "rows": [asdict(each) for each in found],
-    }
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "library_products.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    text = "\n".join(table(found, device, count)) + "\n"
-    (asked.out / "library_products.md").write_text(text, encoding="utf-8")
-    print(text)
-    return 0 if all(each.fine for each in found) else 1
+    for case in cases():
+        largest = largest_of(case.arguments)
+        yield Trial(case.name, name_of(case.dtype), case.sizes, largest, lambda c=case: row(c))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("library_products", __doc__, trials))

@@ -8,10 +8,10 @@ import sys
 import cuda.tile as ct
 import torch
 
-from .kernels import attention, elementwise, products, rows
+from .kernels import attention, direct, elementwise, products, rows
 from .variants import Argument, Variant, variants
 
-MODULES = (elementwise, rows, products, attention)
+MODULES = (elementwise, rows, direct, products, attention)
 DTYPES = {
     "f16": torch.float16,
     "bf16": torch.bfloat16,

@@ -39,39 +39,93 @@ def hinted(name: str, occupancy: int = 0, warps: int = 0) -> tuple[str, dict[str
     return name + marks, {hint: value for hint, value in said.items() if value}
 
 
+DIRECT_ADDITION_TILES = ((256, 0), (512, 0), (512, 16), (1024, 0), (1024, 8), (2048, 8))
+"""The same of additions whose threads load and store themselves."""
+
+
+def addition_variants(dtype: str) -> Iterator[tuple[str, str, int, dict[str, int]]]:
+    """Name, kernel, tile and hints."""
+    for kernel, tiles in (("add", ADDITION_TILES), ("add_direct", DIRECT_ADDITION_TILES)):
+        for tile, occupancy in tiles:
+            name, hints = hinted(f"{kernel}_{dtype}_{tile}", occupancy)
+            yield name, kernel, tile, hints
+
+
 def additions() -> Iterator[Variant]:
-    for dtype, (tile, occupancy) in product(("f16", "bf16", "f32"), ADDITION_TILES):
+    for dtype in ("f16", "bf16", "f32"):
         array = f"{dtype}[{1 << 16}]"
-        name, hints = hinted(f"add_{dtype}_{tile}", occupancy)
-        yield Variant(name, "add", ((1 << 16) // tile,), (array, array, array, tile), hints)
+        for name, kernel, tile, hints in addition_variants(dtype):
+            yield Variant(name, kernel, ((1 << 16) // tile,), (array, array, array, tile), hints)
 
 
-ROW_TILES = (
+@dataclass(frozen=True, slots=True)
+class RowTile:
+    """Rows and columns of a tile, and what the compiler is told: blocks that are to share a multiprocessor, warps that
+    compute, blocks of a cluster; 0: nothing.
+
+    ``form``: of the kernel, a suffix of its name.
+    """
+
+    form: str
+    rows: int
+    columns: int
+    occupancy: int
+    warps: int = 0
+    ctas: int = 0
+
+    @property
+    def hints(self) -> dict[str, int]:
+        said = {"occupancy": self.occupancy, "num_worker_warps": self.warps, "num_ctas": self.ctas}
+        return {hint: value for hint, value in said.items() if value}
+
+    def name(self, function: str, dtype: str) -> str:
+        said = (("o", self.occupancy), ("w", self.warps), ("c", self.ctas))
+        marks = "".join(f"_{mark}{value}" for mark, value in said if value)
+        return f"{function}{self.form}_{dtype}_{self.rows}x{self.columns}{marks}"
+
+    @property
+    def longest(self) -> int:
+        """Columns of a row that it holds."""
+        return 3 * self.columns if self.form == "_three" else self.columns
+
+    def holds(self, columns: int) -> bool:
+        """Whether rows of that length are computed with it."""
+        return (2 * self.columns if self.form == "_three" else self.columns // 2) < columns <= self.longest
+
+
+LOOPING = tuple(RowTile("", *each) for each in (
     (1, 1024, 8, 0), (2, 1024, 8, 0), (4, 1024, 4, 0),
     (1, 4096, 4, 0), (1, 4096, 4, 8), (2, 4096, 2, 8),
     (1, 16384, 1, 8), (1, 16384, 2, 0), (1, 16384, 2, 8),
-)  # fmt: skip
-"""Rows and columns of a tile, blocks that are to share a multiprocessor, and warps that compute."""
+))  # fmt: skip
 
+ONCE = tuple(RowTile("_once", *each) for each in (
+    (1, 1024, 12, 4), (1, 1024, 16, 4), (2, 1024, 8, 4), (4, 1024, 6, 4), (4, 1024, 8, 4), (8, 1024, 4, 8),
+    (1, 4096, 8, 4), (1, 4096, 4, 8), (1, 4096, 8, 8),
+    (1, 16384, 2, 8), (1, 16384, 3, 8),
+))  # fmt: skip
 
-def row_variant(function: str, dtype: str, tile: tuple[int, int, int, int]) -> str:
-    height, columns, occupancy, warps = tile
-    return hinted(f"{function}_{dtype}_{height}x{columns}", occupancy, warps)[0]
+THREE = tuple(RowTile("_three", 1, 4096, *each) for each in ((2, 8), (3, 8), (4, 8)))
+
+ROW_TILES = (*LOOPING, *ONCE, *THREE)
 
 
 def rows() -> Iterator[Variant]:
     """Softmax and norms, recorded with rows that do not fill their tile."""
-    for dtype, tile in product(("f16", "bf16", "f32"), ROW_TILES):
-        height, columns, occupancy, warps = tile
-        x, row = f"{dtype}[{480}, {columns - 16}]", f"{dtype}[{columns - 16}]"
-        grid, hints = (7,), hinted("", occupancy, warps)[1]
-        for function, arguments in (
-            ("softmax", (x, x)),
-            ("rms_norm", (x, row, x, 1e-5)),
-            ("layer_norm", (x, row, row, x, 1e-5)),
-        ):
-            name = row_variant(function, dtype, tile)
-            yield Variant(name, function, grid, (*arguments, height, columns), hints)
+    for dtype in ("f16", "bf16", "f32"):
+        for function in ("softmax", "rms_norm", "layer_norm"):
+            for tile in ROW_TILES:
+                x, row = f"{dtype}[{480}, {tile.longest - 16}]", f"{dtype}[{tile.longest - 16}]"
+                arguments = {
+                    "softmax": (x, x),
+                    "rms_norm": (x, row, x, 1e-5),
+                    "layer_norm": (x, row, row, x, 1e-5),
+                }[function]  # fmt: skip
+                grid = (7 if not tile.form else -(-480 // tile.rows),)
+                constants = tile.rows, tile.columns
+                yield Variant(
+                    tile.name(function, dtype), function + tile.form, grid, (*arguments, *constants), tile.hints
+                )
 
 
 @dataclass(frozen=True, slots=True)

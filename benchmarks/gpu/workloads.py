@@ -12,14 +12,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from . import triton_kernels
 from .variants import (
-    ADDITION_TILES,
     ATTENTION_TILES,
     DECODE_TILES,
     HEADS_TILES,
     ROW_TILES,
+    addition_variants,
     attention_variant,
     hinted,
-    row_variant,
     searched_persistent,
     searched_products,
     searched_transposed,
@@ -52,8 +51,7 @@ def addition(name: str, size: int) -> Workload:
     out, by_torch, by_triton = (poisoned(size, dtype=dtype) for _ in range(3))
     candidates = tuple(
         Candidate(bundle, ((bundle, (cdiv(size, tile),), (x, y, out)),), out)
-        for tile, occupancy in ADDITION_TILES
-        for bundle, _ in (hinted(f"add_{name}_{tile}", occupancy),)
+        for bundle, _, tile, _ in addition_variants(name)
     )
     others: dict[str, Compute] = {
         "torch": lambda: torch.add(x, y, out=by_torch),
@@ -79,17 +77,16 @@ def rows(smoke: bool) -> Iterator[Case]:
 def row_candidates(
     function: str, dtype: str, arguments: tuple[object, ...], x: torch.Tensor, out: torch.Tensor
 ) -> tuple[Candidate, ...]:
-    """Variants with the smallest tile that holds a row, on a block for each tile and on as many as run at a time."""
+    """Variants whose tiles hold a row, on a block for each tile; those that loop also on as many as run at a time."""
     height, columns = x.shape
-    fitting = min(tile for _, tile, _, _ in ROW_TILES if tile >= columns)
     candidates = []
     for tile in ROW_TILES:
-        rows_, width, occupancy, _ = tile
-        if width == fitting:
-            name, tiles = row_variant(function, dtype, tile), cdiv(height, rows_)
-            at_once = occupancy * torch.cuda.get_device_properties(0).multi_processor_count
+        if tile.holds(columns):
+            name, tiles = tile.name(function, dtype), cdiv(height, tile.rows)
             candidates.append(Candidate(name, ((name, (tiles,), arguments),), out))
-            candidates.append(Candidate(f"{name}, persistent", ((name, (min(tiles, at_once),), arguments),), out))
+            if not tile.form:
+                at_once = tile.occupancy * torch.cuda.get_device_properties(0).multi_processor_count
+                candidates.append(Candidate(f"{name}, persistent", ((name, (min(tiles, at_once),), arguments),), out))
     return tuple(candidates)
 
 

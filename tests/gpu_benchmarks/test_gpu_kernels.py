@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.gpu.kernels import attention, products, rows
+from benchmarks.gpu.kernels import attention, direct, products, rows
 from numpy.typing import NDArray
 
 import tileverify
@@ -47,6 +47,32 @@ def test_functions_of_rows(columns: int) -> None:
     tileverify.launch(None, (3,), rows.layer_norm, (x, weight, bias, out, 1e-5, 2, tile))
     centred = wide - wide.mean(axis=1, keepdims=True)
     assert close(out, centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * weight + bias)
+
+
+@pytest.mark.parametrize(
+    ("form", "tile", "columns"), [("once", 32, 32), ("once", 32, 30), ("three", 16, 48), ("three", 16, 40)]
+)
+def test_functions_of_rows_that_load_themselves(form: str, tile: int, columns: int) -> None:
+    """Rows that fill their tiles, and such that do not."""
+    x, weight, bias = random(6, columns), random(columns) + 1, random(columns) - 1
+    wide, grid, constants = x.astype(np.float64), (6,), (1, tile)
+    scale = 1 / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-5)
+    centred = wide - wide.mean(axis=1, keepdims=True)
+    normed = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)
+    for name, given, expected in (
+        ("softmax", (x,), softmax(wide)),
+        ("rms_norm", (x, weight), wide * scale * weight),
+        ("layer_norm", (x, weight, bias), normed * weight + bias),
+    ):
+        out, eps = poisoned(6, columns), () if name == "softmax" else (1e-5,)
+        tileverify.launch(None, grid, getattr(direct, f"{name}_{form}"), (*given, out, *eps, *constants))
+        assert close(out, expected)
+
+
+def test_sums_that_are_stored_directly() -> None:
+    x, y, out = random(100), random(100), poisoned(100)
+    tileverify.launch(None, (4,), direct.add_direct, (x, y, out, 32))
+    assert close(out, x + y)
 
 
 def test_products() -> None:

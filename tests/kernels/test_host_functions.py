@@ -18,7 +18,7 @@ from tileverify.kernels import prepared
 from tileverify.kernels.references import activations, norms, softmax
 from tileverify.launching.bundled import BundledKernel
 
-SHAPES = pytest.mark.parametrize("shape", [(5, 37), (2, 3, 1030), (7,), (0, 4), (1, 16)], ids=str)
+SHAPES = pytest.mark.parametrize("shape", [(5, 37), (2, 3, 1030), (1, 4097), (7,), (0, 4), (1, 16)], ids=str)
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
 
 

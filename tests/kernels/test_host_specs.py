@@ -54,7 +54,7 @@ class Looked(prepared.AtHand):
 
 
 def call_all(dtype: DTypeLike) -> None:
-    """Functions of models that run, with heads of the sizes that models have."""
+    """Functions of models that run, with heads and rows of the sizes that models have."""
 
     def zeros(*shape: int, dtype: DTypeLike = dtype) -> Array:
         return np.zeros(shape, dtype)
@@ -85,6 +85,11 @@ def call_all(dtype: DTypeLike) -> None:
             seen = zeros(2, 8, 9, width)
             kernels.attention(seen, cache, cache, causal)
             kernels.attention(seen, cache, cache, causal, used=places(1))
+    for width in (70, 1030, 2049, 5000, 16384, 16385):  # one for each tile of rows
+        rows, weight = zeros(2, width), zeros(width)
+        kernels.softmax(rows)
+        kernels.rms_norm(rows, weight)
+        kernels.layer_norm(rows, weight, weight)
     x, row = zeros(9, 70), zeros(70)
     for ids in (places(4), places(4).astype(np.int64)):
         kernels.embedding(x, ids)

@@ -29,13 +29,30 @@ LONG = ((3,), (2, 16))
 SHORT = ((2,), (2, 64))
 """The grid, and the tile."""
 
+WHOLE = ((3,), (2, 64))
+"""The same of rows that are whole in a tile, a block for each tile."""
 
-@pytest.mark.parametrize(("kernel", "how"), [(norms.rms_norm, LONG), (norms.rms_norm_short, SHORT)])
+RMS_NORMS = [(norms.rms_norm, LONG), (norms.rms_norm_short, WHOLE), (norms.rms_norm_row, WHOLE)]
+LAYER_NORMS = [(norms.layer_norm, LONG), (norms.layer_norm_short, WHOLE), (norms.layer_norm_row, WHOLE)]
+
+
+@pytest.mark.parametrize(("kernel", "how"), RMS_NORMS)
 @TYPES
 def test_rms_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
     x, weight = normal(M, N, dtype=dtype), normal(N, dtype=dtype, seed=2)
     out, rstd = unwritten(M, N, dtype=dtype), unwritten(M)
     tileverify.launch(None, how[0], kernel, (x, weight, out, rstd, EPS, *how[1]))
+    for found, expected in zip((out, rstd), references.rms_norm(x, weight, EPS), strict=True):
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize("kernel", [norms.rms_norm_short, norms.rms_norm_row])
+@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
+def test_rms_norm_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
+    """Borders are looked for in the two others."""
+    x, weight = normal(*shape), normal(shape[1], seed=2)
+    out, rstd = unwritten(*shape), unwritten(shape[0])
+    tileverify.launch(None, (3,), kernel, (x, weight, out, rstd, EPS, 2, 64))
     for found, expected in zip((out, rstd), references.rms_norm(x, weight, EPS), strict=True):
         assert_close(found, expected)
 
@@ -70,7 +87,7 @@ def test_add_rms_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
     assert_close(out, references.rms_norm(total, weight, EPS)[0])
 
 
-@pytest.mark.parametrize(("kernel", "how"), [(norms.layer_norm, LONG), (norms.layer_norm_short, SHORT)])
+@pytest.mark.parametrize(("kernel", "how"), LAYER_NORMS)
 @TYPES
 def test_layer_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
     x, weight, bias = normal(M, N, dtype=dtype), normal(N, dtype=dtype, seed=2), normal(N, dtype=dtype, seed=3)
@@ -80,11 +97,22 @@ def test_layer_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
         assert_close(found, expected)
 
 
-def test_layer_norm_far_from_zero() -> None:
+@pytest.mark.parametrize("kernel", [norms.layer_norm_short, norms.layer_norm_row])
+@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
+def test_layer_norm_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
+    x, weight, bias = normal(*shape) + 1, normal(shape[1], seed=2), normal(shape[1], seed=3)
+    out, mean, rstd = unwritten(*shape), unwritten(shape[0]), unwritten(shape[0])
+    tileverify.launch(None, (3,), kernel, (x, weight, bias, out, mean, rstd, EPS, 2, 64))
+    for found, expected in zip((out, mean, rstd), references.layer_norm(x, weight, bias, EPS), strict=True):
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize(("kernel", "tile"), [(norms.layer_norm, 16), (norms.layer_norm_row, 64)])
+def test_layer_norm_far_from_zero(kernel: Any, tile: int) -> None:
     """A sum of squares in float32 would leave nothing of the variance."""
     x, ones, zeros = normal(M, N) + 1000, np.ones(N, np.float32), np.zeros(N, np.float32)
     out, mean, rstd = unwritten(M, N), unwritten(M), unwritten(M)
-    tileverify.launch(None, (3,), norms.layer_norm, (x, ones, zeros, out, mean, rstd, EPS, 2, 16))
+    tileverify.launch(None, (3,), kernel, (x, ones, zeros, out, mean, rstd, EPS, 2, tile))
     np.testing.assert_allclose(out, references.layer_norm(x, ones, zeros, EPS)[0], atol=1e-3)
 
 

@@ -16,8 +16,10 @@ from tileverify.kernels.references import softmax as references
 M, N = 5, 37
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
 
+SOFTMAXES = [(kernels.softmax, 16), (kernels.softmax_short, 64), (kernels.softmax_row, 64)]
 
-@pytest.mark.parametrize(("kernel", "tile"), [(kernels.softmax, 16), (kernels.softmax_short, 64)])
+
+@pytest.mark.parametrize(("kernel", "tile"), SOFTMAXES)
 @TYPES
 def test_softmax(kernel: Any, tile: int, dtype: DTypeLike) -> None:
     x, out = 5 * normal(M, N, dtype=dtype), unwritten(M, N, dtype=dtype)
@@ -25,12 +27,23 @@ def test_softmax(kernel: Any, tile: int, dtype: DTypeLike) -> None:
     assert_close(out, references.softmax(x))
 
 
-@pytest.mark.parametrize(("kernel", "tile"), [(kernels.softmax, 16), (kernels.softmax_short, 64)])
+@pytest.mark.parametrize(("kernel", "tile"), SOFTMAXES)
 def test_softmax_of_what_is_masked_and_large(kernel: Any, tile: int) -> None:
     x, out = 1e4 * normal(M, N), unwritten(M, N)
     x[:, 3:20] = -np.inf
     x[2, :36] = -np.inf
     tileverify.launch(None, (3,), kernel, (x, out, 2, tile))
+    assert_close(out, references.softmax(x))
+
+
+@pytest.mark.parametrize("kernel", [kernels.softmax_short, kernels.softmax_row])
+@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
+def test_softmax_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
+    """Borders are looked for in the two others."""
+    x, out = 5 * normal(*shape), unwritten(*shape)
+    x[1] = -np.inf
+    x[1, 7] = 3
+    tileverify.launch(None, (3,), kernel, (x, out, 2, 64))
     assert_close(out, references.softmax(x))
 
 

@@ -249,6 +249,20 @@ def test_arrays_of_a_batch_go_with_it(kernel: Remembered, work: InFlight, device
     assert device.recorded == 1
 
 
+def test_arrays_go_sooner_where_they_are_large(kernel: Remembered, work: InFlight, device: Device) -> None:
+    first(kernel, A, Tensor())
+    temporary = Tensor()
+    gone = weakref.ref(temporary)
+    assert kernel.again(A, GRID, (temporary,))
+    del temporary
+    device.finished.add(11)
+    work.journal.room = 0  # as after launches that touched much
+    assert kernel.again(A, GRID, (Tensor(),))
+    gc.collect()
+    assert gone() is None
+    assert work.count == 1
+
+
 def test_the_same_arrays_are_noted_again_in_the_next_batch(kernel: Remembered, work: InFlight, device: Device) -> None:
     """The event of a batch stands for no launch behind it."""
     tensor = Tensor()

@@ -13,7 +13,7 @@ from tests.launching.imitation import Device, Stream
 
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import POLLED_EVERY, Use
+from tileverify.launching.journal import MOST_BYTES, POLLED_EVERY, Use
 
 
 @dataclass(eq=False)
@@ -173,6 +173,16 @@ def test_many_launches_on_one_stream_are_let_go(work: InFlight, device: Recorder
         launch(work, A, WRITE_X, X)
     assert work.count == 5
     assert device.recorded == 3
+
+
+def test_large_arrays_are_let_go_sooner(work: InFlight, device: Recorder) -> None:
+    """Before there are as many launches as a batch has: results of a gigabyte each would fill the device."""
+    device.finished.add(11)
+    large = Use("writer", 0, (ByteAccess(X.address, X.address + MOST_BYTES // 2, write=True, what="x"),))
+    for _ in range(4):
+        launch(work, A, large, X)
+    assert device.recorded == 2
+    assert work.count == 0
 
 
 def test_many_launches_that_have_not_finished_are_kept(work: InFlight, device: Recorder) -> None:

@@ -9,7 +9,7 @@ from .arrays import contiguous, empty, need
 from .gradients import Differentiable
 from .moving import fill
 from .prepared import launch
-from .rows import LONG, SHORT, any_of, as_rows, blocks
+from .rows import LONG, any_of, as_rows, blocks, holding
 
 
 def softmax(x: Any) -> Any:
@@ -52,9 +52,9 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 def _softmax_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
     rows = as_rows(x)
     out = empty(rows.shape, rows)
-    kernel, tile = ("softmax_short", SHORT) if rows.shape[1] <= SHORT[1] else ("softmax", LONG)
+    kernel, tile = holding(rows)
     if any_of(rows):
-        launch(f"softmax.{kernel}", blocks(rows, tile), rows, out, *tile, like=x)
+        launch(f"softmax.softmax{kernel}", blocks(rows, tile), rows, out, *tile, like=x)
     return out.reshape(x.shape), (out,)
 
 

@@ -9,7 +9,7 @@ from .arrays import contiguous, empty, need, processors
 from .gradients import Differentiable, no_gradient
 from .jax_arrays import takes_jax
 from .prepared import launch
-from .rows import LONG, SHORT, any_of, as_rows, blocks
+from .rows import LONG, SHORT, any_of, as_rows, blocks, holding
 
 WEIGHTS: Final = (16, 128)
 """Rows and columns of the tiles of what is added up over rows."""
@@ -67,7 +67,7 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
 
 # ---------------------------------------------------------------------------------------------------- rows
 def _walk(rows: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
-    """Which of two kernels, its grid and its tile."""
+    """Which of the two kernels of `add_rms_norm`, its grid and its tile."""
     height, width = rows.shape
     if width > SHORT[1]:
         return "", blocks(rows, LONG), LONG
@@ -95,9 +95,9 @@ def _added_up(partials: Any, like: Any) -> Any:
 def _rms_forward(x: Any, weight: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
     rows, weight = as_rows(x), contiguous(weight)
     out, rstd = empty(rows.shape, rows), empty(rows.shape[:1], rows, "f32")
-    kernel, grid, tile = _walk(rows)
+    kernel, tile = holding(rows)
     if any_of(rows):
-        launch(f"norms.rms_norm{kernel}", grid, rows, weight, out, rstd, eps, *tile, like=x)
+        launch(f"norms.rms_norm{kernel}", blocks(rows, tile), rows, weight, out, rstd, eps, *tile, like=x)
     return out.reshape(x.shape), (rows, weight, rstd)
 
 
@@ -126,9 +126,10 @@ _RMS_NORM: Final = Differentiable(_rms_forward, _rms_backward)
 def _layer_forward(x: Any, weight: Any, bias: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
     rows, weight, bias = as_rows(x), contiguous(weight), contiguous(bias)
     out, mean, rstd = empty(rows.shape, rows), *(empty(rows.shape[:1], rows, "f32") for _ in range(2))
-    kernel, grid, tile = _walk(rows)
+    kernel, tile = holding(rows)
     if any_of(rows):
-        launch(f"norms.layer_norm{kernel}", grid, rows, weight, bias, out, mean, rstd, eps, *tile, like=x)
+        arguments = (rows, weight, bias, out, mean, rstd, eps, *tile)
+        launch(f"norms.layer_norm{kernel}", blocks(rows, tile), *arguments, like=x)
     return out.reshape(x.shape), (rows, weight, mean, rstd)
 
 

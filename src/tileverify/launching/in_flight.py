@@ -92,7 +92,7 @@ class InFlight:
             make(stream)
             self.journal.note(noted)
             self.journal.left -= 1
-            if self.journal.left <= 0:
+            if self.journal.left <= 0 or self.journal.room <= 0:
                 self.look()
 
     def _stays_alone(self, stream: StreamId) -> bool:
@@ -109,6 +109,8 @@ class InFlight:
         with self.lock:
             if (launch.use.device, stream.cuda_stream) != self._place:
                 return None
+            if self.journal.room <= 0:
+                self.look()
             if launch.handle != stream.cuda_stream:
                 launch.bind(stream)
             status = launch.go()

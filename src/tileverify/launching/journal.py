@@ -21,6 +21,10 @@ from .given import Repeatable, TorchStream
 POLLED_EVERY: Final = 512
 """Launches of a batch: between two looks at what has finished."""
 
+MOST_BYTES: Final = 1 << 30
+"""What launches of a batch may have touched: after that many, it is looked at what has finished, so that results which
+nobody wants any more do not fill the device's memory."""
+
 ALONE_BETWEEN_CALLS: Final = getattr(sys, "_is_gil_enabled", lambda: True)()
 """Whether no other thread runs between two steps of Python code that call nothing.
 
@@ -30,7 +34,7 @@ CPython with its global lock gives way at calls and backward jumps only; the dri
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a launch touches; ``touched``: the same without what others cover.
+    """What a launch touches; ``touched``: the same without what others cover; ``size``: its bytes.
 
     ``arrays``: address and name of each of its arrays, also of those that it does not get to; where they are not told,
     every access is that of an array.
@@ -42,12 +46,14 @@ class Use:
     arrays: tuple[tuple[int, str], ...] = ()
     starts: frozenset[int] = field(init=False, repr=False, compare=False)
     touched: tuple[ByteAccess, ...] = field(init=False, repr=False, compare=False)
+    size: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.arrays:
             object.__setattr__(self, "arrays", tuple((access.start, access.what) for access in self.accesses))
         object.__setattr__(self, "starts", frozenset(address for address, _ in self.arrays))
         object.__setattr__(self, "touched", merged(self.accesses))
+        object.__setattr__(self, "size", sum(access.end - access.start for access in self.touched))
 
 
 class Noted(NamedTuple):
@@ -105,10 +111,12 @@ class Repeated:
 
 @dataclass(eq=False, slots=True)
 class Journal:
-    """``place``: the only stream with work, if that is so; ``left``: launches that the open batch has room for."""
+    """``place``: the only stream with work, if that is so; ``left``: launches that the open batch has room for, and
+    ``room``: bytes of arrays that are noted."""
 
     place: StreamId | None = None
     left: int = POLLED_EVERY
+    room: int = MOST_BYTES
     _open: list[Noted] = field(default_factory=list)
     _repeated: list[Repeated] = field(default_factory=list)  # those of the open batch
     _closed: deque[tuple[object, int, list[Noted]]] = field(default_factory=deque)  # behind an event, so many launches
@@ -116,11 +124,13 @@ class Journal:
     def note(self, launch: Noted) -> None:
         """A launch that was just made."""
         self._open.append(launch)
+        self.room -= launch.use.size
 
     def repeat(self, each: Repeated, arrays: tuple[object, ...]) -> None:
         """The same for one that may be made again with these very ``arrays`` without a word."""
         self._repeated.append(each)
         self._open.append(Noted(each.use, arrays))
+        self.room -= each.use.size
         each.held = arrays  # last: from here on nobody notes it
 
     def seal(self) -> None:
@@ -134,7 +144,7 @@ class Journal:
         self._closed.append((event, POLLED_EVERY - self.left, self._emptied()))
 
     def _emptied(self) -> list[Noted]:
-        noted, self._open, self.left = self._open, [], POLLED_EVERY
+        noted, self._open, self.left, self.room = self._open, [], POLLED_EVERY, MOST_BYTES
         return noted
 
     def finished(self, done: Callable[[object], bool]) -> Iterator[Noted]:

@@ -1,9 +1,13 @@
 """Normalisation of rows, forward and backward: root mean square, layer normalisation, and heads of queries and keys.
 
-Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` keep a whole row in a tile,
-read it once, and load the weights once for all rows of a block.  Gradients of weights come from two launches, without
-atomics and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the
-groups.
+Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` or ``_row`` keep a whole row in
+a tile and read it once.  Gradients of weights come from two launches, without atomics
+and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the groups.
+
+What reads rows once is as fast as memory only if threads load and store themselves: what tileiras 13.4 makes of a store
+by TMA waits for shared memory (``allow_tma=False``).  A load that looks for the end of an array is a branch, in which
+16-bit numbers are also converted, so that one load waits for the other; where rows fill their tile, nothing is looked
+for (``check_bounds=False``, which the proof has to show).
 
 Statistics are taken in float32, whatever the element types are.  Four blocks are to share a multiprocessor: where the
 compiler chooses, a block that adds up rows takes all registers.
@@ -12,6 +16,59 @@ compiler chooses, a block that adds up rows takes all registers.
 import cuda.tile as ct
 
 ConstInt = ct.Constant[int]
+
+
+def whole(x, TILE_M, TILE_N):
+    """Whether tiles that hold rows are filled by them."""
+    return x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0
+
+
+def row_tile(x, i, TILE_M, TILE_N, CHECKED):
+    """A tile of whole rows, in float32."""
+    if CHECKED:  # tileiras takes no padding where there is no border
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
+    else:
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
+    return tile.astype(ct.float32)
+
+
+def of_columns(weight, TILE_N, CHECKED):
+    """Weights of all columns, in float32."""
+    if CHECKED:
+        tile = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
+    else:
+        tile = ct.load(weight, (0,), (TILE_N,), check_bounds=False, allow_tma=False)
+    return tile.astype(ct.float32)
+
+
+def put(out, i, tile, CHECKED):
+    ct.store(out, (i, 0), tile.astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+
+
+def rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
+    """One tile of rows that fit it."""
+    i = ct.bid(0)
+    tile = row_tile(x, i, TILE_M, TILE_N, CHECKED)
+    w = of_columns(weight, TILE_N, CHECKED)
+    scale = ct.rsqrt(ct.sum(tile * tile, axis=1, keepdims=True) * (1.0 / x.shape[1]) + eps)
+    ct.store(rstd, (i,), scale.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
+    put(out, i, tile * scale * w, CHECKED)
+
+
+def layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
+    """One tile of rows that fit it."""
+    i, n = ct.bid(0), x.shape[1]
+    share = 1.0 / n
+    tile = row_tile(x, i, TILE_M, TILE_N, CHECKED)
+    w, b = of_columns(weight, TILE_N, CHECKED), of_columns(bias, TILE_N, CHECKED)
+    mu = ct.sum(tile, axis=1, keepdims=True) * share
+    distance = tile - mu
+    if CHECKED:
+        distance = ct.where(ct.arange(TILE_N, dtype=ct.int32)[None, :] < n, distance, 0.0)
+    scale = ct.rsqrt(ct.sum(distance * distance, axis=1, keepdims=True) * share + eps)
+    ct.store(mean, (i,), mu.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
+    ct.store(rstd, (i,), scale.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
+    put(out, i, distance * scale * w + b, CHECKED)
 
 
 @ct.kernel(occupancy=4)
@@ -35,19 +92,28 @@ def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstIn
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=8, num_worker_warps=4)
 def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """`rms_norm` of rows that fit a tile: ``N <= TILE_N``.
 
-    x, out (M, N); weight (N); rstd (M).  Grid: any number of blocks; block b takes every grid.x-th tile of rows.
+    x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    n = x.shape[1]
-    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        scale = ct.rsqrt(ct.sum(tile * tile, axis=1, keepdims=True) / n + eps)
-        ct.store(rstd, (i,), scale.reshape((TILE_M,)))
-        ct.store(out, (i, 0), (tile * scale * w).astype(out.dtype))
+    if whole(x, TILE_M, TILE_N):
+        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def rms_norm_row(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`rms_norm` of rows that fit a tile, with the registers for long ones: ``N <= TILE_N``.
+
+    x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    if whole(x, TILE_M, TILE_N):
+        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)
@@ -169,24 +235,28 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
         ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=8, num_worker_warps=4)
 def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """`layer_norm` of rows that fit a tile: ``N <= TILE_N``.
 
-    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: any number of blocks; block b takes every grid.x-th tile.
+    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    n = x.shape[1]
-    inside = ct.arange(TILE_N, dtype=ct.int32)[None, :] < n
-    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    b = ct.load(bias, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        mu = ct.sum(tile, axis=1, keepdims=True) / n
-        distance = ct.where(inside, tile - mu, 0.0)
-        scale = ct.rsqrt(ct.sum(distance * distance, axis=1, keepdims=True) / n + eps)
-        ct.store(mean, (i,), mu.reshape((TILE_M,)))
-        ct.store(rstd, (i,), scale.reshape((TILE_M,)))
-        ct.store(out, (i, 0), (distance * scale * w + b).astype(out.dtype))
+    if whole(x, TILE_M, TILE_N):
+        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def layer_norm_row(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`layer_norm` of rows that fit a tile, with the registers for long ones: ``N <= TILE_N``.
+
+    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    if whole(x, TILE_M, TILE_N):
+        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)

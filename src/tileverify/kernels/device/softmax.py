@@ -2,7 +2,7 @@
 
 Rows of any length are walked in tiles of columns: once for their largest number and the sum of exponentials, both kept
 for each column of the tile and rescaled as larger numbers come (online), and once for what is written.  `softmax_short`
-keeps a whole row in a tile.
+and `softmax_row` keep a whole row in a tile; `norms` says why they load and store as they do.
 
 Four blocks are to share a multiprocessor: where the compiler chooses, a block that adds up rows takes all registers.
 """
@@ -33,18 +33,42 @@ def of_rows(highest, total):
     return peak, ct.sum(total * exp(highest - peak), axis=1, keepdims=True)
 
 
-@ct.kernel(occupancy=4)
+def of_whole_rows(x, out, TILE_M, TILE_N, CHECKED):
+    """One tile of rows that fit it."""
+    i = ct.bid(0)
+    if CHECKED:  # tileiras takes no padding where there is no border
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF, allow_tma=False)
+    else:
+        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
+    tile = tile.astype(ct.float32)
+    peak = ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST)
+    shifted = exp(tile - peak)
+    share = 1.0 / ct.sum(shifted, axis=1, keepdims=True)
+    ct.store(out, (i, 0), (shifted * share).astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+
+
+@ct.kernel(occupancy=8, num_worker_warps=4)
 def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = exp(x - max(x)) / sum(exp(x - max(x)))`` for rows that fit a tile: ``N <= TILE_N``.
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    i = ct.bid(0)
-    tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-    peak = ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST)
-    shifted = exp(tile - peak)
-    share = 1.0 / ct.sum(shifted, axis=1, keepdims=True)
-    ct.store(out, (i, 0), (shifted * share).astype(out.dtype))
+    if x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0:
+        of_whole_rows(x, out, TILE_M, TILE_N, False)
+    else:
+        of_whole_rows(x, out, TILE_M, TILE_N, True)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def softmax_row(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`softmax_short` with the registers for long rows.
+
+    x, out (M, N).  Grid: cdiv(M, TILE_M).
+    """
+    if x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0:
+        of_whole_rows(x, out, TILE_M, TILE_N, False)
+    else:
+        of_whole_rows(x, out, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)

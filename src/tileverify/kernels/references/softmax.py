@@ -16,6 +16,7 @@ def softmax(x: ArrayLike) -> Array:
 
 
 softmax_short = softmax
+softmax_row = softmax
 
 
 def softmax_backward(dout: ArrayLike, out: ArrayLike) -> Array:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from .config import SIZES
 from .errors import EngineError
 from .tiles import (
     ALL,
@@ -26,14 +27,17 @@ from .tiles import (
     EMBEDDING,
     GATED,
     GROUP_TILE,
+    LANES,
     LARGEST,
     NORM,
     PARTS,
     PROMPT_HEADS,
     SPLIT,
     VOCABULARY,
-    WIDE_FROM,
+    RowTile,
     StepTile,
+    Tile,
+    attention_kernel,
     attention_tiles,
     product_tiles,
     step_tile,
@@ -44,7 +48,7 @@ SHARED: Final = "min(8, cdiv(M, {0}))", "cdiv(N, {1})", "cdiv(cdiv(M, {0}), min(
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A bundle: a kernel of a module, and the launches that it is proved for."""
+    """A bundle: a kernel of a module, and the launches that it is proved for; no ``grid``: any."""
 
     module: str
     kernel: str
@@ -57,7 +61,8 @@ class Wanted:
         """As a launch spec says it; arrays begin at multiples of 16 bytes."""
         arrays = (name for name, kind in self.args.items() if isinstance(kind, str) and "[" in kind)
         requires = [*self.requires, *(f"{name}.address % 16 == 0" for name in arrays)]
-        lines = ["[[launch]]", f'kernel = "{self.kernel}"', f'name = "{self.name}"', f"grid = {list(self.grid)}"]
+        lines = ["[[launch]]", f'kernel = "{self.kernel}"', f'name = "{self.name}"']
+        lines += [f"grid = {list(self.grid)}"] if self.grid else []
         lines += [f"requires = {requires}", "", "[launch.args]"]
         lines += [f"{name} = {_toml(value)}" for name, value in self.args.items()]
         return "\n".join(lines) + "\n"
@@ -70,14 +75,19 @@ def wanted(dtype: str, sequences: Sequence[int], width: int = 128, *, alternativ
     ``width``: numbers in a head.  ``alternatives``: also the tiles that are compared with those in use.
     """
     yield from _of_prompts(dtype, width)
-    yield from _of_attention(dtype, width)
+    yield from _of_attention(dtype, width, sequences)
     yield from _of_tokens()
+    widths = {config.hidden for config in SIZES.values()}
     for what in ALTERNATIVES:
-        tiles = [step_tile(what, dtype, each, hidden) for each in sequences for hidden in (0, WIDE_FROM)]
+        tiles = [step_tile(what, dtype, each, hidden) for each in sequences for hidden in sorted(widths)]
         if alternatives:
-            tiles += [each for each in ALTERNATIVES[what] if dtype != "f32" or not each.tensor_cores]
+            tiles += [each for each in ALTERNATIVES[what] if dtype != "f32" or _elementwise(each)]
         for tile in dict.fromkeys(tiles):
             yield from _of_products(what, dtype, tile)
+
+
+def _elementwise(tile: Tile) -> bool:
+    return isinstance(tile, StepTile) and not tile.tensor_cores
 
 
 def _of_prompts(dtype: str, width: int) -> Iterator[Wanted]:
@@ -124,25 +134,28 @@ def _of_prompts(dtype: str, width: int) -> Iterator[Wanted]:
     )  # fmt: skip
     table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
     grid = (f"cdiv(N, {EMBEDDING})", "T")
-    yield Wanted("decoding", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
+    yield Wanted("decoding_tokens", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
     copied = {"x": f"{t}[R, N; strides=(lx, 1)]", "out": f"{t}[R, N; strides=(lo, 1)]", "TILE_N": COPIED}
-    yield Wanted("decoding", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
+    yield Wanted("decoding_tokens", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
 
 
-def _of_attention(dtype: str, width: int) -> Iterator[Wanted]:
+def _of_attention(dtype: str, width: int, sequences: Sequence[int]) -> Iterator[Wanted]:
     t, half = dtype, width // 2
     k, v = (f"{t}[B, HK, 1, {width}; strides=({ld}, {width}, {width}, 1)]" for ld in ("lk", "lv"))
-    splits = f"cdiv(S, {SPLIT})"
-    yield Wanted(
-        "decoding", "step_attention", t, (splits, "HK", "B"),
-        {"q": f"{t}[B, HK, G, {width}; strides=(lq, G * {width}, {width}, 1)]", "k": k, "v": v,
-         "q_weight": f"{t}[{width}]", "k_weight": f"{t}[{width}]", "cos": f"f32[R, {half}]", "sin": f"f32[R, {half}]",
-         "positions": "i32[B]", "k_cache": f"{t}[B, HK, S, {width}]", "v_cache": f"{t}[B, HK, S, {width}]",
-         "parts": f"f32[B, HK, {splits}, G, {width}]", "maxima": f"f32[B, HK, {splits}, G]",
-         "sums": f"f32[B, HK, {splits}, G]", "eps": "f32", "scale": "f32",
-         "TILE_H": GROUP_TILE, "TILE_N": SPLIT, "HALF": half},
-        ("1 <= G", f"G <= {GROUP_TILE}", "S >= 1", "R >= 1", "lq % 8 == 0", "lk % 8 == 0", "lv % 8 == 0"),
-    )  # fmt: skip
+    splits, whole = f"cdiv(S, {SPLIT})", min(width, 16)
+    arrays = {
+        "q": f"{t}[B, HK, G, {width}; strides=(lq, G * {width}, {width}, 1)]", "k": k, "v": v,
+        "q_weight": f"{t}[{width}]", "k_weight": f"{t}[{width}]", "cos": f"f32[R, {half}]", "sin": f"f32[R, {half}]",
+        "positions": "i32[B]", "k_cache": f"{t}[B, HK, S, {width}]", "v_cache": f"{t}[B, HK, S, {width}]",
+        "parts": f"f32[B, HK, {splits}, G, {width}]", "maxima": f"f32[B, HK, {splits}, G]",
+        "sums": f"f32[B, HK, {splits}, G]", "eps": "f32", "scale": "f32",
+        "TILE_H": GROUP_TILE, "TILE_N": SPLIT, "HALF": half,
+    }  # fmt: skip
+    strides = (f"{stride} % {whole} == 0" for stride in ("lq", "lk", "lv"))
+    requires = ("1 <= G", f"G <= {GROUP_TILE}", "S >= 1", "R >= 1", *strides)
+    for kernel in dict.fromkeys(attention_kernel(each) for each in sequences):
+        module, name = kernel.split(".")
+        yield Wanted(module, name, t, (splits, "HK", "B"), arrays, requires)
     yield Wanted(
         "decoding", "step_merge", t, ("G", "HK", "B"),
         {"parts": f"f32[B, HK, P, G, {width}]", "maxima": "f32[B, HK, P, G]", "sums": "f32[B, HK, P, G]",
@@ -168,17 +181,16 @@ def _of_tokens() -> Iterator[Wanted]:
     candidates = {"values": f"f32[B, {CANDIDATES}]", "places": f"i32[B, {CANDIDATES}]"}
     yield Wanted("head", "sample_top", "any", ("B",), {**candidates, **chosen, "top_p": "f32", "TILE_K": CANDIDATES})
     yield Wanted(
-        "decoding", "step_on", "any", ("B",),
+        "decoding_tokens", "step_on", "any", ("B",),
         {"chosen": "i32[B]", "drawn": "f32[B, S]", "ids": "i32[B]", "positions": "i32[B]", "uniforms": "f32[B]",
          "history": "i32[B, S]"},
         ("S >= 1",),
     )  # fmt: skip
 
 
-def _of_products(what: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
+def _of_products(what: str, dtype: str, tile: Tile) -> Iterator[Wanted]:
     t, x, scales = dtype, {"x": f"{dtype}[B, K]"}, {"scales": f"{dtype}[K]"}
     weights, out = {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
-    constants = {"TILE_B": tile.sequences, "TILE_N": tile.rows, "AHEAD": tile.ahead, "TILE_K": tile.columns}
     blocks = f"cdiv(N, {tile.rows})"
     largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
     found: dict[str, list[dict[str, object]]] = {
@@ -187,11 +199,30 @@ def _of_products(what: str, dtype: str, tile: StepTile) -> Iterator[Wanted]:
         "add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
         "largest": [{**x, **scales, **weights, **largest, "eps": "f32"}],
     }
-    held = "B == 1" if tile.sequences == 1 else f"B <= {tile.sequences}"
+    grid, constants, requires = _of_rows(what, tile, blocks) if isinstance(tile, RowTile) else _of_steps(tile, blocks)
+    module, kernel = tile.kernel(what).split(".")
     for number, arrays in enumerate(found[what]):
         shown = "x".join(map(str, tile.constants)) + ("-logits" if number else "")
-        requires = ("1 <= B", held, "K >= 1", "K % 8 == 0")
-        yield Wanted("decoding", tile.kernel(what), f"{t}-{shown}", (blocks,), {**arrays, **constants}, requires)
+        yield Wanted(module, kernel, f"{t}-{shown}", grid, {**arrays, **constants}, requires)
+
+
+Made = tuple[tuple[str, ...], dict[str, int], tuple[str, ...]]
+"""A grid, if one is asked for, constants, and what is required."""
+
+
+def _of_steps(tile: StepTile, blocks: str) -> Made:
+    names = "TILE_B", "TILE_N", "AHEAD", "TILE_K"
+    held = "B == 1" if tile.sequences == 1 else f"B <= {tile.sequences}"
+    constants = dict(zip(names, tile.constants, strict=True))
+    return (blocks,), constants, ("1 <= B", held, "K >= 1", "K % 8 == 0")
+
+
+def _of_rows(what: str, tile: RowTile, blocks: str) -> Made:
+    constants = dict(zip(("TILE_N", "TILE_K", "TILES"), tile.constants, strict=True))
+    requires = ("B == 1", "K >= 1", "K % 16 == 0")
+    if what == "add":
+        return (blocks,), constants, requires
+    return (), constants, (*requires, f"K <= {LANES * tile.tiles}", "grid.y == 1", "grid.z == 1")
 
 
 def build(folder: Path, bundles: Sequence[Wanted], options: Sequence[str]) -> None:

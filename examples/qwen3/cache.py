@@ -29,7 +29,7 @@ class Cache:
                 kept = before * config.head_width
                 target = new.reshape(rows, self.capacity * config.head_width)[:, :kept]
                 grid = (-(-kept // COPIED), rows)
-                self._launches("decoding.copy_rows", grid, old.reshape(rows, kept), target, COPIED)
+                self._launches("decoding_tokens.copy_rows", grid, old.reshape(rows, kept), target, COPIED)
                 arrays[layer] = new
         self.cos, self.sin = self._angles()
 

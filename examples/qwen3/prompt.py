@@ -37,7 +37,7 @@ class Prompt:
         for start in range(0, len(numbers), PIECE):
             x = self._piece(sequence, start, numbers[start : start + PIECE])
         assert x is not None
-        self._launch("decoding.copy_rows", (-(-self._config.hidden // COPIED), 1), x[-1:], last, COPIED)
+        self._launch("decoding_tokens.copy_rows", (-(-self._config.hidden // COPIED), 1), x[-1:], last, COPIED)
 
     def _piece(self, sequence: int, start: int, numbers: Sequence[int]) -> Array:
         config, count = self._config, len(numbers)
@@ -45,7 +45,7 @@ class Prompt:
         used = self._memory.put(np.array([start + count], np.int32))
         x = self._empty(count, config.hidden)
         grid = (-(-config.hidden // EMBEDDING), count)
-        self._launch("decoding.token_rows", grid, self._weights.embedding, ids, x, EMBEDDING)
+        self._launch("decoding_tokens.token_rows", grid, self._weights.embedding, ids, x, EMBEDDING)
         room = Room(self, count)
         for number, layer in enumerate(self._weights.layers):
             self._attention(layer, number, sequence, start, used, x, room)

@@ -11,7 +11,18 @@ import numpy as np
 from .cache import Cache
 from .config import Config
 from .memory import Array, Memory
-from .tiles import ALL, CANDIDATES, EMBEDDING, GROUP_TILE, LARGEST, PARTS, SPLIT, VOCABULARY, step_tile
+from .tiles import (
+    ALL,
+    CANDIDATES,
+    EMBEDDING,
+    GROUP_TILE,
+    LARGEST,
+    PARTS,
+    SPLIT,
+    VOCABULARY,
+    attention_kernel,
+    step_tile,
+)
 from .weights import Layer, Weights
 
 Launch = Callable[..., None]
@@ -89,7 +100,7 @@ class Step:
         """``state.x`` becomes the tokens ``state.ids`` behind all layers; keys and values go to the cache."""
         config, state = self._config, self._state
         grid = (-(-config.hidden // EMBEDDING), self._cache.sequences)
-        launch("decoding.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
+        launch("decoding_tokens.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
         for number, layer in enumerate(self._weights.layers):
             self._attention(launch, number, layer)
             self._feed(launch, layer)
@@ -99,7 +110,7 @@ class Step:
         self._head.choose(launch)
         state = self._state
         launch(
-            "decoding.step_on", (self._cache.sequences,),
+            "decoding_tokens.step_on", (self._cache.sequences,),
             state.chosen, state.drawn, state.ids, state.positions, state.uniforms, state.history,
         )  # fmt: skip
 
@@ -113,7 +124,7 @@ class Step:
         heads, kv_heads, group, width = config.heads, config.kv_heads, config.group, config.head_width
         normed_product(launch, config, state.x, layer.attention_norm, layer.qkv, self._qkv.reshape(count, -1))
         launch(
-            "decoding.step_attention", (self._splits, kv_heads, count),
+            attention_kernel(count), (self._splits, kv_heads, count),
             self._qkv[:, :heads].reshape(count, kv_heads, group, width),
             self._qkv[:, heads : heads + kv_heads].reshape(count, kv_heads, 1, width),
             self._qkv[:, heads + kv_heads :].reshape(count, kv_heads, 1, width),
@@ -131,7 +142,7 @@ class Step:
         config, inner = self._config, self._config.intermediate
         tile = step_tile("normed_gated", config.dtype, self._cache.sequences, config.hidden)
         launch(
-            "decoding." + tile.kernel("normed_gated"), (-(-inner // tile.rows),),
+            tile.kernel("normed_gated"), (tile.blocks("normed_gated", inner),),
             self._middle, layer.feed_norm, layer.gate_up[:inner], layer.gate_up[inner:], self._fed, config.eps,
             *tile.constants,
         )  # fmt: skip
@@ -139,8 +150,8 @@ class Step:
 
     def _add(self, launch: Launch, x: Array, weights: Array, residual: Array, out: Array) -> None:
         tile = step_tile("add", self._config.dtype, self._cache.sequences, self._config.hidden)
-        grid = (-(-weights.shape[0] // tile.rows),)
-        launch("decoding." + tile.kernel("add"), grid, x, weights, residual, out, *tile.constants)
+        grid = (tile.blocks("add", weights.shape[0]),)
+        launch(tile.kernel("add"), grid, x, weights, residual, out, *tile.constants)
 
 
 class Head:
@@ -151,7 +162,7 @@ class Head:
         vocabulary, self._rounds = config.vocabulary, list[tuple[Array, Array]]()
         if state.sampling.greedy:
             tile = step_tile("largest", config.dtype, count, config.hidden)
-            blocks = -(-vocabulary // tile.rows)
+            blocks = tile.blocks("largest", vocabulary)
             self._rounds = [(memory.empty((count, blocks), "f32"), memory.empty((count, blocks), "i32"))]
             return
         self._logits = memory.empty((count, vocabulary), "f32")
@@ -177,7 +188,7 @@ class Head:
             ((maxima, places),) = self._rounds
             tile = step_tile("largest", self._config.dtype, count, self._config.hidden)
             launch(
-                "decoding." + tile.kernel("largest"), (maxima.shape[1],),
+                tile.kernel("largest"), (maxima.shape[1],),
                 state.x, self._weights.norm, self._weights.head, maxima, places, self._config.eps, *tile.constants,
             )  # fmt: skip
             launch("head.argmax_merge", (count,), maxima, places, state.chosen, LARGEST)
@@ -202,5 +213,5 @@ class Head:
 
 def normed_product(launch: Launch, config: Config, x: Array, scales: Array, weights: Array, out: Array) -> None:
     tile = step_tile("normed", config.dtype, x.shape[0], config.hidden)
-    grid = (-(-weights.shape[0] // tile.rows),)
-    launch("decoding." + tile.kernel("normed"), grid, x, scales, weights, out, config.eps, *tile.constants)
+    grid = (tile.blocks("normed", weights.shape[0]),)
+    launch(tile.kernel("normed"), grid, x, scales, weights, out, config.eps, *tile.constants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,32 +50,66 @@ class StepTile:
     tensor_cores: bool
 
     @property
-    def constants(self) -> tuple[int, int, int, int]:
+    def constants(self) -> tuple[int, ...]:
         return self.sequences, self.rows, self.ahead, self.columns
 
     def kernel(self, what: str) -> str:
         """Of the library: ``what`` is ``normed``, ``normed_gated``, ``add`` or ``largest``."""
-        return f"{'steps' if self.tensor_cores else 'step'}_{what}"
+        return f"decoding.{'steps' if self.tensor_cores else 'step'}_{what}"
+
+    def blocks(self, what: str, rows: int) -> int:
+        """For so many rows of weights."""
+        return -(-rows // self.rows)
 
 
-ONE: Final = {
-    "normed": StepTile(1, 16, 256, 256, False),
-    "normed_gated": StepTile(1, 16, 256, 256, False),
-    "add": StepTile(1, 8, 2048, 512, False),
-    "largest": StepTile(8, 128, 128, 128, True),
+LANES: Final = 1024
+"""Columns that the 128 threads of a block read at once, 16 bytes each."""
+
+RESIDENT: Final = 132 * 4
+"""Blocks of `row_normed` that an H200 has room for: each takes several groups of rows, all about as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTile:
+    """Rows of weights in a group, and ``tiles`` of `LANES` columns that a block reads at once: for one sequence."""
+
+    rows: int
+    tiles: int
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        return self.rows, LANES, self.tiles
+
+    def kernel(self, what: str) -> str:
+        """Of the library: ``what`` is ``normed``, ``normed_gated`` or ``add``."""
+        return f"decoding_rows.row_{what}{'_tall' if what == 'add' and self.rows > 2 else ''}"
+
+    def blocks(self, what: str, rows: int) -> int:
+        """For so many rows of weights."""
+        groups = -(-rows // self.rows)
+        return groups if what == "add" else -(-groups // -(-groups // RESIDENT))
+
+
+Tile = StepTile | RowTile
+
+ROWS: Final[Mapping[int, Mapping[str, Tile]]] = {
+    1: {"normed": RowTile(8, 1), "normed_gated": RowTile(4, 1), "add": RowTile(2, 2)},
+    2: {"normed": RowTile(4, 2), "normed_gated": RowTile(2, 2), "add": RowTile(2, 2)},
+    3: {"normed": RowTile(4, 3), "normed_gated": RowTile(2, 3), "add": RowTile(4, 2)},
+    4: {"normed": RowTile(2, 4), "normed_gated": RowTile(1, 4), "add": RowTile(2, 2)},
+    5: {"normed": RowTile(2, 5), "normed_gated": RowTile(1, 5), "add": RowTile(2, 2)},
 }
-"""One sequence: a tile holds 8 KB of weights; the fastest of those that were compared on an H200."""
+"""One sequence, by how many times `LANES` the vectors have; the fastest of those that were compared on an H200."""
 
-WIDE_FROM: Final = 5120
-WIDE: Final = {
+ONE: Final[Mapping[str, Tile]] = {
     "normed": StepTile(1, 8, 1024, 512, False),
     "normed_gated": StepTile(8, 64, 128, 128, True),
     "add": StepTile(8, 64, 256, 256, True),
     "largest": StepTile(8, 128, 128, 128, True),
 }
-"""The same for models whose vectors have so many numbers, and more: enough rows for tensor cores."""
+"""One sequence of other models, and the head of all: enough rows for tensor cores."""
 
-EXACT: Final = {
+EXACT: Final[Mapping[str, Tile]] = {
     "normed": StepTile(1, 8, 1024, 512, False),
     "normed_gated": StepTile(1, 4, 1024, 512, False),
     "add": StepTile(1, 8, 1024, 512, False),
@@ -82,7 +117,7 @@ EXACT: Final = {
 }
 """One sequence in float32, of which tensor cores take fewer bits."""
 
-SEVERAL: Final = {
+SEVERAL: Final[Mapping[str, StepTile]] = {
     "normed": StepTile(8, 64, 128, 128, True),
     "normed_gated": StepTile(8, 64, 128, 128, True),
     "add": StepTile(16, 32, 256, 256, True),
@@ -90,30 +125,25 @@ SEVERAL: Final = {
 }
 """Several sequences by tensor cores: 64 rows by 8 sequences, or 32 by 16 where there are few rows; measured, too."""
 
-ALTERNATIVES: Final = {
+ALTERNATIVES: Final[Mapping[str, tuple[Tile, ...]]] = {
     "normed": (
-        StepTile(1, 8, 1024, 512, False),
-        StepTile(1, 16, 512, 256, False),
-        StepTile(1, 32, 256, 256, False),
+        StepTile(1, 16, 256, 256, False),
         StepTile(8, 64, 256, 256, True),
         StepTile(8, 64, 256, 128, True),
         StepTile(16, 32, 128, 128, True),
     ),
     "normed_gated": (
-        StepTile(1, 4, 1024, 512, False),
-        StepTile(1, 8, 256, 256, False),
-        StepTile(1, 8, 512, 512, False),
+        StepTile(1, 16, 256, 256, False),
         StepTile(8, 64, 64, 64, True),
         StepTile(8, 64, 256, 128, True),
         StepTile(8, 128, 64, 64, True),
         StepTile(16, 32, 128, 128, True),
     ),
     "add": (
-        StepTile(1, 8, 1024, 512, False),
-        StepTile(1, 8, 2048, 256, False),
-        StepTile(1, 16, 2048, 256, False),
+        RowTile(2, 2),
+        RowTile(4, 2),
+        StepTile(1, 8, 2048, 512, False),
         StepTile(8, 64, 256, 256, True),
-        StepTile(8, 64, 512, 256, True),
         StepTile(16, 32, 128, 128, True),
         StepTile(16, 64, 256, 256, True),
     ),
@@ -127,17 +157,25 @@ ALTERNATIVES: Final = {
 """What `benchmarks/gpu/qwen3.py tiles` compares with those above; ones for 8 sequences serve a single one, too."""
 
 
-def step_tile(what: str, dtype: str, sequences: int, hidden: int) -> StepTile:
+def step_tile(what: str, dtype: str, sequences: int, hidden: int) -> Tile:
     """For a model whose vectors have ``hidden`` numbers.  Raises `EngineError` for more sequences than a tile holds."""
     if sequences > MOST_SEQUENCES[dtype]:
         raise EngineError(f"{sequences} sequences at once are too many: up to {MOST_SEQUENCES[dtype]} of {dtype}")
     if sequences == 1:
-        return (EXACT if dtype == "f32" else WIDE if hidden >= WIDE_FROM else ONE)[what]
+        if dtype == "f32":
+            return EXACT[what]
+        rows = ROWS.get(-(-hidden // LANES), {}) if hidden % 16 == 0 else {}
+        return rows.get(what, ONE[what])
     held = 1 << (sequences - 1).bit_length()
     if dtype == "f32":
         return StepTile(8, 8, 64, 64, False)
     tile = SEVERAL[what]
     return tile if held <= tile.sequences else StepTile(held, tile.rows, 128, 128, True)
+
+
+def attention_kernel(sequences: int) -> str:
+    """Of a step, in the library."""
+    return f"decoding.{'step' if sequences == 1 else 'steps'}_attention"
 
 
 def product_tiles(dtype: str) -> tuple[int, int, int]:

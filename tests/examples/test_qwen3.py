@@ -12,19 +12,23 @@ import numpy as np
 import pytest
 from examples.qwen3 import generate as generating
 from examples.qwen3.build import build, wanted
+from examples.qwen3.cache import Cache
 from examples.qwen3.command import main
-from examples.qwen3.config import Config
+from examples.qwen3.config import SIZES, Config
 from examples.qwen3.errors import EngineError
 from examples.qwen3.generate import Model, Session, generate
 from examples.qwen3.launches import Launches
 from examples.qwen3.memory import HostMemory
 from examples.qwen3.report import as_page, as_text, document
-from examples.qwen3.step import Sampling
-from examples.qwen3.tiles import ALTERNATIVES, step_tile
+from examples.qwen3.step import Sampling, State, Step
+from examples.qwen3.tiles import ALTERNATIVES, LANES, RESIDENT, RowTile, StepTile, step_tile
 from examples.qwen3.weights import named, random_weights
 from tests.examples.qwen3_reference import logits
 
+import tileverify
 from tileverify.kernels import prepared
+from tileverify.kernels.device import decoding_rows
+from tileverify.kernels.references import decoding as references
 
 CONFIG = Config(2, 32, 4, 2, 32, vocabulary=48, head_width=16, positions=96, dtype="f32")
 TEXTS = [17, 3, 41, 8, 47], [30, 2]
@@ -249,4 +253,39 @@ def test_what_the_command_refuses(
 @pytest.mark.parametrize("hidden", [1024, 5120])
 def test_float32_takes_no_tensor_cores(what: str, sequences: int, hidden: int) -> None:
     """They would take fewer bits of it."""
-    assert not step_tile(what, "f32", sequences, hidden).tensor_cores
+    tile = step_tile(what, "f32", sequences, hidden)
+    assert isinstance(tile, StepTile)
+    assert not tile.tensor_cores
+
+
+def test_products_of_one_sequence_in_bf16() -> None:
+    """Those of a layer, as a step launches them, against the references."""
+    pytest.importorskip("ml_dtypes")
+    config, memory = replace(CONFIG, dtype="bf16"), HostMemory()
+    weights = random_weights(config, memory, 5)
+    cache = Cache(config, memory, Launches(memory), 1, 8)
+    calls: list[tuple[str, tuple[int, ...], tuple[Any, ...]]] = []
+    step = Step(config, weights, memory, cache, State(config, memory, GREEDY, cache))
+    step.layers(lambda kernel, grid, *arguments: calls.append((kernel, grid, arguments)))
+    products = [each for each in calls if each[0].startswith("decoding_rows.")]
+    names = [kernel.partition(".")[2] for kernel, _, _ in products]
+    assert names == ["row_normed", "row_add", "row_normed_gated", "row_add"] * config.layers
+    normal = memory.normal(7, 1.0)
+    for name, (_, grid, arguments) in zip(names[:4], products, strict=False):
+        *given, out, eps = arguments[:-3] if "normed" in name else (*arguments[:-3], None)
+        for each in given:
+            normal(each)
+        wanted = getattr(references, name.replace("row_", "step_"))(*given, *([] if eps is None else [eps]))
+        tileverify.launch(None, grid, getattr(decoding_rows, name), arguments)
+        assert np.abs(memory.numbers(out) - wanted).max() <= 0.02 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("config", SIZES.values(), ids=SIZES)
+def test_tiles_of_one_sequence_hold_the_vectors(config: Config) -> None:
+    for what, rows in (("normed", config.packed_heads * config.head_width), ("normed_gated", config.intermediate)):
+        tile = step_tile(what, "bf16", 1, config.hidden)
+        assert isinstance(tile, RowTile)
+        assert config.hidden <= LANES * tile.tiles
+        blocks = tile.blocks(what, rows)
+        assert blocks <= RESIDENT
+        assert -(-rows // (blocks * tile.rows)) == -(-rows // (min(RESIDENT, -(-rows // tile.rows)) * tile.rows))

@@ -9,6 +9,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, unwri
 
 import tileverify
 from tileverify.kernels.device import decoding as kernels
+from tileverify.kernels.device import decoding_tokens as tokens
 from tileverify.kernels.references import decoding as references
 from tileverify.kernels.references.rope import tables
 
@@ -86,8 +87,9 @@ def test_the_first_of_equal_ones_is_the_largest() -> None:
     assert places.tolist() == [[0, 4]]
 
 
+@pytest.mark.parametrize("kernel", [kernels.step_attention, kernels.steps_attention], ids=["step", "steps"])
 @pytest.mark.parametrize("dtype", [np.float32, BFLOAT16], ids=["f32", "bf16"])
-def test_attention(dtype: DTypeLike) -> None:
+def test_attention(dtype: DTypeLike, kernel: object) -> None:
     """Of positions at both ends, at a border of tiles, and beyond the cache; what is behind them is never looked at."""
     positions = np.array([0, 15, 16, 99], np.int32)
     packed = normal(SEQUENCES, HEADS * (GROUP + 2), 2 * HALF, dtype=dtype)
@@ -105,7 +107,7 @@ def test_attention(dtype: DTypeLike) -> None:
     maxima, sums = (unwritten(SEQUENCES, HEADS, splits, GROUP) for _ in range(2))
     out = unwritten(SEQUENCES, HEADS, GROUP, 2 * HALF, dtype=dtype)
     tileverify.launch(
-        None, (splits, HEADS, SEQUENCES), kernels.step_attention,
+        None, (splits, HEADS, SEQUENCES), kernel,
         (q, k, v, *weights, COS, SIN, positions, *caches, parts, maxima, sums, EPS, 0.25, 4, SPLIT, HALF),
     )  # fmt: skip
     tileverify.launch(
@@ -120,7 +122,7 @@ def test_attention(dtype: DTypeLike) -> None:
 def test_token_rows() -> None:
     table, ids = normal(7, 20), np.array([3, 0, 6, 9, -2], np.int32)
     out = unwritten(5, 20, dtype=np.float16)
-    tileverify.launch(None, (2, 5), kernels.token_rows, (table, ids, out, 16))
+    tileverify.launch(None, (2, 5), tokens.token_rows, (table, ids, out, 16))
     np.testing.assert_array_equal(out, table[[3, 0, 6, 6, 0]].astype(np.float16))
 
 
@@ -129,7 +131,7 @@ def test_step_on() -> None:
     chosen, positions = np.array([5, 6, 7, 8], np.int32), np.array([-1, 0, 4, 2**31 - 1], np.int32)
     drawn, history = normal(4, 6), np.full((4, 6), -1, np.int32)
     ids, uniforms = np.zeros(4, np.int32), unwritten(4)
-    tileverify.launch(None, (4,), kernels.step_on, (chosen, drawn, ids, positions, uniforms, history))
+    tileverify.launch(None, (4,), tokens.step_on, (chosen, drawn, ids, positions, uniforms, history))
     assert ids.tolist() == chosen.tolist()
     assert positions.tolist() == [0, 1, 5, 5]
     rows = np.arange(4)
@@ -156,6 +158,6 @@ def test_prompt_heads(dtype: DTypeLike) -> None:
 
 def test_copy_rows() -> None:
     x, out = normal(3, 20), unwritten(3, 50)
-    tileverify.launch(None, (2, 3), kernels.copy_rows, (x, out[:, :20], 16))
+    tileverify.launch(None, (2, 3), tokens.copy_rows, (x, out[:, :20], 16))
     np.testing.assert_array_equal(out[:, :20], x)
     assert np.isnan(out[:, 20:]).all()

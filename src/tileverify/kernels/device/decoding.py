@@ -262,15 +262,19 @@ def steps_largest(
 
 
 # ------------------------------------------------------------------------------------------------ attention
+# What is small is read and written without bulk copies, which wait for one another; keys and values come by them.
+
+
 def halves(x, b, h, TILE_H, HALF):
     """Both halves of a few heads, f32[TILE_H, HALF]; x [B, HK, G, 2 * HALF]."""
-    low = ct.load(x, (b, h, 0, 0), (1, 1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF))
-    high = ct.load(x, (b, h, 0, 1), (1, 1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF))
+    low = ct.load(x, (b, h, 0, 0), (1, 1, TILE_H, HALF), padding_mode=ZERO, allow_tma=False)
+    high = ct.load(x, (b, h, 0, 1), (1, 1, TILE_H, HALF), padding_mode=ZERO, allow_tma=False)
+    low, high = low.reshape((TILE_H, HALF)), high.reshape((TILE_H, HALF))
     return low.astype(ct.float32), high.astype(ct.float32)
 
 
 def half_of(vector, part, HALF):
-    return ct.load(vector, (part,), (HALF,)).astype(ct.float32)[None, :]
+    return ct.load(vector, (part,), (HALF,), allow_tma=False).astype(ct.float32)[None, :]
 
 
 def normed_and_turned(low, high, weight, c, s, eps, HALF):
@@ -282,36 +286,26 @@ def normed_and_turned(low, high, weight, c, s, eps, HALF):
 
 def keep(cache, b, h, position, part, tile):
     shape = (1, 1, 1, tile.shape[1])
-    ct.store(cache, (b, h, position, part), tile.reshape(shape).astype(cache.dtype))
+    ct.store(cache, (b, h, position, part), tile.reshape(shape).astype(cache.dtype), allow_tma=False)
 
 
-@ct.kernel
-def step_attention(
+def attend(
     q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
-    TILE_H: ConstInt, TILE_N: ConstInt, HALF: ConstInt,
+    TILE_H, TILE_N, HALF,
 ):  # fmt: skip
-    """Head norms, rotary positions, the write to the cache, and attention to one of P tiles of TILE_N keys.
-
-    q [B, HK, G, 2 * HALF], k and v [B, HK, 1, 2 * HALF]: a new token of each sequence; q_weight, k_weight [2 * HALF];
-    cos, sin [R, HALF]; positions [B]; k_cache and v_cache [B, HK, S, 2 * HALF].  The new key and value go to the
-    sequence's position, and its queries see the keys up to there.  parts f32[B, HK, P, G, 2 * HALF] are the weighted
-    values, not divided yet, maxima and sums f32[B, HK, P, G]: base-2 logarithms and sums of powers.
-    The tile in which the position lies takes the new key from the registers, and nobody else reads where it is written.
-
-    Requires 1 <= G <= TILE_H, S >= 1, R >= 1 and P = cdiv(S, TILE_N).  Grid (P, HK, B).
-    """
+    """What `step_attention` does."""
     split, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     after_the_one_ahead()
-    position = inside(ct.load(positions, (b,), (1,)).item(), k_cache.shape[2])
+    position = inside(ct.load(positions, (b,), (1,), allow_tma=False).item(), k_cache.shape[2])
     if split * TILE_N <= position:
         turn = min(position, cos.shape[0] - 1)
-        c = ct.load(cos, (turn, 0), (1, HALF)).astype(ct.float32)
-        s = ct.load(sin, (turn, 0), (1, HALF)).astype(ct.float32)
+        c = ct.load(cos, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
+        s = ct.load(sin, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
         q_low, q_high = halves(q, b, h, TILE_H, HALF)
         q_low, q_high = normed_and_turned(q_low, q_high, q_weight, c, s, eps, HALF)
         k_low, k_high = halves(k, b, h, 1, HALF)
         k_low, k_high = normed_and_turned(k_low, k_high, k_weight, c, s, eps, HALF)
-        value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF)).reshape((1, 2 * HALF))
+        value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF), allow_tma=False).reshape((1, 2 * HALF))
         keys_low = ct.load(
             k_cache, (b, h, 0, split), (1, 1, HALF, TILE_N), order=(0, 1, 3, 2), padding_mode=ZERO
         ).reshape((HALF, TILE_N))
@@ -335,16 +329,49 @@ def step_attention(
         )
         acc = ct.mma(powers.astype(values.dtype), values, ct.zeros((TILE_H, 2 * HALF), dtype=ct.float32))
         total = ct.sum(powers, axis=1, keepdims=True)
-        ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, 2 * HALF)))
-        ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)))
-        ct.store(sums, (b, h, split, 0), total.reshape((1, 1, 1, TILE_H)))
+        ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, 2 * HALF)), allow_tma=False)
+        ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)), allow_tma=False)
+        ct.store(sums, (b, h, split, 0), total.reshape((1, 1, 1, TILE_H)), allow_tma=False)
         if position < (split + 1) * TILE_N:
             keep(k_cache, b, h, position, 0, k_low)
             keep(k_cache, b, h, position, 1, k_high)
             keep(v_cache, b, h, position, 0, value)
 
 
-@ct.kernel
+@ct.kernel(occupancy=2)
+def step_attention(
+    q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
+    TILE_H: ConstInt, TILE_N: ConstInt, HALF: ConstInt,
+):  # fmt: skip
+    """Head norms, rotary positions, the write to the cache, and attention to one of P tiles of TILE_N keys.
+
+    q [B, HK, G, 2 * HALF], k and v [B, HK, 1, 2 * HALF]: a new token of each sequence; q_weight, k_weight [2 * HALF];
+    cos, sin [R, HALF]; positions [B]; k_cache and v_cache [B, HK, S, 2 * HALF].  The new key and value go to the
+    sequence's position, and its queries see the keys up to there.  parts f32[B, HK, P, G, 2 * HALF] are the weighted
+    values, not divided yet, maxima and sums f32[B, HK, P, G]: base-2 logarithms and sums of powers.
+    The tile in which the position lies takes the new key from the registers, and nobody else reads where it is written.
+
+    Requires 1 <= G <= TILE_H, S >= 1, R >= 1 and P = cdiv(S, TILE_N).  Grid (P, HK, B).
+    """
+    attend(
+        q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
+        TILE_H, TILE_N, HALF,
+    )  # fmt: skip
+
+
+@ct.kernel(occupancy=4)
+def steps_attention(
+    q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
+    TILE_H: ConstInt, TILE_N: ConstInt, HALF: ConstInt,
+):  # fmt: skip
+    """`step_attention` for several sequences: more blocks have room at once, and each takes longer."""
+    attend(
+        q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
+        TILE_H, TILE_N, HALF,
+    )  # fmt: skip
+
+
+@ct.kernel(occupancy=8)
 def step_merge(parts, maxima, sums, positions, out, TILE_P: ConstInt, TILE_D: ConstInt, TILE_N: ConstInt):
     """The tiles of keys up to each sequence's position put together, as `step_attention` with this TILE_N leaves them.
 
@@ -353,55 +380,26 @@ def step_merge(parts, maxima, sums, positions, out, TILE_P: ConstInt, TILE_D: Co
     """
     g, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
     after_the_one_ahead()
-    count = min(max(ct.load(positions, (b,), (1,)).item(), 0) // TILE_N + 1, parts.shape[2])
+    count = min(max(ct.load(positions, (b,), (1,), allow_tma=False).item(), 0) // TILE_N + 1, parts.shape[2])
     highest = ct.full((1, 1), MASKED, dtype=ct.float32)
     total = ct.zeros((1, 1), dtype=ct.float32)
     acc = ct.zeros((1, TILE_D), dtype=ct.float32)
     for j in range(ct.cdiv(count, TILE_P)):
         own = (j * TILE_P + ct.arange(TILE_P, dtype=ct.int32) < count)[:, None]
-        logarithms = ct.load(maxima, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO).reshape((TILE_P, 1))
+        logarithms = ct.load(maxima, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO, allow_tma=False)
+        logarithms = logarithms.reshape((TILE_P, 1))
         logarithms = ct.where(own, logarithms, MASKED)
         now_highest = ct.maximum(highest, ct.max(logarithms, axis=0, keepdims=True))
         shares = ct.where(own, ct.exp2(logarithms - now_highest, flush_to_zero=True), 0.0)
         fade = ct.exp2(highest - now_highest, flush_to_zero=True)
-        part = ct.load(parts, (b, h, j, g, 0), (1, 1, TILE_P, 1, TILE_D), padding_mode=ZERO)
+        part = ct.load(parts, (b, h, j, g, 0), (1, 1, TILE_P, 1, TILE_D), padding_mode=ZERO, allow_tma=False)
         part = ct.where(own, part.reshape((TILE_P, TILE_D)), 0.0)
-        powers = ct.load(sums, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO).reshape((TILE_P, 1))
+        powers = ct.load(sums, (b, h, j, g), (1, 1, TILE_P, 1), padding_mode=ZERO, allow_tma=False).reshape((TILE_P, 1))
         powers = ct.where(own, powers, 0.0)
         acc = acc * fade + ct.sum(part * shares, axis=0, keepdims=True)
         total = total * fade + ct.sum(powers * shares, axis=0, keepdims=True)
         highest = now_highest
-    ct.store(out, (b, h, g, 0), (acc / total).reshape((1, 1, 1, TILE_D)).astype(out.dtype))
-
-
-# --------------------------------------------------------------------------------------------------- tokens
-@ct.kernel
-def token_rows(table, ids, out, TILE_N: ConstInt):
-    """``out[t] = table[ids[t]]``, the first or last row for a number that is none.
-
-    table [V, N] with V >= 1, ids [T], out [T, N].  Grid (cdiv(N, TILE_N), T).
-    """
-    j, t = ct.bid(0), ct.bid(1)
-    after_the_one_ahead()
-    row = inside(ct.load(ids, (t,), (1,)).item(), table.shape[0])
-    ct.store(out, (t, j), ct.load(table, (row, j), (1, TILE_N), padding_mode=ZERO).astype(out.dtype))
-
-
-@ct.kernel
-def step_on(chosen, drawn, ids, positions, uniforms, history):
-    """To the next position: what was ``chosen`` is there, in ``ids`` and in the history, and may be followed.
-
-    chosen, ids and positions i32[B]; drawn f32[B, S]: for each position the number that decides what follows it, which
-    goes to uniforms f32[B]; history i32[B, S].  Positions are held below S.  Requires S >= 1.  Grid B.
-    """
-    b = ct.bid(0)
-    after_the_one_ahead()
-    token = ct.load(chosen, (b,), (1,))
-    at = min(max(ct.load(positions, (b,), (1,)).item(), -1), history.shape[1] - 2) + 1
-    ct.store(ids, (b,), token)
-    ct.store(history, (b, at), token.reshape((1, 1)))
-    ct.store(uniforms, (b,), ct.load(drawn, (b, at), (1, 1)).reshape((1,)))
-    ct.store(positions, (b,), ct.full((1,), at, dtype=ct.int32))
+    ct.store(out, (b, h, g, 0), (acc / total).reshape((1, 1, 1, TILE_D)).astype(out.dtype), allow_tma=False)
 
 
 # --------------------------------------------------------------------------------------------------- prompts
@@ -432,13 +430,3 @@ def prompt_heads(
         ct.store(k_cache, (h, position, 1), high.reshape((TILE_H, 1, HALF)).astype(k_cache.dtype))
         value = ct.load(v, (t, h, 0), (1, TILE_H, 2 * HALF), padding_mode=ZERO)
         ct.store(v_cache, (h, position, 0), value.reshape((TILE_H, 1, 2 * HALF)).astype(v_cache.dtype))
-
-
-@ct.kernel
-def copy_rows(x, out, TILE_N: ConstInt):
-    """``out = x``, both [R, N], where rows of either may lie apart, as where a cache grows.
-
-    Grid (cdiv(N, TILE_N), R).
-    """
-    j, r = ct.bid(0), ct.bid(1)
-    ct.store(out, (r, j), ct.load(x, (r, j), (1, TILE_N), padding_mode=ZERO).astype(out.dtype))

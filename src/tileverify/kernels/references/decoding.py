@@ -1,4 +1,4 @@
-"""One step of a decoder: see `tileverify.kernels.device.decoding`."""
+"""One step of a decoder: see `decoding` in `tileverify.kernels.device`, and the modules beside it."""
 
 from __future__ import annotations
 

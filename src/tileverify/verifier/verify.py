@@ -113,9 +113,9 @@ def _decided(
         outcome = look.attempt()
         if outcome is None:
             facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
-            explained = None if facts else look.explained()
-            if explained is not None and explained.verdict is Verdict.REFUTED:
-                return explained, launch, []
+            seen = None if facts else _as_observed(own(_with_all_observed(launch), options.limits))
+            if seen is not None and seen.verdict is Verdict.REFUTED:
+                return seen, launch, []
             launch = replace(launch, data=(*launch.data, *facts))
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
@@ -124,16 +124,21 @@ def _decided(
     if outcome is None:
         look = own(launch, options.limits)
         outcome = look.attempt() or look.explained()
-        if outcome.verdict is Verdict.UNDECIDED and launch.observed and not facts:
-            as_seen = own(replace(launch, data=(*launch.data, *launch.observed)), options.limits)
-            found = as_seen.attempt() or as_seen.explained()
-            if found.verdict is Verdict.REFUTED:
-                return replace(found, notes=(*found.notes, messages.AS_OBSERVED)), launch, []
         if outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
     if outcome.verdict is not Verdict.PROVED:
         return outcome, launch, []
     return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
+
+
+def _with_all_observed(launch: LaunchSpec) -> LaunchSpec:
+    return replace(launch, data=(*launch.data, *launch.observed))
+
+
+def _as_observed(look: _Verification) -> Outcome:
+    """Of contents that keep all that was observed, where no choice of it proves the kernel."""
+    found = look.attempt() or look.explained()
+    return replace(found, notes=(*found.notes, messages.AS_OBSERVED))
 
 
 def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:

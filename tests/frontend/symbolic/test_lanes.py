@@ -42,16 +42,14 @@ exponents = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 
 @st.composite
 def reshapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
-    source = [2**e for e in draw(exponents)]
-    rest = sum(draw(st.just([e.bit_length() - 1 for e in source])))
-    target: list[int] = []
-    while rest or not target or draw(st.booleans()):
-        e = draw(st.integers(0, min(rest, 3)))
-        target.append(2**e)
-        rest -= e
-        if len(target) > 8 and not rest:
-            break
-    return source, target
+    """Two shapes of as many elements; what drawn dimensions leave over is split into dimensions of 8 at most."""
+    source = draw(exponents)
+    rest, target = sum(source), list[int]()
+    for e in draw(st.lists(st.integers(0, 3), max_size=8)):
+        target.append(min(e, rest))
+        rest -= target[-1]
+    target += [3] * (rest // 3) + [rest % 3]
+    return [2**e for e in source], [2**e for e in target]
 
 
 @given(reshapes())

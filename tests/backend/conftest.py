@@ -33,14 +33,14 @@ def executed() -> Iterator[set[str]]:
 
     run_list = control.execute
 
-    def execute(*arguments: Any) -> control.Exit:
-        left = run_list(*arguments)
+    def execute(*arguments: Any) -> control.Steps:
+        left = yield from run_list(*arguments)
         names.add(left.kind)
         return left
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(control, "execute", execute)
-        for table in (RULES, control.REGION_OPS):
+        for table in (RULES, control.REGION_OPS, control.COMBINING_OPS):
             for name, rule in list(table.items()):
                 patch.setitem(table, name, noted(name, rule))
         yield names

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
-from tileverify.backend.interpreter.control import execute
+from tileverify.backend.interpreter.control import execute_at_once
 from tileverify.backend.interpreter.machine import BlockRun, Program
 from tileverify.backend.interpreter.memory import Memory, MemoryImage
 from tileverify.backend.interpreter.values import Tile
@@ -35,7 +35,7 @@ def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[Bl
     built = module.build()
     run = BlockRun(Program(built, built.entries[0]), Memory(MemoryImage()), (1, 1, 1), (0, 0, 0), Budget(STEPS))
     with np.errstate(all="ignore"):
-        execute(run, built.entries[0].body)
+        execute_at_once(run, built.entries[0].body)
     wanted = [made] if isinstance(made, Value) else list(made)
     tiles: list[Tile] = []
     for value in wanted:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tileverify.backend.interpreter import Budget, Memory, bind_launch
-from tileverify.backend.interpreter.control import execute
+from tileverify.backend.interpreter.control import execute_at_once
 from tileverify.backend.interpreter.faults import InterpreterStop
 from tileverify.backend.interpreter.machine import BlockRun
 from tileverify.backend.interpreter.values import UNSPECIFIED, Tile
@@ -184,7 +184,7 @@ def compare_blocks(
         values.run = run
         try:
             with np.errstate(all="ignore"):
-                execute(run, entry.body)
+                execute_at_once(run, entry.body)
         except InterpreterStop:
             pass
         runs.append((block, values))

@@ -1,10 +1,14 @@
-"""Structured control flow: op lists, ``if``, ``for``, ``loop`` and how their terminators leave them."""
+"""Structured control flow: op lists, ``if``, ``for``, ``loop`` and how their terminators leave them.
+
+What runs ops is a generator: it yields where a block hands control over to the others on its memory (`Turn`), and only
+there.  So a block can be held up in the midst of its loops without a thread of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -14,7 +18,7 @@ from .access_log import BlockLog
 from .conduct import REPLAY, Conduct
 from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
-from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Turn
+from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Result, Rule, Turn
 from .memory import Memory
 from .reductions import reduce_tiles, scan_tiles
 from .table import RULES
@@ -33,7 +37,13 @@ class Exit:
     values: tuple[RuntimeValue, ...] = ()
 
 
-def execute(run: BlockRun, block: Block) -> Exit:
+Steps: TypeAlias = Generator[None, None, Exit]
+"""The run of an op list; it yields where the block hands control over."""
+RegionSteps: TypeAlias = "Generator[None, None, Exit | None]"
+"""The run of an op with regions: how it left the list that it stands in, or ``None`` where that goes on."""
+
+
+def execute(run: BlockRun, block: Block) -> Steps:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
     values, turn, computed = run.values, run.turn, run.program.computed
     for op in block.ops:
@@ -43,10 +53,10 @@ def execute(run: BlockRun, block: Block) -> Exit:
             if op in computed:
                 result = computed[op]
             elif turn is None or op.declaration.effect not in ACCESSING:
-                result = rule(run, op)
-                if op in run.program.uniform and run.log.silent:
-                    computed[op] = result
+                result = _computed(run, op, rule)
             else:
+                if turn.passes(op):
+                    yield
                 result = turn.perform(run, op, rule)
             cost = OP_COST
             if isinstance(result, Tile):
@@ -63,12 +73,33 @@ def execute(run: BlockRun, block: Block) -> Exit:
             return Exit(name, tuple(values[value] for value in op.group("args")))
         elif name in REGION_OPS:
             run.budget.spend(OP_COST)
-            left = REGION_OPS[name](run, op)
+            left = yield from REGION_OPS[name](run, op)
             if left is not None:
                 return left
+        elif name in COMBINING_OPS:
+            run.budget.spend(OP_COST)
+            COMBINING_OPS[name](run, op)
         else:
             raise NotModelled(name)
     return Exit("yield")
+
+
+def execute_at_once(run: BlockRun, block: Block) -> Exit:
+    """Run an op list in which control is handed to no other block."""
+    try:
+        next(execute(run, block))
+    except StopIteration as end:
+        left: Exit = end.value
+        return left
+    raise NotModelled("an op list that waits for other blocks in the midst of an op")
+
+
+def _computed(run: BlockRun, op: Op, rule: Rule) -> Result:
+    """What the rule gives, kept for the other blocks if it is the same in all of them."""
+    result = rule(run, op)
+    if op in run.program.uniform and run.log.silent:
+        run.program.computed[op] = result
+    return result
 
 
 def _body(op: Op, number: int = 0) -> Block:
@@ -78,19 +109,19 @@ def _body(op: Op, number: int = 0) -> Block:
     return blocks[0]
 
 
-def _if(run: BlockRun, op: Op) -> Exit | None:
+def _if(run: BlockRun, op: Op) -> RegionSteps:
     taken = run.scalar(op, run.tile(op, "c"), "branch")
     region = 0 if taken else 1
     if region >= len(op.regions) or not op.regions[region].blocks:
         return None
-    left = execute(run, _body(op, region))
+    left = yield from execute(run, _body(op, region))
     if left.kind != "yield":
         return left
     run.bind(op.results, left.values)
     return None
 
 
-def _for(run: BlockRun, op: Op) -> Exit | None:
+def _for(run: BlockRun, op: Op) -> RegionSteps:
     bits = bits_of(op.value("lower"))
     signed = "unsignedCmp" not in op.flags
 
@@ -109,7 +140,7 @@ def _for(run: BlockRun, op: Op) -> Exit | None:
     while induction < upper:
         counter = Tile(wrapped(np.asarray(induction & ((1 << bits) - 1), np.uint64), bits))
         run.bind(body.arguments, (counter, *carried))
-        left = execute(run, body)
+        left = yield from execute(run, body)
         if left.kind != "continue":
             raise NotModelled(f"{left.kind} inside for")
         carried = left.values
@@ -118,13 +149,13 @@ def _for(run: BlockRun, op: Op) -> Exit | None:
     return None
 
 
-def _loop(run: BlockRun, op: Op) -> Exit | None:
+def _loop(run: BlockRun, op: Op) -> RegionSteps:
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)
     while True:
         run.bind(body.arguments, carried)
         stores = run.memory.stores
-        left = execute(run, body)
+        left = yield from execute(run, body)
         if left.kind == "return":
             return left
         if left.kind == "break":
@@ -134,6 +165,7 @@ def _loop(run: BlockRun, op: Op) -> Exit | None:
             if run.turn is None:
                 raise EndlessLoop(f"the loop at {op.offset:#x} waits for another block")
             run.turn.spins(op)
+            yield
         carried = left.values
 
 
@@ -147,20 +179,15 @@ def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> 
 
 
 def _reduce(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, reduce_tiles(run, op, lambda block: execute(run, block).values))
+    run.bind(op.results, reduce_tiles(run, op, lambda block: execute_at_once(run, block).values))
 
 
 def _scan(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, scan_tiles(run, op, lambda block: execute(run, block).values))
+    run.bind(op.results, scan_tiles(run, op, lambda block: execute_at_once(run, block).values))
 
 
-REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], Exit | None]]] = {
-    "if": _if,
-    "for": _for,
-    "loop": _loop,
-    "reduce": _reduce,
-    "scan": _scan,
-}
+REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], RegionSteps]]] = {"if": _if, "for": _for, "loop": _loop}
+COMBINING_OPS: Final[dict[str, Callable[[BlockRun, Op], None]]] = {"reduce": _reduce, "scan": _scan}
 
 
 def run_block(
@@ -170,10 +197,20 @@ def run_block(
 ) -> BlockLog:  # fmt: skip
     """Execute ``block`` of the entry against ``memory`` and return what it did, up to where it stopped."""
     run = BlockRun(program, memory, grid, block, budget, apart, turn, conduct)
+    with np.errstate(all="ignore"):
+        for _ in block_steps(run, arguments):
+            pass  # nothing else runs on this memory
+    return run.log
+
+
+def block_steps(run: BlockRun, arguments: Mapping[Value, RuntimeValue]) -> Generator[None, None, BlockLog]:
+    """The run of a block's entry, which yields where it hands control over and returns what the block did.
+
+    Whoever resumes it sets NumPy's error state, which a generator would leave behind where it yields.
+    """
     run.values.update(arguments)
     try:
-        with np.errstate(all="ignore"):
-            execute(run, program.entry.body)
+        yield from execute(run, run.program.entry.body)
     except InterpreterStop as stop:
         run.log.stopped = stop
     return run.log

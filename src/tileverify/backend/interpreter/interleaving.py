@@ -1,6 +1,6 @@
 """All blocks of a launch on one memory, under a schedule.
 
-Every block runs in a thread of its own, one at a time: control passes only where a block hands it over, so a schedule
+Every block is a generator (`control.block_steps`): control passes only where a block hands it over, so a schedule
 determines the run.  A block hands over before an access (if the schedule interleaves), when a loop of it came back to
 where it was (it waits for another block), and from time to time between scoped accesses, so that a block that counts
 its attempts to take a lock does not hold up the one that has it.  Where every block that is left waits and memory
@@ -10,19 +10,20 @@ stands still, none of them will ever go on: each stops with `EndlessLoop`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from threading import Lock, Thread
 from typing import Final
+
+import numpy as np
 
 from ...frontend.bytecode.model import Op
 from .access_log import BlockLog
 from .arguments import BoundLaunch
 from .conduct import KEEP_GOING
-from .control import run_block
-from .faults import EndlessLoop, InterpreterStop
+from .control import block_steps
+from .faults import EndlessLoop
 from .machine import BlockRun, Budget, GridPoint, Result, Rule
 from .ordering import OrderedMemory, Range, TimedMemory
 from .schedule import AccessOrder, BlockOrder, Schedule
@@ -54,11 +55,12 @@ def run_schedule(
 
     What the launch allocates on its way joins the image of ``bound``: bind the launch anew for another run.
     """
-    return _Scheduler(bound, grid, schedule, budget).run(blocks)
+    with np.errstate(all="ignore"):
+        return _Scheduler(bound, grid, schedule, budget).run(blocks)
 
 
 class _Worker:
-    """One block: a thread that runs while it is given control.
+    """One block, which runs while it is given control.
 
     ``waiting``: how often memory had changed when the block last found nothing new, in the places ``watched``;
     ``loop``: where that was.
@@ -70,56 +72,43 @@ class _Worker:
         self.log: BlockLog | None = None
         self.waiting: int | None = None
         self.watched: frozenset[Range] = frozenset()
-        self.stop: InterpreterStop | None = None
-        self.failure: BaseException | None = None
         self._scheduler = scheduler
-        self._go, self._back = Lock(), Lock()
-        self._go.acquire()
-        self._back.acquire()
-        self._thread: Thread | None = None
+        self._steps: Generator[None, None, BlockLog] | None = None
         self._scoped = 0
         self.loop = 0
         self._rounds: dict[Op, tuple[int, int]] = {}
 
-    @property
-    def started(self) -> bool:
-        return self._thread is not None
-
     def resume(self) -> None:
-        """Let the block go on until it hands control over."""
-        if self._thread is None:
-            self._thread = Thread(target=self._main, name=f"block {self.block}", daemon=True)
-            self._thread.start()
-        else:
-            self._go.release()
-        self._back.acquire()
-        if self.failure is not None:
-            raise self.failure
-
-    def _main(self) -> None:
+        """Let the block go on until it hands control over, or ends: then it has its log."""
+        if self._steps is None:
+            self._steps = self._scheduler.steps_of(self)
+        self.waiting = None
         try:
-            self.log = self._scheduler.execute(self)
-        except BaseException as failure:  # told to the thread that called `resume`
-            self.failure = failure
-        finally:
-            self._back.release()
+            next(self._steps)
+        except StopIteration as end:
+            self.log = end.value
 
-    def _hand_over(self) -> None:
-        self._back.release()
-        self._go.acquire()
-        if self.stop is not None:
-            raise self.stop
+    def give_up(self) -> None:
+        """End the block: it will never go on."""
+        assert self._steps is not None
+        reason = f"the loop at {self.loop:#x} waits for a change that no block makes any more"
+        try:
+            self._steps.throw(EndlessLoop(reason))
+        except StopIteration as end:
+            self.log = end.value
 
     # ------------------------------------------------------------------------------- called by its block
-    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
-        """Run one access, after other blocks where the schedule says so."""
-        scoped = op.attributes.get("scope") is not None
-        self._scoped += scoped
-        if self._scheduler.switches() or self._scoped >= PATIENCE:
+    def passes(self, op: Op) -> bool:
+        """Whether the schedule lets other blocks go on before this access."""
+        self._scoped += _is_scoped(op)
+        passes = self._scheduler.switches() or self._scoped >= PATIENCE
+        if passes:
             self._scoped = 0
-            self._hand_over()
+        return passes
+
+    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
         first = len(run.log.accesses)
-        self.memory.begin(op.declaration.effect, scoped, run.waits(op))
+        self.memory.begin(op.declaration.effect, _is_scoped(op), run.waits(op))
         result = rule(run, op)
         self.memory.end(first, len(run.log.accesses))
         return result
@@ -139,8 +128,6 @@ class _Worker:
                 self.waiting = changes
         self._rounds[op], self.loop = (changes, len(reads)), op.offset
         self._scoped = 0
-        self._hand_over()
-        self.waiting = None
 
     @property
     def ready(self) -> bool:
@@ -174,39 +161,35 @@ class _Scheduler:
     def switches(self) -> bool:
         return self.interleaves and self.source.random() < SWITCHING
 
-    def execute(self, worker: _Worker) -> BlockLog:
-        bound = self.bound
-        return run_block(
-            bound.program, bound.arguments, worker.memory, self.grid, worker.block, self.budget, turn=worker,
-            conduct=KEEP_GOING,
-        )  # fmt: skip
+    def steps_of(self, worker: _Worker) -> Generator[None, None, BlockLog]:
+        run = BlockRun(
+            self.bound.program, worker.memory, self.grid, worker.block, self.budget, turn=worker, conduct=KEEP_GOING
+        )
+        return block_steps(run, self.bound.arguments)
 
     def run(self, blocks: Sequence[GridPoint]) -> ScheduledRun:
         workers = {block: _Worker(self, block, self._window()) for block in blocks}
         queue = deque(workers[block] for block in self.schedule.arranged(blocks, self.source))
         late: list[_Worker] = []
-        try:
-            while queue:
-                worker = self._next(queue)
-                if worker is None:
-                    if not late:
-                        _give_up(queue)
-                        break
-                    self._settle(late)
-                    continue
-                if late and self.schedule.accesses is AccessOrder.RANDOM and self.source.random() < ARRIVING:
-                    self._settle([late.pop(self.source.randrange(len(late)))])
-                worker.resume()
-                if worker.log is not None:
-                    queue.remove(worker)
-                    late += [] if worker.memory.settled else [worker]
-                elif not self.interleaves:
-                    queue.remove(worker)
-                    queue.append(worker)
-            self._settle(late)
-        except Exception:
-            _give_up(worker for worker in queue if worker.started)
-            raise
+        while queue:
+            worker = self._next(queue)
+            if worker is None:
+                if not late:
+                    break
+                self._settle(late)
+                continue
+            if late and self.schedule.accesses is AccessOrder.RANDOM and self.source.random() < ARRIVING:
+                self._settle([late.pop(self.source.randrange(len(late)))])
+            worker.resume()
+            if worker.log is not None:
+                queue.remove(worker)
+                late += [] if worker.memory.settled else [worker]
+            elif not self.interleaves:
+                queue.remove(worker)
+                queue.append(worker)
+        for worker in queue:  # each waits
+            worker.give_up()
+        self._settle(late)
         logs = [worker.log for worker in workers.values() if worker.log is not None]
         moments = tuple(tuple(worker.memory.moments) for worker in workers.values())
         return ScheduledRun(self.schedule, Trace.in_order_of(logs, moments), self.memory)
@@ -230,9 +213,5 @@ class _Scheduler:
         return next((worker for worker in queue if worker.ready), None)
 
 
-def _give_up(queue: Iterable[_Worker]) -> None:
-    """End the threads of blocks that will never go on."""
-    for worker in queue:
-        if worker.log is None and worker.failure is None:
-            worker.stop = EndlessLoop(f"the loop at {worker.loop:#x} waits for a change that no block makes any more")
-            worker.resume()
+def _is_scoped(op: Op) -> bool:
+    return op.attributes.get("scope") is not None

@@ -35,12 +35,16 @@ Rule: TypeAlias = "Callable[[BlockRun, Op], Result]"
 class Turn(Protocol):
     """Decides when the accesses of a block happen, among those of other blocks on the same memory."""
 
+    def passes(self, op: Op) -> bool:
+        """Whether the block hands control over before the memory op."""
+        ...
+
     def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
         """Apply ``rule`` to a memory op when it is its time."""
         ...
 
     def spins(self, op: Op) -> None:
-        """The loop ``op`` came back to where it was; returns when it may try again."""
+        """The loop ``op`` came back to where it was; the block hands control over, and tries again after that."""
         ...
 
 

@@ -14,6 +14,9 @@ from ..interpreter.machine import BlockRun, Result, Rule
 class Onlooker(ABC):
     """A `interpreter.machine.Turn` that lets every access happen at once and looks at it afterwards."""
 
+    def passes(self, op: Op) -> bool:
+        return False
+
     def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
         accesses, events = len(run.log.accesses), len(run.log.events)
         result = rule(run, op)

@@ -8,7 +8,19 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.rooms import PAGE, ROOMS, SOURCE, edges, imports, modules, page, room_of, rooms_imported, syntax
+from tools.rooms import (
+    PAGE,
+    ROOMS,
+    SOURCE,
+    edges,
+    import_statements,
+    imports,
+    modules,
+    page,
+    room_of,
+    rooms_imported,
+    syntax,
+)
 
 from tileverify.contract.launch import GRID_MAX
 from tileverify.hook.recorder import MAX_GRID_AXIS
@@ -101,7 +113,7 @@ def test_what_runs_in_other_programs_needs_nothing_of_ours(module: Path) -> None
 def test_imports_inside_the_package_are_relative(module: Path) -> None:
     absolute = [
         f"{module}:{node.lineno}"
-        for node in ast.walk(syntax(module))
+        for node in import_statements(module)
         if (isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] == "tileverify")
         or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "tileverify" for alias in node.names))
     ]

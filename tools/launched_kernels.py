@@ -10,6 +10,7 @@ import ast
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +60,7 @@ def _filled(pieces: Pieces, texts: set[str]) -> Iterator[str]:
             yield "".join(next(filling) if piece is None else piece for piece in pieces)
 
 
+@cache
 def _definitions() -> dict[Place, _Mentioned]:
     """What each function, class and variable at the top of a host module mentions."""
     found: dict[Place, _Mentioned] = {}

@@ -51,6 +51,20 @@ def syntax(module: Path) -> ast.Module:
 
 
 @cache
+def import_statements(module: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """All of them, lazy ones too, in the order of the tree's levels."""
+    found: list[ast.Import | ast.ImportFrom] = []
+    ahead: list[ast.AST] = [syntax(module)]
+    for node in ahead:  # which grows: statements stand in statements alone, so expressions are passed over
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        for name in ("body", "handlers", "orelse", "finalbody", "cases"):
+            inside = getattr(node, name, ())
+            ahead.extend(inside if isinstance(inside, list) else ())
+    return tuple(found)
+
+
+@cache
 def imports(module: Path) -> tuple[tuple[str, int], ...]:
     """Dotted names that a module imports, relative ones resolved, lazy ones too, with their lines."""
     return tuple(_imports(module))
@@ -58,10 +72,10 @@ def imports(module: Path) -> tuple[tuple[str, int], ...]:
 
 def _imports(module: Path) -> Iterator[tuple[str, int]]:
     package = list(module.parts[:-1])
-    for node in ast.walk(syntax(module)):
+    for node in import_statements(module):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
             yield origin, node.lineno

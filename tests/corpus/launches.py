@@ -6,6 +6,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -291,13 +292,21 @@ def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
     places = _allocations(spec)
     for array in spec.arrays():
         shape, strides = _layout(array, values)
-        known[f"{array.name}.address"] = places.get(array.name, ("", 0))[1] * ELEMENT_BYTES[array.dtype]
-        known |= {f"{array.name}.shape[{axis}]": size for axis, size in enumerate(shape)}
-        known |= {f"{array.name}.strides[{axis}]": stride for axis, stride in enumerate(strides)}
+        address, sizes, steps = _spelled(array.name, len(shape))
+        known[address] = places[array.name][1] * ELEMENT_BYTES[array.dtype] if array.name in places else 0
+        known.update(zip(sizes, shape, strict=True))
+        known.update(zip(steps, strides, strict=True))
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
             known[f"{argument.name}.length"] = evaluate(argument.length, values)
     return known | {s.name: evaluate(s.value, values) for s in _scalars(spec) if s.value is not None}
+
+
+@cache
+def _spelled(array: str, rank: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """How clauses name the address of an array, its sizes, and its strides."""
+    sizes, steps = ([f"{array}.{what}[{axis}]" for axis in range(rank)] for what in ("shape", "strides"))
+    return f"{array}.address", tuple(sizes), tuple(steps)
 
 
 def _layout(array: ArrayArgument, values: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -305,11 +314,13 @@ def _layout(array: ArrayArgument, values: Mapping[str, int]) -> tuple[tuple[int,
     shape = _evaluated(array.shape, values)
     if array.strides is not None:
         return shape, _evaluated(array.strides, values)
+    if len(shape) == 1:
+        return shape, (1,)
     return shape, tuple(_product(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
 def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(evaluate(expression, values) for expression in expressions)
+    return tuple([evaluate(expression, values) for expression in expressions])
 
 
 def _launch(

@@ -21,7 +21,7 @@ from ..rules.prepare import contract_values
 from ..rules.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
-from .reach import reaches
+from .needed_sizes import needed_sizes
 
 MOST_SIZES = 6
 """Sizes of a question whose relations are tried."""
@@ -51,7 +51,7 @@ def offers(
 
     blocks = [fact for fact in facts if not launch_only(fact)]
     if not sized and obligation.second is None:
-        yield of_contract(reaches(conditions))
+        yield of_contract(needed_sizes(conditions))
     yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
     yield of_contract(
         [

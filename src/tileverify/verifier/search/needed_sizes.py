@@ -17,7 +17,7 @@ from .clauses import LAST_BLOCK
 from .mining import most_of
 
 
-def reaches(conditions: Sequence[Term]) -> Iterator[Term]:
+def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
     """``end <= limit`` for each ``limit < end(block, lane, iteration)`` of the question, at the largest end that masks
     and ranges allow; then for whole tiles, whatever masks say."""
     compared = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.LT}
@@ -103,9 +103,11 @@ def _shorter(most: Term) -> Term:
 
 def _times(steps: Mapping[Term, int], left: Mapping[Term, int]) -> int | None:
     """How many times a sum stands in another one, whole; ``None`` if it does not."""
-    times = {left.get(summand, 0) / factor for summand, factor in steps.items()}
-    found = next(iter(times)) if len(times) == 1 else 0
-    return int(found) if found > 0 and found == int(found) else None
+    divided = {divmod(left.get(summand, 0), factor) for summand, factor in steps.items()}
+    if len(divided) != 1:
+        return None
+    ((times, rest),) = divided
+    return times if times > 0 and not rest else None
 
 
 def _last(summand: Term, masked: Mapping[Term, Term]) -> Term | None:

@@ -85,13 +85,14 @@ def execute(run: BlockRun, block: Block) -> Steps:
 
 
 def execute_at_once(run: BlockRun, block: Block) -> Exit:
-    """Run an op list in which control is handed to no other block."""
-    try:
-        next(execute(run, block))
-    except StopIteration as end:
-        left: Exit = end.value
-        return left
-    raise NotModelled("an op list that waits for other blocks in the midst of an op")
+    """Run an op list to its end, as that of a reduction, whose ops are pure: control is handed to no other block."""
+    steps = execute(run, block)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            left: Exit = end.value
+            return left
 
 
 def _computed(run: BlockRun, op: Op, rule: Rule) -> Result:

@@ -2,18 +2,20 @@
 
     python -m benchmarks.launch_streams [--json FILE]
 
-Launches go the way of `benchmarks.launch_path`, with a driver that does nothing: microseconds of processor time a launch,
-the least of several rounds, and how many events are recorded, asked for and waited for a launch.  The GPU finishes `BEHIND` launches after they were made.  `benchmarks.gpu.streams` measures the whole.
+Launches in the patterns of `benchmarks.launch_patterns`, on the way of `benchmarks.launch_path`, with a driver that does
+nothing: microseconds of processor time a launch, the least of several rounds, and how many events are recorded, asked
+for and waited for a launch.  The GPU finishes launches so many launches after they were made (`BEHIND`).
+`benchmarks.gpu.stream_latency` measures the whole.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,19 +29,18 @@ from tileverify.launching.in_flight import InFlight
 from tileverify.launching.remembered import Remembered
 
 from .launch_path import GRID, Stream, nothing, planned
+from .launch_patterns import KINDS, STREAMS
 
 LAUNCHES = 2000
 ROUNDS = 5
-BEHIND = 100
-
-Step = tuple[int, tuple[torch.Tensor, ...]]
-"""The number of a stream, and the arrays of ``out = x + y``."""
+BEHIND = (100, 0)
 
 
 @dataclass
 class Device:
-    """Events are the number of launches before them, of all streams; those of `BEHIND` launches ago are over."""
+    """Events are the number of launches before them, of all streams; those of ``behind`` launches ago are over."""
 
+    behind: int
     made: int = 0
     known: dict[int, StreamId] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("record", "wait", "done"), 0))
@@ -59,63 +60,24 @@ class Device:
 
     def done(self, event: int) -> bool:
         self.counts["done"] += 1
-        return event <= self.made - BEHIND
+        return event <= self.made - self.behind
 
     def synchronize(self, event: int) -> None:
         pass
 
 
-def apart(streams: int, draw: random.Random) -> Iterator[Step]:
-    """Every stream has arrays of its own."""
-    arrays = [[torch.rand(1 << 10) for _ in range(4)] for _ in range(streams)]
-    while True:
-        for number, own in enumerate(arrays):
-            yield number, (own[0], own[1], own[2])
-            yield number, (own[1], own[2], own[3])
+def tensors(count: int) -> list[torch.Tensor]:
+    return [torch.rand(1 << 10) for _ in range(count)]
 
 
-def shared(streams: int, draw: random.Random) -> Iterator[Step]:
-    """All streams read the same weights and write arrays of their own."""
-    weights = torch.rand(1 << 10)
-    arrays = [[torch.rand(1 << 10) for _ in range(2)] for _ in range(streams)]
-    while True:
-        for number, own in enumerate(arrays):
-            yield number, (weights, own[0], own[1])
-
-
-def chain(streams: int, draw: random.Random) -> Iterator[Step]:
-    """Every launch reads what the one before wrote on another stream."""
-    arrays = [torch.rand(1 << 10) for _ in range(4)]
-    turn = 0
-    while True:
-        yield turn % streams, (arrays[turn % 4], arrays[(turn + 1) % 4], arrays[(turn + 2) % 4])
-        turn += 1
-
-
-def drawn(streams: int, draw: random.Random) -> Iterator[Step]:
-    """Any stream, and three of 24 arrays, in one of 200 ways."""
-    arrays = [torch.rand(1 << 10) for _ in range(24)]
-    triples = [tuple(draw.sample(arrays, 3)) for _ in range(200)]
-    while True:
-        yield draw.randrange(streams), draw.choice(triples)
-
-
-KINDS: dict[str, Callable[[int, random.Random], Iterator[Step]]] = {
-    "apart": apart,
-    "shared reads": shared,
-    "chain": chain,
-    "drawn": drawn,
-}
-
-
-def measured(kind: str, streams: int) -> dict[str, float]:
+def measured(kind: str, streams: int, behind: int) -> dict[str, float]:
     """Microseconds a launch, and calls of the driver for events."""
-    device = Device()
+    device = Device(behind)
     work = InFlight(device)
     remembered = Remembered(work)
     kernel = BundledKernel(None, "add.tvk", tileverify_again=remembered.again, _remembered=remembered)  # type: ignore[arg-type]
     objects = [Stream(number + 1) for number in range(streams)]
-    steps = KINDS[kind](streams, random.Random(1))
+    steps = KINDS[kind](streams, random.Random(1), tensors)
     best, counts = float("inf"), {}
     for _ in range(ROUNDS):
         part = [next(steps) for _ in range(LAUNCHES)]
@@ -142,10 +104,11 @@ def main() -> int:
     options = parser.parse_args()
     loaded._cu_launch_kernel_ex = lambda: nothing
     print(f"Python {sys.version.split()[0]}, torch {torch.__version__}")
-    rows = {f"{kind}, {streams} streams": measured(kind, streams) for kind in KINDS for streams in (2, 3, 8)}
-    rows |= {"one stream": measured("apart", 1)}
-    for name, row in rows.items():
-        print(f"{name:24}{row['us']:8.2f} us  " + "  ".join(f"{k} {v:.2f}" for k, v in row.items() if k != "us"))
+    rows = {}
+    for behind, kind, streams in itertools.product(BEHIND, KINDS, STREAMS):
+        name = f"{kind}, {streams} streams, {behind} behind"
+        row = rows[name] = measured(kind, streams, behind)
+        print(f"{name:34}{row['us']:8.2f} us  " + "  ".join(f"{k} {v:.2f}" for k, v in row.items() if k != "us"))
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0

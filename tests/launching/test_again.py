@@ -29,7 +29,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> None:
     imitate(monkeypatch)
 
 
-A, B = Stream(11), Stream(12)
+A, B, C = Stream(11), Stream(12), Stream(13)
 
 
 @pytest.fixture
@@ -282,6 +282,29 @@ def test_arrays_of_a_batch_go_with_it(kernel: Remembered, work: InFlight, device
     assert gone() is None
     assert work.count == 2
     assert device.recorded == 1
+
+
+def test_every_array_of_launches_beside_others_lives(kernel: Remembered, work: InFlight, device: Device) -> None:
+    """The same launch needs no word while nobody waits for it; other arrays at the same address do."""
+    other = Tensor(1 << 20)
+    work.launch(A, Use("other", 0, (ByteAccess(1 << 20, (1 << 20) + 9, True, "y"),)), (other,), lambda stream: None)
+    plan = first(kernel, B, Tensor())
+    arrays = [Tensor() for _ in range(3)]
+    gone = [weakref.ref(each) for each in arrays]
+    for each in [arrays[0]] * 20 + arrays:
+        assert kernel.again(B, GRID, (each,))
+    assert work.count == 25
+    assert len(plan.made) == 24
+    assert device.recorded == 2
+    del arrays, each
+    gc.collect()
+    assert all(each() is not None for each in gone)
+    work.launch(C, Use("reader", 0, (ByteAccess(4096, 4100, False, "x"),)), (Tensor(),), lambda stream: None)
+    assert device.waits == [(13, 12)]
+    work.synchronize()
+    gc.collect()
+    assert all(each() is None for each in gone)
+    assert work.count == 0
 
 
 def test_arrays_go_sooner_where_they_are_large(kernel: Remembered, work: InFlight, device: Device) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ..backend.gpu import driver
 from ..backend.ledger import PER_THREAD, EventMark, Ledger, Order, StreamId, Work
@@ -25,6 +25,9 @@ from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
 from .given import Arguments, Stream, TorchStream
 from .journal import MOST_BYTES, Journal, Noted, Repeated, Use, complain
 from .marks import MARKED_EVERY, Events, Marks
+
+SETTLED: Final = 32
+"""Launches in a row on one stream, after which it may be the only one with work."""
 
 
 class Device(Events, Protocol):
@@ -58,6 +61,8 @@ class InFlight:
     _order: Order = field(default_factory=Order)
     _ledger: Ledger = field(init=False)
     _marks: Marks = field(init=False)
+    _latest: StreamId | None = None  # of several with work, the one that was given something last
+    _in_a_row: int = SETTLED  # launches that it was given in a row
     _asked_in: int = 1  # launches on several streams until it is asked what has finished
     _asked_again: int = 1  # and until the next time
     _room: int = MOST_BYTES  # bytes that they may touch until then
@@ -84,6 +89,7 @@ class InFlight:
             if (use.device, getattr(stream, "cuda_stream", None)) != self._place:
                 identity = self.device.stream(use.device, stream)
                 if not self._stays_alone(identity, stream):
+                    self._turn(identity)
                     self._admit(identity, noted)
                     try:
                         make(stream)
@@ -104,8 +110,17 @@ class InFlight:
         return self.journal.place == identity
 
     def _may_be_alone(self, stream: StreamId) -> bool:
-        """A handle that means another stream in each thread is no place."""
-        return stream.handle != PER_THREAD and self._ledger.alone(stream)
+        """Where several take turns, none becomes the only one each time that the others have just finished.
+
+        A handle that means another stream in each thread is no place.
+        """
+        return self._in_a_row >= SETTLED and stream.handle != PER_THREAD and self._ledger.alone(stream)
+
+    def _turn(self, stream: StreamId) -> None:
+        if stream is self._latest:
+            self._in_a_row += 1
+        else:
+            self._latest, self._in_a_row = stream, 0
 
     def enter(self, launch: Repeated, stream: TorchStream, arrays: tuple[object, ...]) -> bool | None:
         """Make it on ``stream``, of torch, in order with all that it conflicts with; whether it was made.
@@ -118,6 +133,7 @@ class InFlight:
                 identity = self.device.stream(launch.use.device, stream)
                 if self.journal.place is None and self._may_be_alone(identity):
                     return False
+                self._turn(identity)
                 self._beside(identity, launch, arrays)
                 return True
             if self.journal.room <= 0:
@@ -166,7 +182,8 @@ class InFlight:
         if self._asked_in <= 0 or self._room <= 0 or self.strict:
             self._ask()
         self._ledger.strict = self.strict
-        return self._ledger.launch(stream, noted.use.name, noted.use.footprint, moved=noted.moved)
+        use = noted.use
+        return self._ledger.launch(stream, use.name, use.footprint, (), noted.moved)
 
     def _ask(self) -> None:
         """What has finished?  Seldom where there is no need, and the sooner the later another stream came in."""
@@ -184,13 +201,15 @@ class InFlight:
         stream = self.journal.place
         if stream is None:
             return
-        self._place = self._alone = None
+        self._place = None
+        self._latest, self._in_a_row = stream, 0
         self._asked_in = self._asked_again = 1
         works = self.journal.all()
         for noted in works:
             self._ledger.issue(stream, noted.use.name, noted.use.footprint, noted.moved)
         if works:
             self._marks.launched(self.device, stream, always=True)
+        self._alone = None  # last: from here on nothing is asked of the stream, if it does not last
 
     def _let_wait(self, waiting: StreamId, work: Work) -> EventMark:
         found = self._marks.behind(work)
@@ -230,6 +249,7 @@ class InFlight:
                 self.device.synchronize(self.device.record(place))
             self._alone = None
             self._marks.synchronize(self.device)
+            self._in_a_row = SETTLED
             try:
                 self._ledger.synchronized()
             finally:

@@ -78,9 +78,10 @@ class Marks:
 
     def behind(self, work: Work) -> Mark | None:
         """The earliest event that stands for ``work``, if there is one."""
+        stream, number = work
         found = None
-        for mark in reversed(self._given[work.stream].marks):
-            if mark.stands_for.clock[work.stream] < work.number:
+        for mark in reversed(self._given[stream].marks):
+            if mark.stands_for.clock[stream] < number:
                 break
             found = mark
         return found

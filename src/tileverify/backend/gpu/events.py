@@ -26,6 +26,9 @@ _NOT_READY: Final = 600
 _CAPTURED: Final = 1
 """``CU_STREAM_CAPTURE_STATUS_ACTIVE`` of cuda.h."""
 
+_CAPTURE_ERRORS: Final = range(900, 909)
+"""``CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`` to ``CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD`` of cuda.h."""
+
 _LASTING: Final = ("torch.cuda.streams", "Stream")
 """Whose streams come from a pool that is never emptied; ``ExternalStream`` is a handle of somebody else's."""
 
@@ -114,9 +117,7 @@ class CudaDevice:
         calls, capturing = _calls(), ctypes.c_int()
         _within(stream.device, stream.handle, calls.capturing, stream.handle, ctypes.byref(capturing))
         if capturing.value == _CAPTURED:
-            raise UsageError(
-                "launches on a stream that is being captured cannot be ordered with those of others: use tileverify.graph()"
-            )
+            _succeeded(_CAPTURE_ERRORS.start)
         idle = self._idle.setdefault(stream.device, [])
         try:
             handle = idle.pop()
@@ -133,11 +134,11 @@ class CudaDevice:
         status = _calls().query(event.handle)
         if status == _NOT_READY:
             return False
-        driver.succeeded(status)
+        _succeeded(status)
         return True
 
     def synchronize(self, event: _Event) -> None:
-        driver.succeeded(_calls().synchronize(event.handle))
+        _succeeded(_calls().synchronize(event.handle))
 
 
 def _new_event(device: int) -> int:
@@ -146,8 +147,16 @@ def _new_event(device: int) -> int:
         return int(driver.called(bindings.cuEventCreate(bindings.CUevent_flags.CU_EVENT_DISABLE_TIMING)))
 
 
+def _succeeded(status: int) -> None:
+    if status in _CAPTURE_ERRORS:
+        raise UsageError(
+            "launches that are being captured cannot be ordered with those of other streams: use tileverify.graph()"
+        )
+    driver.succeeded(status)
+
+
 def _within(device: int, stream: int, call: Callable[..., int], *arguments: Any) -> None:
-    """A ``call`` about a stream; raises `DriverFailure`.
+    """A ``call`` about a stream; raises `DriverFailure`, and `UsageError` while something is captured.
 
     A default stream is that of the current context, every other one knows its own, so that the context is asked for
     only where the thread turns out to have none.
@@ -156,7 +165,7 @@ def _within(device: int, stream: int, call: Callable[..., int], *arguments: Any)
         calls = _calls()
         driver.succeeded(calls.push(_context(device)))
         try:
-            driver.succeeded(call(*arguments))
+            _succeeded(call(*arguments))
         finally:
             calls.pop(ctypes.byref(ctypes.c_void_p()))
 

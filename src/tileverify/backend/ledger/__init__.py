@@ -1,6 +1,6 @@
 """Work in flight: which bytes it reads and writes, and what comes before what on the streams of a machine."""
 
-from .index import Footprint
+from .index import ByteFootprint
 from .ledger import InFlightConflict, Ledger, Ticket
 from .streams import LEGACY, PER_THREAD, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, merged
@@ -10,8 +10,8 @@ __all__ = [
     "LEGACY",
     "PER_THREAD",
     "ByteAccess",
+    "ByteFootprint",
     "EventMark",
-    "Footprint",
     "GraphNode",
     "InFlightConflict",
     "Ledger",

@@ -27,13 +27,13 @@ APART: Final = 8
 """Accesses of a launch that have a region each.  Of one with more, all reads are one region, and all writes: a graph of
 a thousand launches."""
 
-ROOM: Final = 256
-"""Regions in an index before it is looked which of them are in use."""
+ROOM: Final = 4096
+"""ByteRegions in an index before it is looked which of them are in use."""
 
 _Bytes: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
 
-class Region:
+class ByteRegion:
     """``bytes_`` of one launch or several.  ``written``, ``touched``: the number of each stream's latest work there."""
 
     __slots__ = ("bytes_", "end", "near", "start", "touched", "written")
@@ -43,11 +43,11 @@ class Region:
         self.bytes_ = tuple(ByteAccess(start, end, True, "", *rows) for start, end, *rows in bytes_)
         self.start = min(each.start for each in self.bytes_)
         self.end = max(each.end for each in self.bytes_)
-        self.near: list[Region] = [self]
+        self.near: list[ByteRegion] = [self]
         self.written: dict[StreamId, int] = {}
         self.touched: dict[StreamId, int] = {}
 
-    def meets(self, other: Region) -> bool:
+    def meets(self, other: ByteRegion) -> bool:
         """Whether a byte may be in both."""
         return next(conflicts(self.bytes_, other.bytes_), None) is not None
 
@@ -58,11 +58,11 @@ class Region:
         return not self.touched
 
 
-Regions: TypeAlias = tuple[tuple[Region, bool], ...]
+ByteRegions: TypeAlias = tuple[tuple[ByteRegion, bool], ...]
 """The regions of a launch, and whether it writes them."""
 
 
-class Footprint:
+class ByteFootprint:
     """What a launch touches; it remembers its regions in the index that it was last in."""
 
     __slots__ = ("accesses", "epoch", "regions")
@@ -70,7 +70,7 @@ class Footprint:
     def __init__(self, accesses: Iterable[ByteAccess]) -> None:
         self.accesses = tuple(accesses)
         self.epoch: object = None
-        self.regions: Regions = ()
+        self.regions: ByteRegions = ()
 
     def parts(self) -> list[tuple[_Bytes, bool]]:
         """The bytes of its regions, and whether it writes them."""
@@ -85,19 +85,19 @@ def _bytes(access: ByteAccess) -> tuple[int, int, int, int]:
     return access.start, access.end, access.period, access.width
 
 
-class Index:
+class ByteIndex:
     """All regions.  ``seen(stream)``: its latest work that has finished, for which nothing waits any more."""
 
     def __init__(self, seen: Callable[[StreamId], int]) -> None:
         self._seen = seen
         self._epoch = object()  # another one since regions were left out
         self._room = ROOM
-        self._known: dict[_Bytes, Region] = {}
-        self._sorted: list[Region] = []  # by their first bytes
+        self._known: dict[_Bytes, ByteRegion] = {}
+        self._sorted: list[ByteRegion] = []  # by their first bytes
         self._starts: list[int] = []
         self._longest = 0
 
-    def regions(self, footprint: Footprint) -> Regions:
+    def regions(self, footprint: ByteFootprint) -> ByteRegions:
         """Those that it was last found to have, if none were left out since."""
         if footprint.epoch is not self._epoch:
             if len(self._known) >= self._room:
@@ -109,10 +109,10 @@ class Index:
     def __len__(self) -> int:
         return len(self._known)
 
-    def _region(self, bytes_: _Bytes) -> Region:
+    def _region(self, bytes_: _Bytes) -> ByteRegion:
         found = self._known.get(bytes_)
         if found is None:
-            found = self._known[bytes_] = Region(bytes_)
+            found = self._known[bytes_] = ByteRegion(bytes_)
             # No region is longer than the longest, so that none that begins earlier gets so far.
             first = bisect_right(self._starts, found.start - self._longest)
             last = bisect_left(self._starts, found.end)
@@ -123,7 +123,7 @@ class Index:
             self._insert(found)
         return found
 
-    def _insert(self, region: Region) -> None:
+    def _insert(self, region: ByteRegion) -> None:
         place = bisect_right(self._starts, region.start)
         self._starts.insert(place, region.start)
         self._sorted.insert(place, region)

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ...errors import TileVerifyError
-from .index import Footprint, Index, Regions
+from .index import ByteFootprint, ByteIndex, ByteRegions
 from .streams import Clock, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, conflicts
 
@@ -52,7 +52,7 @@ class Ticket(NamedTuple):
     stream: StreamId
     number: int
     name: str
-    footprint: Footprint
+    footprint: ByteFootprint
     owners: Sequence[object]
     moved: Callable[[], str | None]
 
@@ -66,31 +66,36 @@ _number: Final = attrgetter("number")
 
 @dataclass
 class Ledger:
-    """``order`` knows what has been issued.  ``wait_for(waiting, work)`` makes a stream wait, on the device, for work of
-    another one, and gives what it waits for, which is ``work`` at least; the ledger tells `order` about it."""
+    """``order`` knows what has been issued.
+
+    ``wait_for(waiting, work)`` makes a stream wait, on the device, for work of another one, and gives what it waits for,
+    which is ``work`` at least; the ledger tells ``order`` about it.
+    """
 
     order: Order
     wait_for: Callable[[StreamId, Work], EventMark]
     strict: bool = False
     _queues: dict[StreamId, deque[Ticket]] = field(default_factory=dict)
-    _index: Index = field(init=False)
+    _index: ByteIndex = field(init=False)
 
     def __post_init__(self) -> None:
-        self._index = Index(self.order.seen)
+        self._index = ByteIndex(self.order.seen)
 
     def launch(
         self,
         stream: StreamId,
         name: str,
-        footprint: Footprint,
+        footprint: ByteFootprint,
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
     ) -> int:
         """Admit a launch, and issue it; its number.
 
-        As long as that is `open`, the stream may be given the same launch again and again, and nobody needs to be told:
-        it stays in order, since nothing that it conflicts with came from another stream, and whoever waits for the
-        number waits for all of them.  Raises `InFlightConflict` where `strict`, before anything is issued.
+        As long as that is `open`, the stream may be given the same launch again and again, and nobody needs to be told.
+        An open number is in no clock, so that what conflicts with it can only be issued behind a wait for it, and that
+        closes it; and whoever waits for the number waits for all of them.
+
+        Raises `InFlightConflict` where `strict`, before anything is issued.
         """
         regions = self._index.regions(footprint)
         unordered = self._unordered(stream, regions)
@@ -102,23 +107,20 @@ class Ledger:
         self._issue(regions, Ticket(stream, number, name, footprint, owners, moved))
         return number
 
-    def issue(self, stream: StreamId, name: str, footprint: Footprint, moved: Callable[[], str | None]) -> None:
+    def issue(self, stream: StreamId, name: str, footprint: ByteFootprint, moved: Callable[[], str | None]) -> None:
         """Note a launch that is in order with all that it conflicts with."""
         ticket = Ticket(stream, self.order.issue(stream), name, footprint, (), moved)
         self._issue(self._index.regions(footprint), ticket)
 
-    def _unordered(self, stream: StreamId, regions: Regions) -> list[Work]:
+    def _unordered(self, stream: StreamId, regions: ByteRegions) -> list[Work]:
         """Of each other stream, the latest work in flight that a launch on ``stream`` now would be unordered with."""
-        behind, open_ = self.order.behind(stream), self.order.open
+        behind = self.order.behind(stream)
         found: dict[StreamId, int] = {}
         for region, writes in regions:
             for near in region.near:
                 for other, number in (near.touched if writes else near.written).items():
-                    if other is not stream:
-                        if other in open_:
-                            del open_[other]  # the same launch there would now have to wait
-                        if number > behind.get(other, 0) and number > found.get(other, 0):
-                            found[other] = number
+                    if number > behind.get(other, 0) and number > found.get(other, 0):
+                        found[other] = number
         if not found:
             return []
         works = [Work(*each) for each in found.items()]
@@ -131,10 +133,10 @@ class Ledger:
             unordered.sort(key=_number, reverse=True)
         while unordered:
             self.order.wait(stream, self.wait_for(stream, unordered.pop(0)))
-            if unordered:
-                unordered = _after(self.order.behind(stream), unordered)
+            if unordered:  # something may have finished meanwhile, too
+                unordered = _after(self.order.all_behind(stream), unordered)
 
-    def _issue(self, regions: Regions, ticket: Ticket) -> None:
+    def _issue(self, regions: ByteRegions, ticket: Ticket) -> None:
         stream, number = ticket.stream, ticket.number
         for region, writes in regions:
             if writes:  # it is behind all that touched these bytes, and stands for that from now on

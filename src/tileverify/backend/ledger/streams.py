@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
-
 _Key: TypeAlias = tuple[int, int, bool, int, bool]
 
 
@@ -23,8 +22,8 @@ class StreamId:
     """A stream of a device; ``blocking``: it is ordered with the legacy default stream.
 
     ``serial`` tells streams apart that have one handle: one that was destroyed, and one that was made later.
-    ``lasting``: it is there as long as the process, and is the same one in all threads, so that an event may be recorded
-    on it at any time.  There is one object for equal ones, so that it is found in a dictionary without a word of Python.
+    ``lasting``: it is there as long as the process, and is the same one in all threads, so that an event may be
+    recorded on it at any time.  There is one object for equal ones: dictionaries find it without a word of Python.
     """
 
     device: int

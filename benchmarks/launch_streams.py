@@ -2,9 +2,9 @@
 
     python -m benchmarks.launch_streams [--json FILE]
 
-Launches in the patterns of `benchmarks.launch_patterns`, on the way of `benchmarks.launch_path`, with a driver that does
-nothing: microseconds of processor time a launch, the least of several rounds, and how many events are recorded, asked
-for and waited for a launch.  The GPU finishes launches so many launches after they were made (`BEHIND`).
+Launches in the patterns of `benchmarks.launch_patterns`, on the way of `benchmarks.launch_path`, with a driver that
+does nothing: microseconds of processor time a launch, the least of several rounds, and how many events are recorded,
+asked for and waited for a launch.  The GPU finishes launches so many launches after they were made (`BEHIND`).
 `benchmarks.gpu.stream_latency` measures the whole.
 """
 

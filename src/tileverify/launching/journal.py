@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..backend.ledger import ByteAccess, ByteFootprint, InFlightConflict, StreamId, merged
+from ..backend.ledger import ByteAccess, LaunchBytes, InFlightConflict, StreamId, merged
 from .given import Repeatable, TorchStream
 
 POLLED_EVERY: Final = 512
@@ -46,7 +46,7 @@ class Use:
     arrays: tuple[tuple[int, str], ...] = ()
     starts: frozenset[int] = field(init=False, repr=False, compare=False)
     touched: tuple[ByteAccess, ...] = field(init=False, repr=False, compare=False)
-    footprint: ByteFootprint = field(init=False, repr=False, compare=False)
+    footprint: LaunchBytes = field(init=False, repr=False, compare=False)
     size: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Use:
             object.__setattr__(self, "arrays", tuple((access.start, access.what) for access in self.accesses))
         object.__setattr__(self, "starts", frozenset(address for address, _ in self.arrays))
         object.__setattr__(self, "touched", merged(self.accesses))
-        object.__setattr__(self, "footprint", ByteFootprint(self.touched))
+        object.__setattr__(self, "footprint", LaunchBytes(self.touched))
         object.__setattr__(self, "size", sum(access.end - access.start for access in self.touched))
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.profiles import tries
 
-from tileverify.backend.ledger import ByteAccess, ByteFootprint, EventMark, Ledger, Order, StreamId, Work
+from tileverify.backend.ledger import ByteAccess, LaunchBytes, EventMark, Ledger, Order, StreamId, Work
 from tileverify.backend.ledger import index as index_module
 from tileverify.backend.ledger.index import APART, ByteIndex, ByteRegion
 from tileverify.backend.ledger.touched_bytes import conflicts
@@ -25,8 +25,8 @@ def drawn(draw: random.Random, bytes_: int) -> ByteAccess:
     return ByteAccess(start, start + length, draw.random() < 0.4, "", period, width)
 
 
-def footprint(draw: random.Random, bytes_: int) -> ByteFootprint:
-    return ByteFootprint(drawn(draw, bytes_) for _ in range(draw.choice((1, 2, 3, 3, APART + 4))))
+def footprint(draw: random.Random, bytes_: int) -> LaunchBytes:
+    return LaunchBytes(drawn(draw, bytes_) for _ in range(draw.choice((1, 2, 3, 3, APART + 4))))
 
 
 class Plain:
@@ -35,7 +35,7 @@ class Plain:
     def __init__(self) -> None:
         self.order = Order()
         self.ledger = Ledger(self.order, self.waited)
-        self.made: list[tuple[Work, ByteFootprint]] = []
+        self.made: list[tuple[Work, LaunchBytes]] = []
         self.waits = 0
 
     def waited(self, stream: StreamId, work: Work) -> EventMark:
@@ -43,13 +43,13 @@ class Plain:
         self.waits += 1
         return self.order.record(work.stream)
 
-    def unordered(self, stream: StreamId, touched: ByteFootprint) -> bool:
+    def unordered(self, stream: StreamId, touched: LaunchBytes) -> bool:
         return any(
             not self.order.before(work, stream) and any(conflicts(touched.accesses, other.accesses))
             for work, other in self.made
         )
 
-    def launch(self, stream: StreamId, touched: ByteFootprint) -> None:
+    def launch(self, stream: StreamId, touched: LaunchBytes) -> None:
         waits, wrong = self.waits, self.unordered(stream, touched)
         number = self.ledger.launch(stream, "launch", touched)
         assert (self.waits > waits) == wrong
@@ -96,7 +96,7 @@ def test_what_is_near_is_what_shares_a_byte() -> None:
 
 def test_the_same_launch_is_found_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     index = ByteIndex(lambda stream: 0)
-    touched = ByteFootprint([ByteAccess(0, 10, True), ByteAccess(20, 30, False)])
+    touched = LaunchBytes([ByteAccess(0, 10, True), ByteAccess(20, 30, False)])
     first = index.regions(touched)
     monkeypatch.setattr(ByteIndex, "_region", None)
     assert index.regions(touched) is first
@@ -107,8 +107,8 @@ def test_an_open_number_is_closed_by_whoever_comes_in_between() -> None:
     a, b, _, _, _ = STREAMS
     order = Order()
     ledger = Ledger(order, lambda waiting, work: order.record(work.stream))
-    write, read = ByteFootprint([ByteAccess(0, 10, True)]), ByteFootprint([ByteAccess(0, 10, False)])
-    apart = ByteFootprint([ByteAccess(50, 60, True)])
+    write, read = LaunchBytes([ByteAccess(0, 10, True)]), LaunchBytes([ByteAccess(0, 10, False)])
+    apart = LaunchBytes([ByteAccess(50, 60, True)])
     number = ledger.launch(a, "writer", write)
     ledger.launch(b, "apart", apart)
     assert order.open == {a: number, b: number + 1}
@@ -127,6 +127,6 @@ def test_reads_leave_each_other_alone() -> None:
     a, b, _, _, _ = STREAMS
     order = Order()
     ledger = Ledger(order, lambda waiting, work: order.record(work.stream))
-    read = [ByteFootprint([ByteAccess(0, 10, False)]) for _ in range(2)]
+    read = [LaunchBytes([ByteAccess(0, 10, False)]) for _ in range(2)]
     numbers = {stream: ledger.launch(stream, "reader", each) for stream, each in zip((a, b), read, strict=True)}
     assert order.open == numbers

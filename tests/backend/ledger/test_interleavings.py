@@ -10,7 +10,7 @@ from tests.backend.ledger.model import Model
 from tileverify.backend.ledger import (
     LEGACY,
     ByteAccess,
-    ByteFootprint,
+    LaunchBytes,
     EventMark,
     InFlightConflict,
     Ledger,
@@ -81,14 +81,14 @@ class Play:
         wrong = self.model.unordered(stream, accesses)
         if self.ledger.strict:
             try:
-                self.ledger.launch(stream, "launch", ByteFootprint(accesses))
+                self.ledger.launch(stream, "launch", LaunchBytes(accesses))
             except InFlightConflict:
                 assert wrong, "what is ordered was refused"
                 return
             assert not wrong, "what is unordered slipped through"
         else:
             before = self.waits
-            self.ledger.launch(stream, "launch", ByteFootprint(accesses))
+            self.ledger.launch(stream, "launch", LaunchBytes(accesses))
             assert (self.waits > before) == wrong, "a wait too many, or one too few"
         mark = self.ledger.order.record(stream)
         self.works.append((mark, self.model.node(stream, accesses, is_work=True)))

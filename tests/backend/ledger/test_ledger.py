@@ -10,7 +10,7 @@ import pytest
 from tileverify.backend.ledger import (
     LEGACY,
     ByteAccess,
-    ByteFootprint,
+    LaunchBytes,
     EventMark,
     GraphNode,
     InFlightConflict,
@@ -61,16 +61,16 @@ def test_what_shares_a_byte_that_one_writes_is_waited_for(
     first: ByteAccess, second: ByteAccess, conflict: bool
 ) -> None:
     book, waits = ledger()
-    book.launch(A, "first", ByteFootprint([first]))
-    book.launch(B, "second", ByteFootprint([second]))
+    book.launch(A, "first", LaunchBytes([first]))
+    book.launch(B, "second", LaunchBytes([second]))
     assert waits == ([(B, A)] if conflict else [])
 
 
 def test_strict_refuses_before_anything_is_issued() -> None:
     book, waits = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     with pytest.raises(InFlightConflict, match=r"'reader' reads x that 'writer', .* writes as x \(TV504\)"):
-        book.launch(B, "reader", ByteFootprint([X_READ]))
+        book.launch(B, "reader", LaunchBytes([X_READ]))
     assert [ticket.name for ticket in book.in_flight] == ["writer"]
     assert waits == []
 
@@ -78,68 +78,68 @@ def test_strict_refuses_before_anything_is_issued() -> None:
 def test_one_stream_is_ordered() -> None:
     book, waits = ledger(strict=True)
     for _ in range(3):
-        book.launch(A, "writer", ByteFootprint([X_WRITE]))
+        book.launch(A, "writer", LaunchBytes([X_WRITE]))
     assert waits == []
 
 
 def test_an_event_behind_the_writer_is_enough_and_one_before_it_is_not() -> None:
     book, _ = ledger(strict=True)
     early = book.order.record(A)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     late = book.order.record(A)
     book.order.wait(B, early)
     with pytest.raises(InFlightConflict):
-        book.launch(B, "reader", ByteFootprint([X_READ]))
+        book.launch(B, "reader", LaunchBytes([X_READ]))
     book.order.wait(B, late)
-    book.launch(B, "reader", ByteFootprint([X_READ]))
+    book.launch(B, "reader", LaunchBytes([X_READ]))
 
 
 def test_order_goes_through_a_third_stream() -> None:
     book, _ = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     book.order.wait(FREE, book.order.record(A))
     book.order.wait(B, book.order.record(FREE))
-    book.launch(B, "reader", ByteFootprint([X_READ]))
+    book.launch(B, "reader", LaunchBytes([X_READ]))
 
 
 def test_what_the_host_waited_for_is_over() -> None:
     book, _ = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     book.order.synchronize(A)
-    book.launch(B, "reader", ByteFootprint([X_READ]))
+    book.launch(B, "reader", LaunchBytes([X_READ]))
 
 
 def test_the_legacy_stream_is_ordered_with_blocking_ones_alone() -> None:
     book, _ = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
-    book.launch(DEFAULT, "reader", ByteFootprint([X_READ]))
-    book.launch(B, "writer", ByteFootprint([X_WRITE]))
-    book.launch(DEFAULT, "reader", ByteFootprint([X_READ]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
+    book.launch(DEFAULT, "reader", LaunchBytes([X_READ]))
+    book.launch(B, "writer", LaunchBytes([X_WRITE]))
+    book.launch(DEFAULT, "reader", LaunchBytes([X_READ]))
     with pytest.raises(InFlightConflict):
-        book.launch(FREE, "writer", ByteFootprint([X_WRITE]))
+        book.launch(FREE, "writer", LaunchBytes([X_WRITE]))
 
 
 def test_the_legacy_stream_of_another_device_orders_nothing() -> None:
     book, _ = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     with pytest.raises(InFlightConflict):
-        book.launch(StreamId(1, LEGACY), "reader", ByteFootprint([X_READ]))
+        book.launch(StreamId(1, LEGACY), "reader", LaunchBytes([X_READ]))
 
 
 def test_one_wait_for_each_stream() -> None:
     book, waits = ledger()
-    book.launch(A, "first", ByteFootprint([X_WRITE]))
-    book.launch(A, "second", ByteFootprint([ByteAccess(5000, 6000, True)]))
-    book.launch(B, "third", ByteFootprint([ByteAccess(0, 9000, False)]))
-    book.launch(B, "fourth", ByteFootprint([ByteAccess(0, 9000, True)]))
+    book.launch(A, "first", LaunchBytes([X_WRITE]))
+    book.launch(A, "second", LaunchBytes([ByteAccess(5000, 6000, True)]))
+    book.launch(B, "third", LaunchBytes([ByteAccess(0, 9000, False)]))
+    book.launch(B, "fourth", LaunchBytes([ByteAccess(0, 9000, True)]))
     assert waits == [(B, A)]
 
 
 # ------------------------------------------------------------------------------------------ the host
 def test_the_host_waits_for_what_it_touches() -> None:
     book, _ = ledger()
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
-    book.launch(B, "reader of others", ByteFootprint([ByteAccess(5000, 6000, False)]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
+    book.launch(B, "reader of others", LaunchBytes([ByteAccess(5000, 6000, False)]))
     event = book.touch("numpy", [X_READ])
     assert event is not None
     book.order.synchronize(event)
@@ -150,7 +150,7 @@ def test_the_host_waits_for_what_it_touches() -> None:
 
 def test_a_strict_host_does_not_wait() -> None:
     book, _ = ledger(strict=True)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]))
+    book.launch(A, "writer", LaunchBytes([X_WRITE]))
     with pytest.raises(InFlightConflict, match="'numpy' reads bytes that 'writer'"):
         book.touch("numpy", [ByteAccess(1000, 1004, False)])
 
@@ -165,7 +165,7 @@ def test_a_dropped_buffer_lives_until_its_work_is_done() -> None:
     book, _ = ledger()
     buffer = Buffer()
     gone = weakref.ref(buffer)
-    book.launch(A, "writer", ByteFootprint([X_WRITE]), owners=[buffer])
+    book.launch(A, "writer", LaunchBytes([X_WRITE]), owners=[buffer])
     del buffer
     gc.collect()
     assert gone() is not None
@@ -178,14 +178,14 @@ def test_a_dropped_buffer_lives_until_its_work_is_done() -> None:
 
 def test_a_forgotten_ticket_is_still_in_flight() -> None:
     book, waits = ledger()
-    book.launch(A, "forgotten", ByteFootprint([X_WRITE]))
-    book.launch(B, "next", ByteFootprint([X_WRITE]))
+    book.launch(A, "forgotten", LaunchBytes([X_WRITE]))
+    book.launch(B, "next", LaunchBytes([X_WRITE]))
     assert waits == [(B, A)]
 
 
 def test_a_buffer_that_was_moved_meanwhile_is_told() -> None:
     book, _ = ledger()
-    book.launch(A, "writer", ByteFootprint([X_WRITE]), moved=lambda: "x was resized")
+    book.launch(A, "writer", LaunchBytes([X_WRITE]), moved=lambda: "x was resized")
     book.order.synchronize(book.order.record(A))
     with pytest.raises(InFlightConflict, match=r"x was resized while 'writer' used it \(TV504\)"):
         book.synchronized()
@@ -193,9 +193,9 @@ def test_a_buffer_that_was_moved_meanwhile_is_told() -> None:
 
 def test_all_that_the_host_has_waited_for_is_let_go() -> None:
     book, _ = ledger()
-    book.launch(A, "first", ByteFootprint([X_WRITE]))
+    book.launch(A, "first", LaunchBytes([X_WRITE]))
     book.order.synchronize()
-    book.launch(A, "second", ByteFootprint([X_WRITE]))
+    book.launch(A, "second", LaunchBytes([X_WRITE]))
     book.synchronized()
     assert [ticket.name for ticket in book.in_flight] == ["second"]
 

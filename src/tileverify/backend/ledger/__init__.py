@@ -1,6 +1,6 @@
 """Work in flight: which bytes it reads and writes, and what comes before what on the streams of a machine."""
 
-from .index import ByteFootprint
+from .index import LaunchBytes
 from .ledger import InFlightConflict, Ledger, Ticket
 from .streams import LEGACY, PER_THREAD, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, merged
@@ -10,7 +10,7 @@ __all__ = [
     "LEGACY",
     "PER_THREAD",
     "ByteAccess",
-    "ByteFootprint",
+    "LaunchBytes",
     "EventMark",
     "GraphNode",
     "InFlightConflict",

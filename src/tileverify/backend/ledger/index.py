@@ -28,7 +28,7 @@ APART: Final = 8
 a thousand launches."""
 
 ROOM: Final = 4096
-"""ByteRegions in an index before it is looked which of them are in use."""
+"""Regions in an index before it is looked which of them are in use."""
 
 _Bytes: TypeAlias = tuple[tuple[int, int, int, int], ...]
 
@@ -62,7 +62,7 @@ ByteRegions: TypeAlias = tuple[tuple[ByteRegion, bool], ...]
 """The regions of a launch, and whether it writes them."""
 
 
-class ByteFootprint:
+class LaunchBytes:
     """What a launch touches; it remembers its regions in the index that it was last in."""
 
     __slots__ = ("accesses", "epoch", "regions")
@@ -97,7 +97,7 @@ class ByteIndex:
         self._starts: list[int] = []
         self._longest = 0
 
-    def regions(self, footprint: ByteFootprint) -> ByteRegions:
+    def regions(self, footprint: LaunchBytes) -> ByteRegions:
         """Those that it was last found to have, if none were left out since."""
         if footprint.epoch is not self._epoch:
             if len(self._known) >= self._room:

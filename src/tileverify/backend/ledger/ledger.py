@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ...errors import TileVerifyError
-from .index import ByteFootprint, ByteIndex, ByteRegions
+from .index import LaunchBytes, ByteIndex, ByteRegions
 from .streams import Clock, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, conflicts
 
@@ -52,7 +52,7 @@ class Ticket(NamedTuple):
     stream: StreamId
     number: int
     name: str
-    footprint: ByteFootprint
+    footprint: LaunchBytes
     owners: Sequence[object]
     moved: Callable[[], str | None]
 
@@ -68,8 +68,8 @@ _number: Final = attrgetter("number")
 class Ledger:
     """``order`` knows what has been issued.
 
-    ``wait_for(waiting, work)`` makes a stream wait, on the device, for work of another one, and gives what it waits for,
-    which is ``work`` at least; the ledger tells ``order`` about it.
+    ``wait_for(waiting, work)`` makes a stream wait, on the device, for work of another one, and gives what it waits
+    for, which is ``work`` at least; the ledger tells ``order`` about it.
     """
 
     order: Order
@@ -85,7 +85,7 @@ class Ledger:
         self,
         stream: StreamId,
         name: str,
-        footprint: ByteFootprint,
+        footprint: LaunchBytes,
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
     ) -> int:
@@ -107,7 +107,7 @@ class Ledger:
         self._issue(regions, Ticket(stream, number, name, footprint, owners, moved))
         return number
 
-    def issue(self, stream: StreamId, name: str, footprint: ByteFootprint, moved: Callable[[], str | None]) -> None:
+    def issue(self, stream: StreamId, name: str, footprint: LaunchBytes, moved: Callable[[], str | None]) -> None:
         """Note a launch that is in order with all that it conflicts with."""
         ticket = Ticket(stream, self.order.issue(stream), name, footprint, (), moved)
         self._issue(self._index.regions(footprint), ticket)

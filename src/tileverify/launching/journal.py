@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..backend.ledger import ByteAccess, LaunchBytes, InFlightConflict, StreamId, merged
+from ..backend.ledger import ByteAccess, InFlightConflict, LaunchBytes, StreamId, merged
 from .given import Repeatable, TorchStream
 
 POLLED_EVERY: Final = 512

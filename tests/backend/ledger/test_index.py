@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.profiles import tries
 
-from tileverify.backend.ledger import ByteAccess, LaunchBytes, EventMark, Ledger, Order, StreamId, Work
+from tileverify.backend.ledger import ByteAccess, EventMark, LaunchBytes, Ledger, Order, StreamId, Work
 from tileverify.backend.ledger import index as index_module
 from tileverify.backend.ledger.index import APART, ByteIndex, ByteRegion
 from tileverify.backend.ledger.touched_bytes import conflicts

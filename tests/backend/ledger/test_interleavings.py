@@ -10,9 +10,9 @@ from tests.backend.ledger.model import Model
 from tileverify.backend.ledger import (
     LEGACY,
     ByteAccess,
-    LaunchBytes,
     EventMark,
     InFlightConflict,
+    LaunchBytes,
     Ledger,
     Order,
     StreamId,

@@ -10,10 +10,10 @@ import pytest
 from tileverify.backend.ledger import (
     LEGACY,
     ByteAccess,
-    LaunchBytes,
     EventMark,
     GraphNode,
     InFlightConflict,
+    LaunchBytes,
     Ledger,
     Order,
     StreamId,

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 from ...errors import TileVerifyError
-from .index import LaunchBytes, ByteIndex, ByteRegions
+from .index import ByteIndex, ByteRegions, LaunchBytes
 from .streams import Clock, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, conflicts
 

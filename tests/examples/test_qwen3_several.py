@@ -27,7 +27,7 @@ def test_steps_in_bf16() -> None:
     random = np.random.default_rng(3)
     for name, array in named(weights, CONFIG):
         if "norm" in name:
-            array[...] = random.uniform(0.2, 2, array.shape)  # those of another norm would not be missed among equal ones
+            array[...] = random.uniform(0.2, 2, array.shape)  # among equal ones, those of another norm would do
         else:
             array *= 8
     model = Model(CONFIG, weights, memory, Launches(memory))

@@ -44,7 +44,7 @@ from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
 from .search.generalising import levels
 from .search.narrow_proof import Narrowing
-from .search.seen_facts import follow_from_observed
+from .search.seen_facts import follow_from_observed, starts_of_counters
 from .smt import Session
 from .unsynchronised import why_open
 
@@ -111,12 +111,17 @@ def _decided(
         # What a recording saw is at hand: then the first look, without it, need not be thorough.
         look = own(launch, FIRST_LOOK)
         outcome = look.attempt()
+        starts = () if outcome else starts_of_counters(summary.sites, launch)
+        if starts:
+            look = own(replace(launch, data=(*launch.data, *starts)), FIRST_LOOK)
+            outcome = look.attempt()
         if outcome is None:
             facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
             seen = None if facts else _as_observed(own(_with_all_observed(launch), options.limits))
             if seen is not None and seen.verdict is Verdict.REFUTED:
                 return seen, launch, []
-            launch = replace(launch, data=(*launch.data, *facts))
+        facts = (*starts, *facts) if facts or outcome else ()
+        launch = replace(launch, data=(*launch.data, *facts))
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:

@@ -138,7 +138,7 @@ def _handlers(kernels_run: bool) -> dict[Any, Handler]:
         table[getattr(torch, name)] = _zeroed
     for name in ("new_empty", "new_empty_strided"):
         table[getattr(tensor, name)] = _zeroed
-    for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like"):
+    for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "arange", "randint", "randperm"):
         table[getattr(torch, name)] = _filled
     for name in ("new_zeros", "new_ones", "new_full", "zero_", "fill_"):
         table[getattr(tensor, name)] = _filled

@@ -148,3 +148,19 @@ def test_random_states_are_kept_and_set(run: Run) -> None:
         ct.launch(torch.cuda.current_stream(), (1,), scale, (first, torch.zeros_like(first), 2, 16))
     """)
     assert recorded.summary.exit_code == 0
+
+
+def test_tensors_larger_than_the_memory_can_be_launched_with(run: Run) -> None:
+    recorded = run("""
+        import torch
+        @ct.kernel
+        def first(x: ct.IndexedWithInt64, y):
+            ct.store(y, (0,), ct.load(x, (0, 0), (1, 16)).reshape((16,)))
+        x = [torch.empty(2**20, 2**11 + 16, device="cuda", dtype=torch.int8) for _ in range(40)]
+        assert x[-1][-1].eq(0).all()
+        ct.launch(torch.cuda.current_stream(), (1,), first, (x[0], torch.zeros(16, device="cuda", dtype=torch.int8)))
+    """)
+    assert recorded.summary.exit_code == 0
+    assert recorded.summary.failures == ()
+    x, _ = recorded.specialisations[0]["launches"][0]["arguments"]
+    assert x["shape"] == [2**20, 2**11 + 16] and x["index_bits"] == 64

@@ -27,6 +27,10 @@ HEAVY_FLOPS = 3e8
 
 _WITH_OUT_DTYPE = ("mm", "bmm", "addmm", "baddbmm")
 
+ZERO_ALREADY = 1 << 30
+"""Bytes from which memory comes fresh from the operating system: zeros that take no room until they are written to, so
+that tensors larger than this machine's memory can be launched with."""
+
 Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -59,7 +63,10 @@ def _zeroed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     made = func(*args, **kwargs)
     if made.device.type == "meta":
         return made
-    unfilled.note_empty(made.data_ptr(), made.untyped_storage().nbytes())
+    size = made.untyped_storage().nbytes()
+    unfilled.note_empty(made.data_ptr(), size)
+    if size >= ZERO_ALREADY:
+        return made
     return made.detach().zero_().requires_grad_(made.requires_grad)
 
 

@@ -1,7 +1,10 @@
 """Call flashinfer's cuTile operations so that their kernels are launched.
 
     tileverify record --no-gpu -o DIR -- PYTHON benchmarks/real/flashinfer/drive.py [--calls N] [PART ...]
+    tileverify record --no-gpu --append --capability 12.0 -o DIR -- PYTHON benchmarks/real/flashinfer/drive.py experts large
     tileverify record --no-gpu --append --capability 9.0 -o DIR -- PYTHON benchmarks/real/flashinfer/drive.py experts
+
+The mixtures of experts are driven only by name: flashinfer launches them on GPUs of these capabilities alone.
 """
 
 from __future__ import annotations
@@ -16,4 +19,4 @@ import cases
 from benchmarks.real.driving import drive
 
 if __name__ == "__main__":
-    sys.exit(drive(cases, sys.argv[1:]))
+    sys.exit(drive(cases, sys.argv[1:], cases.DATACENTER))

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import torch
 
+DATACENTER = ("attention", "distributed", "products", "quantisation")
+"""Parts for compute capability 10.0; the others are for 12.0, one of them also for 9.0."""
+
 FLOAT = torch.float32
 FP8 = torch.float8_e4m3fn
 

@@ -123,3 +123,16 @@ def _fp4(a_fp4: bool, vector: int, activation: Any, fused: bool) -> None:
         gemm1_config=fp4.GemmConfig(256 if activation.is_gated else 128, 128, 2),
         gemm2_config=fp4.GemmConfig(128, 128, 2),
     )
+
+
+@case
+def large_fp4_inputs() -> Iterator[Call]:
+    """Inputs alone are as large as that: more tokens than a mixture of these sizes can be given here."""
+    rows, hidden = 2**19, 8192
+    for vector, scale_type in ((16, FP8), (32, torch.float8_e8m0fnu)):
+        q, scale = _empty(rows, hidden // 2, dtype=torch.uint8), _empty(rows, hidden // vector, dtype=scale_type)
+        layout = {"scale_block_size": vector, "scale_row_major": True}
+        yield partial(fp4._quantize, _empty(rows, hidden), q, scale, **layout)
+        slots = torch.arange(rows, device="cuda", dtype=torch.int32)
+        outputs = torch.empty_like(q), torch.empty_like(scale)
+        yield partial(fp4._pack_input, q, scale, slots, *outputs, top_k=1, block_size=BLOCK, **layout)

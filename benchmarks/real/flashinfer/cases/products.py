@@ -17,6 +17,7 @@ from flashinfer.gemm.kernels.cutile import (
 )
 from flashinfer.gemm.kernels.cutile.bmm_bf16_cutile import bmm_bf16_cutile
 from flashinfer.gemm.kernels.cutile.gemm_fp8_nt_groupwise_cutile import (
+    _w8a8_autotune_and_launch,
     gemm_fp8_nt_groupwise_cutile,
     group_gemm_fp8_nt_groupwise_cutile,
 )
@@ -161,3 +162,25 @@ def groupwise() -> Iterator[Call]:
                 torch.empty(total, n, device="cuda", dtype=dtype),
                 segment_alignment=alignment,
             )
+
+
+@case
+def groupwise_by_gathers() -> Iterator[Call]:
+    """A form of the kernel that its host function has, and nothing asks for."""
+    for m, n, k in ((1, 128, 128), (100, 256, 512), (300, 384, 7168)):
+        yield partial(
+            _w8a8_autotune_and_launch,
+            torch.cuda.current_stream(),
+            normal(m, k, dtype=FP8),
+            normal(n, k, dtype=FP8),
+            torch.empty(m, n, device="cuda", dtype=torch.bfloat16),
+            torch.rand(m, k // 128, device="cuda"),
+            torch.rand(n // 128, k // 128, device="cuda"),
+            m,
+            n,
+            k,
+            128,
+            128,
+            2,  # the number that stands for bfloat16
+            use_tma=False,
+        )

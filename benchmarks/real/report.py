@@ -146,7 +146,8 @@ def _narrowest(launches: Iterable[Judged]) -> str:
 
 
 def _median(launches: Sequence[Judged], stage: str) -> float:
-    return statistics.median(getattr(each, stage) for each in launches)
+    times: list[float] = [getattr(each, stage) for each in launches]
+    return statistics.median(times)
 
 
 def _text(name: str, launches: Sequence[Judged]) -> str:
@@ -159,7 +160,8 @@ def _text(name: str, launches: Sequence[Judged]) -> str:
 def _row(name: str, launches: Sequence[Judged]) -> str:
     worst = _worst(launches)
     counts = collections.Counter(each.verdict for each in launches)
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) if len(counts) > 1 else worst.verdict
+    several = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    verdicts = several if len(counts) > 1 else worst.verdict
     width = _narrowest(launches) if worst.verdict == "proved" else ""
     codes = " ".join(dict.fromkeys(worst.codes))
     slowest = max(each.total_ms for each in launches)
@@ -177,7 +179,8 @@ def _summary(by_kernel: dict[str, list[Judged]]) -> None:
     _counts("launches", launches, [[each] for each in launches])
     print(f"undetermined (TV403) {sum(bool(each.undetermined) for each in launches)} launches")
     print(f"not said to be deterministic, without a warning {sum(each.doubted for each in launches)} launches")
-    reasons = collections.Counter(" ".join(sorted(set(x.codes))) or x.verdict for x in launches if x.verdict != "proved")
+    open_ones = [each for each in launches if each.verdict != "proved"]
+    reasons = collections.Counter(" ".join(sorted(set(each.codes))) or each.verdict for each in open_ones)
     for reason, count in reasons.most_common():
         print(f"  {count:4}  {reason}")
     for stage in ("decode_ms", "execute_ms", "prove_ms", "total_ms"):

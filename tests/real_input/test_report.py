@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from benchmarks.real import report
 from tests.record.conftest import Run, run
+
+from tileverify.results import KernelResult
 
 __all__ = ["run"]
 
@@ -39,7 +42,12 @@ def test_verdicts_are_kept_and_not_asked_for_again(
 
     asked = []
     check = report._check
-    monkeypatch.setattr(report, "_check", lambda file, timeout: asked.append(file.name) or check(file, timeout))
+
+    def asked_for(file: Path, timeout: float) -> Sequence[KernelResult]:
+        asked.append(file.name)
+        return check(file, timeout)
+
+    monkeypatch.setattr(report, "_check", asked_for)
     assert report.main([str(folder), "--per-kernel", "2", "--lines", str(lines), "--table"]) == 0
     assert len(asked) == 1 and asked[0] not in {line["bytecode"] for line in first}
     told = capsys.readouterr().out

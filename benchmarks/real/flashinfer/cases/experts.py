@@ -77,9 +77,7 @@ def sizes_of(
     }
 
 
-def _bf16(
-    routing: tuple[int, int, int], hidden: int, inter: int, activation: Any, block: int, sorted_io: bool
-) -> Call:
+def _bf16(routing: tuple[int, int, int], hidden: int, inter: int, activation: Any, block: int, sorted_io: bool) -> Call:
     tokens, experts, top_k = routing
     ids, weights = _routing(*routing)
     config = moe.GemmConfig(64, 64, 2)
@@ -122,9 +120,7 @@ def routing_of_many() -> Iterator[Call]:
 def activations() -> Iterator[Call]:
     for activation, (rows, inter) in product((*GATED, *UNGATED), ((1, 1), (7, 128), (33, 1000), (300, 2048))):
         x = normal(rows, inter * (2 if activation.is_gated else 1))
-        yield partial(
-            launch_activation, x, torch.empty(rows, inter, device="cuda", dtype=torch.bfloat16), activation
-        )
+        yield partial(launch_activation, x, torch.empty(rows, inter, device="cuda", dtype=torch.bfloat16), activation)
 
 
 def _block_scaled_activations() -> bool:

@@ -2,8 +2,8 @@
 
     tileverify record --no-gpu -o RECORDING -- PYTHON drive.py [--calls N] [PART ...]
 
-Parts are the modules of ``cases`` beside ``drive.py``, by default all; ``--calls N`` makes the first N calls of each case
-only.  Prints a line to standard error for each call that failed and ends with exit code 1 if there was one.
+Parts are the modules of ``cases`` beside ``drive.py``, by default all; ``--calls N`` makes the first N calls of each
+case only.  Prints a line to standard error for each call that failed and ends with exit code 1 if there was one.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m benchmarks.real.report DIR [--per-kernel N] [--timeout S] [--lines FILE] [--table]
 
 ``DIR`` is a folder that ``tileverify record`` wrote.  The first specialisation of every kernel is checked with all its
-launches, then the second of every kernel, and so on.  ``--lines`` keeps each verdict as a line of JSON; what stands there
-is not checked again, so that a run can be stopped at any time.
+launches, then the second of every kernel, and so on.  ``--lines`` keeps each verdict as a line of JSON; what stands
+there is not checked again, so that a run can be stopped at any time.
 
 A kernel is a qualified name and its source; its line shows the worst verdict among the launches that were checked, and
 the narrowest of what the proofs hold for.

@@ -11,7 +11,6 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 import cases
-
 from benchmarks.real.driving import drive
 
 

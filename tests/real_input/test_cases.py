@@ -56,7 +56,8 @@ def test_a_part_takes_what_is_there_and_has_cases(part: Path) -> None:
         if isinstance(statement, ast.FunctionDef)
         and any(isinstance(mark, ast.Name) and mark.id == "case" for mark in statement.decorator_list)
     ]
-    assert cases and len(cases) == len(set(cases))
+    assert cases
+    assert len(cases) == len(set(cases))
 
 
 def test_liger_names_the_parts_for_one_gpu() -> None:
@@ -73,4 +74,5 @@ def test_liger_names_the_parts_for_one_gpu() -> None:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_a_driver_says_how_it_is_used(folder: Path) -> None:
     page = (folder / "README.md").read_text(encoding="utf-8")
-    assert "tileverify record --no-gpu" in page and f"benchmarks/{folder.relative_to(BENCHMARKS)}/drive.py" in page
+    assert "tileverify record --no-gpu" in page
+    assert f"benchmarks/{folder.relative_to(BENCHMARKS)}/drive.py" in page

@@ -14,7 +14,6 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[3]))
 
 import cases
-
 from benchmarks.real.driving import drive
 
 if __name__ == "__main__":

@@ -75,8 +75,9 @@ def record(
     ``interpret``, which implies it, are run by the interpreter, so that the program's results are right.  A former
     recording in ``output`` is replaced, or extended with ``append``.  A command that fails still leaves what it
     launched; its exit code is in the summary.  ``tell`` hears of what takes time after it has ended.  Ctrl-C, SIGTERM
-    and SIGHUP end what is under way, and the recording is written as it is.  Raises `UsageError` for a command that cannot be started or an ``output``
-    that is something else, `NoKernelFound` if nothing was launched (``output`` stays as it was).
+    and SIGHUP end what is under way, and the recording is written as it is.  Raises `UsageError` for a command that
+    cannot be started or an ``output`` that is something else, `NoKernelFound` if nothing was launched (``output`` stays
+    as it was).
     """
     if not command:
         raise UsageError("no command to record; write it behind --, for example: tileverify record -- python prog.py")

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import product
 
 import torch
+from benchmarks.real.calls import HALF_TYPES, Call, case, normal
 from flashinfer.attention.kernels.cutile.fmha_decode_bsr_cutile import (
     _splitk_reduce_with_seq_len,
     decode_mla_kv_paged_cutile,
@@ -16,8 +17,6 @@ from flashinfer.attention.kernels.cutile.fmha_prefill_bsr_cutile import (
     prefill_attention_kv_paged_cutile,
     prefill_attention_kv_ragged_cutile,
 )
-
-from benchmarks.real.calls import HALF_TYPES, Call, case, normal
 
 from . import FLOAT, lengths, offsets
 

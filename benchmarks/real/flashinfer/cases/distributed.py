@@ -11,9 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from flashinfer.comm.all_gather_matmul import all_gather_matmul_cutile as module
-
 from benchmarks.real.calls import Call, case, normal
+from flashinfer.comm.all_gather_matmul import all_gather_matmul_cutile as module
 
 
 class _Shared:

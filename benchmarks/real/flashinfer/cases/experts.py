@@ -11,11 +11,10 @@ from itertools import product
 from typing import Any
 
 import torch
+from benchmarks.real.calls import Call, case, normal
 from flashinfer.fused_moe import api
 from flashinfer.fused_moe.cutile import fp4, fp8, moe
 from flashinfer.fused_moe.cutile.activation import launch_activation
-
-from benchmarks.real.calls import Call, case, normal
 
 from . import FP8
 
@@ -78,7 +77,7 @@ def sizes_of(
 
 
 def _bf16(routing: tuple[int, int, int], hidden: int, inter: int, activation: Any, block: int, sorted_io: bool) -> Call:
-    tokens, experts, top_k = routing
+    tokens, experts, _ = routing
     ids, weights = _routing(*routing)
     config = moe.GemmConfig(64, 64, 2)
     return partial(
@@ -160,7 +159,7 @@ def _fp8(
     w_fp4: bool,
     mode: int,
 ) -> None:
-    tokens, experts, top_k = routing
+    tokens, experts, _ = routing
     ids, weights = _routing(*routing)
     arrays = []
     for rows, columns in ((inter * (2 if activation.is_gated else 1), hidden), (hidden, inter)):
@@ -218,7 +217,7 @@ def _fp4(
     a_fp4: bool,
     fused: bool | None,
 ) -> None:
-    tokens, experts, top_k = routing
+    tokens, experts, _ = routing
     ids, weights = _routing(*routing)
     scale_type = FP8 if vector == 16 else torch.float8_e8m0fnu
     linear = torch.cuda.get_device_capability()[0] < 10

@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 import torch
+from benchmarks.real.calls import Call, case
 from flashinfer.fused_moe import api
 from flashinfer.fused_moe.cutile import fp4, fp8, moe
 from flashinfer.fused_moe.cutile.activation import launch_activation
-
-from benchmarks.real.calls import Call, case
 
 from . import FP8
 from .experts import sizes_of

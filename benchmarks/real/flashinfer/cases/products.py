@@ -7,6 +7,7 @@ from functools import partial
 from itertools import product
 
 import torch
+from benchmarks.real.calls import Call, case, normal
 from flashinfer.gemm.kernels.cutile import (
     gemm_alpha_beta,
     masked_bmm,
@@ -22,8 +23,6 @@ from flashinfer.gemm.kernels.cutile.gemm_fp8_nt_groupwise_cutile import (
     group_gemm_fp8_nt_groupwise_cutile,
 )
 from flashinfer.gemm.kernels.cutile.mm_bf16_cutile import mm_bf16_cutile
-
-from benchmarks.real.calls import Call, case, normal
 
 from . import FLOAT, FP8, lengths, offsets
 

@@ -7,11 +7,10 @@ from functools import partial
 from itertools import product
 
 import torch
+from benchmarks.real.calls import HALF_TYPES, Call, case, normal
 from flashinfer.quantization.kernels.cutile.mxfp8_grouped_quantize_cutile import mxfp8_grouped_quantize_cutile
 from flashinfer.quantization.kernels.cutile.per_token_group_quant_8bit_cutile import per_token_group_quant_8bit_cutile
 from flashinfer.quantization.kernels.cutile.rope_quantize_fp8_cutile import rope_quantize_fp8_cutile
-
-from benchmarks.real.calls import HALF_TYPES, Call, case, normal
 
 from . import FLOAT, FP8, lengths, offsets
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import torch
+from benchmarks.real.calls import Call, case, normal, there_and_back
 from liger_kernel.ops.cutile.ops import (
     LigerGELUMulFunction,
     LigerSiLUMulFunction,
@@ -13,8 +14,6 @@ from liger_kernel.ops.cutile.ops import (
     LigerSparsemaxFunction,
     apply_tiled_mlp,
 )
-
-from benchmarks.real.calls import Call, case, normal, there_and_back
 
 from . import FLOATS, ROWS
 

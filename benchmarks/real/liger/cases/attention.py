@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import product
 
 import torch
-from liger_kernel.ops.cutile.ops import LigerMultiTokenAttentionFunction
-
 from benchmarks.real.calls import Call, case, normal, there_and_back
+from liger_kernel.ops.cutile.ops import LigerMultiTokenAttentionFunction
 
 
 @case

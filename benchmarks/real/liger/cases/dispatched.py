@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from liger_kernel.functional import fused_linear_jsd, jsd, layer_norm, rms_norm, softmax
-
 from benchmarks.real.calls import Call, case, integers, normal, there_and_back
+from liger_kernel.functional import fused_linear_jsd, jsd, layer_norm, rms_norm, softmax
 
 from . import FLOATS
 

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import torch
+from benchmarks.real.calls import Call, case, integers, normal, there_and_back
 from liger_kernel.ops.cutile.ops import (
     GrpoLossFunction,
     LigerCrossEntropyFunction,
@@ -15,8 +16,6 @@ from liger_kernel.ops.cutile.ops import (
     LigerJSDFunction,
     LigerKLDivLossFunction,
 )
-
-from benchmarks.real.calls import Call, case, integers, normal, there_and_back
 
 from . import FLOATS
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import torch
+from benchmarks.real.calls import Call, case, normal, there_and_back
 from liger_kernel.ops.cutile.ops import (
     LigerDyTFunction,
     LigerFusedAddRMSNormFunction,
@@ -14,8 +15,6 @@ from liger_kernel.ops.cutile.ops import (
     LigerPolyNormFunction,
     LigerRMSNormFunction,
 )
-
-from benchmarks.real.calls import Call, case, normal, there_and_back
 
 from . import FLOATS, ROWS
 

@@ -15,7 +15,7 @@ from flashinfer.fused_moe.cutile.activation import launch_activation
 from . import FP8
 from .experts import sizes_of
 
-TOKENS, EXPERTS, TOP_K, HIDDEN, INTER, BLOCK = 32768, 16, 8, 8192, 8192, 128
+TOKENS, EXPERTS, TOP_K, HIDDEN, INTER, BLOCK = 32768, 2, 1, 65536, 65536, 128
 ROUTING = (TOKENS, EXPERTS, TOP_K)
 BF16 = torch.bfloat16
 
@@ -24,10 +24,9 @@ def _empty(*shape: int, dtype: torch.dtype = BF16) -> torch.Tensor:
     return torch.empty(*shape, device="cuda", dtype=dtype)
 
 
-def _routed() -> tuple[torch.Tensor, ...]:
-    first = torch.arange(TOKENS, device="cuda", dtype=torch.int32)[:, None] * 3
-    ids = (first + torch.arange(TOP_K, device="cuda", dtype=torch.int32)) % EXPERTS
-    return _empty(TOKENS, HIDDEN), ids, _empty(TOKENS, TOP_K, dtype=torch.float32)
+def _routed(hidden: int = HIDDEN) -> tuple[torch.Tensor, ...]:
+    ids = torch.arange(TOKENS, device="cuda", dtype=torch.int32).reshape(TOKENS, TOP_K) * 3 // 7 % EXPERTS
+    return _empty(TOKENS, hidden), ids, _empty(TOKENS, TOP_K, dtype=torch.float32)
 
 
 @case
@@ -40,15 +39,16 @@ def large_activations() -> Iterator[Call]:
 
 @case
 def large_bf16() -> Iterator[Call]:
+    hidden = HIDDEN // 2
     for activation, sorted_io in ((api.SwiGLU(), False), (api.ReLU2(), True)):
-        sizes = sizes_of(ROUTING, HIDDEN, INTER, activation.is_gated, (BLOCK,))
+        sizes = sizes_of(ROUTING, hidden, INTER, activation.is_gated, (BLOCK,))
         config = moe.GemmConfig(128, 64, 2)
         yield partial(
             moe.run_moe,
-            *_routed(),
-            _empty(EXPERTS, HIDDEN, INTER * (2 if activation.is_gated else 1)),
-            _empty(EXPERTS, INTER, HIDDEN),
-            _empty(TOKENS, HIDDEN),
+            *_routed(hidden),
+            _empty(EXPERTS, hidden, INTER * (2 if activation.is_gated else 1)),
+            _empty(EXPERTS, INTER, hidden),
+            _empty(TOKENS, hidden),
             moe.allocate_workspace(**sizes, sorted_io=sorted_io),
             activation=activation,
             block_size=BLOCK,
@@ -101,13 +101,13 @@ def large_fp4() -> Iterator[Call]:
 def _fp4(a_fp4: bool, vector: int, activation: Any, fused: bool) -> None:
     scale_type = FP8 if vector == 16 else torch.float8_e8m0fnu
     arrays = []
-    for rows, columns in ((2 * INTER * (2 if activation.is_gated else 1), HIDDEN), (HIDDEN, 2 * INTER)):
+    for rows, columns in ((INTER * (2 if activation.is_gated else 1), HIDDEN), (HIDDEN, INTER)):
         arrays += [
             _empty(EXPERTS, rows, columns // 2, dtype=torch.uint8),
             _empty(EXPERTS, rows // 128, columns // (4 * vector), 32, 16, dtype=scale_type),
             _empty(EXPERTS, dtype=torch.float32),
         ]
-    sizes = sizes_of(ROUTING, HIDDEN, 2 * INTER, activation.is_gated, (BLOCK,))
+    sizes = sizes_of(ROUTING, HIDDEN, INTER, activation.is_gated, (BLOCK,))
     fp4.run_moe(
         *_routed(),
         *arrays,

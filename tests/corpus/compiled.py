@@ -10,6 +10,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 
 from ..shared import gathered
+from ..toolkit import present
 
 
 @cache
@@ -18,7 +19,7 @@ def corpus_kernels() -> tuple[KernelUnit, ...]:
     folders = sorted({file.parent for file in ROOT.glob("*/*.labels.toml")})
 
     def compiled(number: int) -> list[KernelUnit]:
-        found = list(discover([str(folders[number])]))
+        found = [each for each in discover([str(folders[number])]) if each.file.suffix != ".cu" or present("nvcc")]
         units = [unit for unit in found if isinstance(unit, KernelUnit)]
         assert len(units) == len(found), [str(unit.error) for unit in found if not isinstance(unit, KernelUnit)]
         return units

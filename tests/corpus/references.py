@@ -66,6 +66,35 @@ def _running_sum(a: Arrays, _: Values) -> Arrays:
     return {"out": a["x"].reshape(rows, -1, 128).cumsum(axis=1).reshape(rows, columns)}
 
 
+def _mean_of_three(a: Arrays, _: Values) -> Arrays:
+    padded = np.pad(a["in_"], 1)
+    return {"out": (padded[:-2] + padded[1:-1] + padded[2:]) / 3}
+
+
+def _gather_rows(a: Arrays, v: Values) -> Arrays:
+    ids, table = a["ids"], a["table"]
+    known = (ids >= 0) & (ids < len(table))
+    return {"out": np.where(known[:, None], table[np.where(known, ids, 0)], a["out"])}
+
+
+def _softmax_rows(a: Arrays, _: Values) -> Arrays:
+    shifted = np.exp(a["in_"] - a["in_"].max(axis=1, keepdims=True))
+    return {"out": shifted / shifted.sum(axis=1, keepdims=True)}
+
+
+def _rms_norm_rows(a: Arrays, v: Values) -> Arrays:
+    scale = 1 / np.sqrt((a["x"] ** 2).mean(axis=1) + v["eps"])
+    return {"rstd": scale, "y": a["x"] * scale[:, None] * a["weight"]}
+
+
+def _attention_of_head(a: Arrays, v: Values) -> Arrays:
+    """Keys behind the last are 0 and count: the last tile is loaded whole."""
+    missing = -len(a["k"]) % 64
+    scores = np.pad(a["q"] @ a["k"].T * v["scale"], ((0, 0), (0, missing)))
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return {"out": powers @ np.pad(a["v"], ((0, missing), (0, 0))) / powers.sum(axis=1, keepdims=True)}
+
+
 def _header_and_lines(a: Arrays, v: Values) -> Arrays:
     out = a["out"].copy()
     out[0, :64] = v["value"]
@@ -556,6 +585,16 @@ def _fill_rows_of_32(a: Arrays, _: Values) -> Arrays:
 
 
 REFERENCES: Final[dict[str, Reference]] = {
+    "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
+    "attention_of_head": _attention_of_head,
+    "gather_rows": _gather_rows,
+    "mean_of_three": _mean_of_three,
+    "product": lambda a, v: {"c": a["a"] @ a["b"]},
+    "product_in_parts": lambda a, v: {"c": a["c"] + a["a"] @ a["b"]},
+    "rms_norm_rows": _rms_norm_rows,
+    "softmax_rows": _softmax_rows,
+    "sum_vector": lambda a, v: {"sum": a["sum"] + a["x"].sum()},
+    "transposed": lambda a, v: {"out": a["in_"].T},
     "add_next": _add_next,
     "add_to_sum": lambda a, v: {"total": np.append(a["total"][:1] + a["x"].sum(dtype=np.int32), a["total"][1:])},
     "clamp": _relu_into,
@@ -787,6 +826,16 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    "tile_cpp/heads.cu::attention_of_head[any-size]": Numbers({"queries": 70, "keys": 100, "scale": 0.125}),
+    "tile_cpp/matrices.cu::product[any-size]": Numbers({"m": 40, "n": 70, "k": 50}),
+    "tile_cpp/matrices.cu::product_in_parts[any-size]": Numbers({"m": 40, "n": 70, "k": 150}),
+    "tile_cpp/matrices.cu::transposed[any-size]": Numbers({"rows": 40, "columns": 70}),
+    "tile_cpp/rows.cu::rms_norm_rows[any-size]": Numbers({"M": 3, "n": 300, "eps": 0.125}),
+    "tile_cpp/rows.cu::softmax_rows[any-size]": Numbers({"M": 3, "columns": 200, "in_stride": 210, "out_stride": 220}),
+    "tile_cpp/vectors.cu::add_vectors[any-size]": Numbers({"n": 300}),
+    "tile_cpp/vectors.cu::gather_rows[any-size]": Numbers({"B": 5, "rows": 7, "columns": 200}),
+    "tile_cpp/vectors.cu::mean_of_three[any-size]": Numbers({"n": 300}),
+    "tile_cpp/vectors.cu::sum_vector[any-size]": Numbers({"n": 300}),
     "determined/first_flag.py::store_if_any[up-to-64-flags]": Numbers({"M": 9, "N": 50}),
     "determined/first_flag.py::store_if_any_unpadded[up-to-64-flags]": Numbers({"M": 9, "N": 64}),
     "determined/product_tail.py::product_padded[any-depth]": Numbers({"M": 40, "N": 50, "K": 23}),

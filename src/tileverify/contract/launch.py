@@ -146,7 +146,8 @@ class LaunchSpec:
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
     and launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up
-    and says so in ``notes``.
+    and says so in ``notes``.  ``unsized``: arrays of whose size nothing is known, so that it has a name of its own: an
+    access behind their end shows nothing against the kernel.
     """
 
     kernel: str
@@ -160,6 +161,7 @@ class LaunchSpec:
     overlap: tuple[frozenset[str], ...] = ()
     where: str = ""
     inferred: bool = False
+    unsized: frozenset[str] = frozenset()
     requires_text: tuple[str, ...] = ()
     grid_text: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ ROOT: Final = Path(__file__).parent
 
 SPEC_SUFFIX: Final = ".tileverify.toml"
 LABEL_SUFFIX: Final = ".labels.toml"
-KERNEL_SUFFIXES: Final = (".py", ".tileirbc")
+KERNEL_SUFFIXES: Final = (".py", ".cu", ".tileirbc")
 
 _REQUIRED: Final = ("kernel", "launch", "verdict", "reason")
 _OPTIONAL: Final = ("code", "also", "needs", "adds", "warnings")
@@ -77,7 +77,7 @@ def _labels_of(file: Path) -> Iterator[Labelled]:
     stem = file.name.removesuffix(LABEL_SUFFIX)
     kernels = [path for suffix in KERNEL_SUFFIXES if (path := file.with_name(stem + suffix)).exists()]
     if len(kernels) != 1:
-        raise SpecError(f"labels need exactly one of {stem}.py and {stem}.tileirbc beside them", str(file))
+        raise SpecError(f"labels need exactly one of {stem}.py, {stem}.cu and {stem}.tileirbc beside them", str(file))
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

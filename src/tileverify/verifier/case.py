@@ -250,6 +250,14 @@ class Case:
     def exhausted(self) -> bool:
         return self.out_of_time() or self.finder.spent > SEARCH_TOTAL
 
+    def of_unknown_size(self, obligation: Obligation) -> bool:
+        """Whether it is asked if an access leaves an array of which nobody said how large it is."""
+        return (
+            obligation.code == TV.POINTER_OUT_OF_ALLOCATION
+            and obligation.first is not None
+            and obligation.first.origin.name in self.launch.unsized
+        )
+
     def lane_counts(self) -> set[int]:
         """Tile sizes that the kernel works with."""
         tiles = {size for prepared in self.sites for size in getattr(prepared.site.footprint, "tile", ())}

@@ -110,6 +110,8 @@ class OpenReason(NamedTuple):
     hints: tuple[Hint, ...] = ()
 
 
+SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was found; a launch spec can say it"
+
 AS_OBSERVED = "the fault shows in contents that keep all that was observed of the arrays"
 
 LEFT_BEHIND = OpenReason(

@@ -33,7 +33,7 @@ from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts,
 from .rules.fact_use import Groups
 from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.loop_exits import left_behind
-from .rules.obligations import Obligation, reached, within_index_spaces
+from .rules.obligations import Obligation, before_start, reached, within_index_spaces
 from .rules.prepare import launch_facts
 from .rules.protocols import watched
 from .rules.rewritten import rewritten_arrays
@@ -315,6 +315,9 @@ class _Verification:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return None
+        if self.case.of_unknown_size(obligation) and not loaded_values(opened.conditions):
+            assert obligation.first is not None
+            return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(obligation.first.origin.name))
         if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:
             pair = (self.case.by_number[site.number] for site in (obligation.first, obligation.second))
             behind = left_behind(*pair)
@@ -349,6 +352,10 @@ class _Verification:
         Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         obligation = opened.obligation
+        if self.case.of_unknown_size(obligation):
+            assert obligation.first is not None
+            before = before_start(self.case.by_number[obligation.first.number].place)
+            opened = replace(opened, conditions=(*opened.conditions, t.substitute(before, opened.eliminated)))
         data = tuple(ordinary_data(opened.conditions, self.case.origins))
         race = obligation.code in RACES
         varied = frozenset(loaded_values(opened.conditions))

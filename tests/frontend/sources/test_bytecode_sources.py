@@ -10,9 +10,14 @@ import pytest
 from tileverify.contract.descriptions import print_description
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.errors import DecodeError, SourceError, SpecError
+from tileverify.frontend.bytecode import encode
+from tileverify.frontend.bytecode.builder import I32, TOKEN, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.sources import tile_cpp
 from tileverify.frontend.sources.bytecode_file import is_bytecode, plain_name
 from tileverify.frontend.sources.importing import import_file
+from tileverify.pipeline import check_paths
+from tileverify.results import Verdict
 
 from .compiling import KERNELS, failed, results, unit
 
@@ -41,11 +46,39 @@ def test_every_entry_under_every_spec_of_its_symbol(tmp_path: Path) -> None:
     assert of.line == source.line
 
 
-def test_without_a_spec_nothing_is_known_of_the_parameters(tmp_path: Path) -> None:
+def test_without_a_spec_views_say_what_the_parameters_are(tmp_path: Path) -> None:
     of = unit(bytecode(tmp_path))
     assert of.launch.inferred
+    assert of.launch.name == "inferred"
+    assert [print_description(argument).strip('"') for argument in of.launch.arguments] == [
+        "f32[arg1]", "i32", "i32",
+        "f32[arg4]", "i32", "i32",
+        "f32[arg7]", "i32", "i32",
+    ]  # fmt: skip
+    assert len(of.parameters) == 9
+
+
+def of_unknown_type() -> bytes:
+    """``odd(nibbles, places, out)``: each block marks the place that it finds."""
+    builder = ModuleBuilder((13, 4))
+    nibble = ScalarType("i4", 4)
+    with builder.entry("odd", [tile(pointer(nibble)), tile(pointer(I32)), tile(pointer(I32))]) as f:
+        _, places, out = f.parameters
+        own = f.op("offset", ptr=places, off=f.op("get_tile_block_id")[0])
+        place = f.op("load_ptr_tko", ptr=own, results=[tile(I32), TOKEN])[0]
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=out, off=place), val=f.constant(tile(I32), 1))
+        f.op("return")
+    return encode(builder.build())
+
+
+def test_a_parameter_without_a_word_for_its_type_has_no_meaning(tmp_path: Path) -> None:
+    path = bytecode(tmp_path)
+    path.write_bytes(of_unknown_type())
+    of = unit(path)
     assert (of.launch.name, of.launch.arguments, of.parameters) == ("inferred", (), ())
-    assert of.notes == ("no launch spec for 'vector_add': the meaning of its parameters is unknown",)
+    assert of.notes == ("no launch spec for 'odd': the meaning of its parameters is unknown",)
+    (result,) = check_paths([str(path)]).results
+    assert result.verdict is Verdict.UNDECIDED  # and no internal error: what is in memory decides, and nobody knows it
 
 
 def jit_bytecode(folder: Path, *parameters: object) -> Path:

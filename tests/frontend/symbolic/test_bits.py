@@ -38,6 +38,19 @@ def test_bit_by_bit(data: st.DataObject, bits: int, kind: TermKind) -> None:
         assert built.low <= value <= built.high
 
 
+@given(st.booleans(), st.booleans(), st.booleans(), st.sampled_from(list(PYTHON)))
+def test_bits_of_conditions_are_the_bit_of_a_condition(a: bool, b: bool, turned: bool, kind: TermKind) -> None:
+    """As C++ writes ``first & second``, with numbers 0 and 1 for its booleans."""
+    build, compute = PYTHON[kind]
+    x, y = t.var("x", Scope.BLOCK, 0, 9), t.var("y", Scope.BLOCK, 0, 9)
+    first = t.ite(t.lt(x, t.const(5)), t.ONE, t.ZERO)
+    second = t.ite(t.lt(y, t.const(5)), t.ZERO, t.ONE) if turned else t.ite(t.lt(y, t.const(5)), t.ONE, t.ZERO)
+    built = build(first, second)
+    values = {x: 1 if a else 8, y: 1 if b is not turned else 8}
+    assert evaluate(built, values) == compute(a, b)
+    assert not {part.kind for part in t.postorder(built)} & set(PYTHON)
+
+
 @given(WORDS[64], st.integers(0, 63), st.sampled_from(list(SHIFTS)))
 def test_shifts(a: int, amount: int, kind: TermKind) -> None:
     build, compute = SHIFTS[kind]

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .nodes import ZERO, Term, TermKind, const, make
+from .logic import and_, iff, ite, not_, or_
+from .nodes import ONE, ZERO, Term, TermKind, const, make
 from .sums import add, floordiv, floormod, scale, sub
 
 WIDTH: Final = 66
@@ -81,6 +82,9 @@ def _bitwise(kind: TermKind, a: Term, b: Term) -> Term:
         a, b = b, a
     if a is b and fits(a):
         return ZERO if kind is TermKind.BITXOR else a
+    flags = _flag(a), _flag(b)
+    if flags[0] is not None and flags[1] is not None:
+        return ite(_OF_FLAGS[kind](flags[0], flags[1]), ONE, ZERO)
     if b.kind is TermKind.CONST and fits(a):
         runs = list(_runs(signed(b.value)))
         if len(runs) <= MOST_RUNS:
@@ -88,6 +92,20 @@ def _bitwise(kind: TermKind, a: Term, b: Term) -> Term:
     first, second = sorted((a, b))
     low, high = _interval(kind, a, b)
     return make(kind, (first, second), low=low, high=high)
+
+
+def _flag(term: Term) -> Term | None:
+    """The condition of which ``term`` is the bit: C++ computes with its booleans as with numbers."""
+    if term.kind is TermKind.ITE and {*term.args[1:]} == {ONE, ZERO}:
+        return term.args[0] if term.args[1] is ONE else not_(term.args[0])
+    return None
+
+
+_OF_FLAGS: Final = {
+    TermKind.BITAND: and_,
+    TermKind.BITOR: or_,
+    TermKind.BITXOR: lambda a, b: not_(iff(a, b)),
+}
 
 
 def fits(term: Term) -> bool:

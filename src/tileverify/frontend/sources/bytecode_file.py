@@ -8,11 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...contract.launch import INFERRED, EntryParameter, KernelUnit, LaunchSpec
-from ...errors import SourceError, SpecError
+from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
+from ...errors import SourceError
 from ...system.readings import read
 from .abi import entry_types, fitting_parameters
-from .symbol_launch import launch_of_symbol
 
 MAGIC = b"\x7fTileIR\0"
 _CUTILE_SYMBOL = re.compile(r"(?P<name>\w+?)_Kt\d+(?:_\w*)?")
@@ -101,10 +100,11 @@ def bytecode_entries(
 def entry_unit(entry: BytecodeEntry, spec: LaunchSpec) -> KernelUnit:
     """The unit of one entry under a spec; :class:`SpecError` where the arguments do not fit its parameters."""
     parameters = fitting_parameters(spec, entry.parameter_types, entry.symbol)
-    return _unit(entry, spec, parameters)
+    return unit_of(entry, spec, parameters)
 
 
-def _unit(entry: BytecodeEntry, spec: LaunchSpec, parameters: tuple[EntryParameter, ...]) -> KernelUnit:
+def unit_of(entry: BytecodeEntry, spec: LaunchSpec, parameters: tuple[EntryParameter, ...]) -> KernelUnit:
+    """The unit of one entry whose parameters mean this."""
     return KernelUnit(
         file=entry.file,
         kernel=entry.name,
@@ -116,17 +116,6 @@ def _unit(entry: BytecodeEntry, spec: LaunchSpec, parameters: tuple[EntryParamet
         line=entry.line,
         notes=spec.notes,
     )
-
-
-def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
-    """The unit of an entry that nobody wrote a spec for: what its symbol says, or nothing about its parameters."""
-    known = launch_of_symbol(entry.symbol, entry.name)
-    if known is not None:
-        with contextlib.suppress(SpecError):
-            return entry_unit(entry, known)
-    note = f"no launch spec for '{entry.name}': the meaning of its parameters is unknown"
-    unknown = LaunchSpec(kernel=entry.name, name=INFERRED, arguments=(), inferred=True, notes=(note,))
-    return _unit(entry, unknown, ())
 
 
 def plain_name(symbol: str) -> str:

@@ -20,7 +20,7 @@ from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch
 from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
-from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, inferred_unit, is_bytecode, read_bytecode
+from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .python_scan import PythonScan, scan_python
 
 if TYPE_CHECKING:
@@ -351,6 +351,8 @@ def _tile_cpp_kernels(path: Path) -> list[_Kernel]:
 
 
 def _entry_kernels(entries: Iterable[BytecodeEntry]) -> list[_Kernel]:
+    from .entry_launch import inferred_unit
+
     return [
         _Kernel(
             name=entry.name,

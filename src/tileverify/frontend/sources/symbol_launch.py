@@ -31,9 +31,14 @@ class _Unknown(Exception):
     """The symbol speaks of something that launch specs have no words for."""
 
 
+def is_mangled(symbol: str) -> bool:
+    """Whether cuTile made the symbol of a kernel's name and signature."""
+    return "_Kt" in symbol
+
+
 def launch_of_symbol(symbol: str, kernel: str) -> LaunchSpec | None:
     """The launch that a mangled symbol describes, or ``None`` for any other symbol or without cuda.tile."""
-    if "_Kt" not in symbol:
+    if not is_mangled(symbol):
         return None
     try:
         from cuda.tile.compilation import demangle_kernel_name

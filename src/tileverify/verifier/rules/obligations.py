@@ -159,6 +159,13 @@ def beyond_allocation(place: ByteFootprint) -> Term | None:
     return t.or_(t.lt(place.offset, t.ZERO), t.lt(size, t.add(place.offset, t.const(place.size))))
 
 
+def before_start(place: Place) -> Term:
+    """An access begins before its array does, however large that is."""
+    if isinstance(place, IndexFootprint):
+        return t.or_(*(t.lt(coordinate, t.ZERO) for coordinate in place.coordinates))
+    return t.lt(place.offset, t.ZERO)
+
+
 def _aligned(prepared: PreparedSite) -> Iterator[Obligation]:
     """TV302 as well: an element lies at a multiple of its size, which is a power of two."""
     site, origin, footprint = prepared.site, prepared.origin, prepared.site.footprint

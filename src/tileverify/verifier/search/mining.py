@@ -162,10 +162,10 @@ def constants(conditions: Iterable[Term]) -> set[int]:
 
 def _last(terms: Sequence[Term]) -> dict[Term, Term]:
     """The last block, lanes and iterations."""
-    return LAST_BLOCK | {leaf: t.const(high) for leaf in mentioned(terms) if (high := _most(leaf)) is not None}
+    return LAST_BLOCK | {leaf: t.const(high) for leaf in mentioned(terms) if (high := most_of(leaf)) is not None}
 
 
-def _most(leaf: Term) -> int | None:
+def most_of(leaf: Term) -> int | None:
     """The largest value of a lane, or of the iteration of a loop with a known number of them."""
     known = leaf.kind is TermKind.VAR and leaf.symbol.scope in (Scope.LANE, Scope.ITERATION)
     high = leaf.symbol.high if known else None

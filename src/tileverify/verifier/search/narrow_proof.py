@@ -135,6 +135,7 @@ class Narrowing:
             self.case.decider.facts,
             self.case.contract,
             self.case.lane_counts(),
+            sized=not self.case.launch.unsized,
         )
 
         def accepted(chosen: Sequence[Term], closes: Closes) -> bool:

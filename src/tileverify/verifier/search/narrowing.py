@@ -21,6 +21,7 @@ from ..rules.prepare import contract_values
 from ..rules.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
+from .needed_sizes import needed_sizes
 
 MOST_SIZES = 6
 """Sizes of a question whose relations are tried."""
@@ -29,11 +30,18 @@ MOST_GRIDS = 12
 
 
 def offers(
-    obligation: Obligation, conditions: Sequence[Term], facts: Iterable[Term], contract: Contract, tiles: Iterable[int]
+    obligation: Obligation,
+    conditions: Sequence[Term],
+    facts: Iterable[Term],
+    contract: Contract,
+    tiles: Iterable[int],
+    *,
+    sized: bool = True,
 ) -> Iterator[list[Term]]:
     """Groups of clauses that may keep ``conditions`` from holding together; later groups come beside earlier ones.
 
-    ``facts`` are those of the launches, ``tiles`` the numbers of lanes that the kernel works with.
+    ``facts`` are those of the launches, ``tiles`` the numbers of lanes that the kernel works with.  Not ``sized``:
+    nobody said how large some arrays are, so that this is what is asked first.
     """
     values = contract_values(contract)
 
@@ -42,6 +50,8 @@ def offers(
         return [term for term in dict.fromkeys(found) if term is not t.TRUE and term is not t.FALSE]
 
     blocks = [fact for fact in facts if not launch_only(fact)]
+    if not sized and obligation.second is None:
+        yield of_contract(needed_sizes(conditions))
     yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
     yield of_contract(
         [

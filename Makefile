@@ -58,7 +58,7 @@ bench: ## what the checker makes of the launches recorded in RECORDED
 	@tools/environment.sh $(VENV) test
 	@[ -d "$(RECORDED)" ] || { echo "make bench: nothing recorded in '$(RECORDED)'; record launches as" \
 	  "benchmarks/tilegym/drive.py says, or name another folder with RECORDED=DIR" >&2; exit 2; }
-	@$(BIN)/python -m benchmarks.tilegym.report $(RECORDED)
+	@$(BIN)/python -m benchmarks.real.report $(RECORDED)
 
 fuzz: ## feed the decoder 100,000 mutated files
 	@tools/environment.sh $(VENV) test

@@ -4,7 +4,8 @@
 
 Needs torch (a CPU build will do).  Tensors are torch's, in the memory of the host; the driver's entry point is a
 function of the C library that looks at nothing and gives 0.  Nanoseconds a launch, the least of many rounds, with the
-time of the C function taken off.  ``benchmarks.gpu.latency`` measures the whole on a GPU.
+time of the C function taken off.  `benchmarks.launch_streams` has several streams, `benchmarks.gpu.latency` measures
+the whole on a GPU.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 
 import tileverify
-from tileverify.backend.gpu import kernel as gpu_kernel
+from tileverify.backend.gpu import loaded
 from tileverify.backend.gpu.argument_bytes import packed
 from tileverify.backend.gpu.loaded import Plan
 from tileverify.backend.ledger import ByteAccess, StreamId
@@ -34,14 +35,17 @@ LAUNCHES = 1024
 GRID = (64,)
 Launch = Callable[[], object]
 
+nothing = ctypes.PyDLL(None).pthread_equal
+"""In the driver's place, with the lock held as that has it; of two addresses that differ: 0."""
+
 
 class Stream:
     """A stream as torch shows it."""
 
     __slots__ = ("cuda_stream",)
 
-    def __init__(self) -> None:
-        self.cuda_stream = 0
+    def __init__(self, handle: int = 0) -> None:
+        self.cuda_stream = handle
 
 
 class Device:
@@ -95,8 +99,7 @@ def ways() -> dict[str, Launch]:
 
 
 def main() -> int:
-    nothing = ctypes.PyDLL(None).pthread_equal  # of two addresses that differ: 0
-    gpu_kernel._cu_launch_kernel_ex = lambda: nothing  # with the lock held, as the driver
+    loaded._cu_launch_kernel_ex = lambda: nothing
     pointer = ctypes.byref(ctypes.c_int())
     bare = timed(lambda: nothing(pointer, None, None, None))
     print(f"Python {sys.version.split()[0]}, torch {torch.__version__}, {Path(__file__).name}")

@@ -33,7 +33,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit, solver_version
 from tileverify.results import KernelResult
 
-from .tilegym.report import kernels
+from .real.report import kernels
 
 STAGES = ("compile", "decode", "execute", "prove")
 Row = dict[str, float | str]

@@ -30,7 +30,7 @@ from examples.qwen3.generate import Model, Session, generate
 from examples.qwen3.launches import Launches
 from examples.qwen3.memory import GpuMemory
 from examples.qwen3.step import Sampling
-from examples.qwen3.tiles import ALTERNATIVES, RowTile, Tile, step_tile
+from examples.qwen3.tiles import ALTERNATIVES, SeveralTile, StepTile, Tile, step_tile
 from examples.qwen3.weights import named, random_weights
 
 from tileverify import kernels
@@ -163,7 +163,7 @@ def chain_time(model: Model, calls: list[Call]) -> float:
 def weight_bytes(call: Call) -> int:
     """What a product reads of weights: its matrices with more rows than there are sequences."""
     kernel, _, arguments = call
-    if not kernel.endswith(("_normed", "_normed_gated", "_add", "_add_tall", "_largest")):
+    if not any(what in kernel for what in ("_normed", "_add", "_largest")):
         return 0
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and each.ndim == 2]
     rows = tensors[0].shape[0]
@@ -185,15 +185,16 @@ def tiles(asked: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def tiles_for(what: str, config: Config, count: int) -> list[Tile]:
     used = step_tile(what, config.dtype, count, config.hidden)
-    others = [
-        each
-        for each in ALTERNATIVES[what]
-        if (count == 1 and config.dtype != "f32")
-        or (
-            not isinstance(each, RowTile) and each.sequences >= count and (config.dtype != "f32" or each.sequences == 1)
-        )
-    ]
-    return list(dict.fromkeys([used, *others]))
+    return list(dict.fromkeys([used, *(each for each in ALTERNATIVES[what] if _serves(each, used, config, count))]))
+
+
+def _serves(tile: Tile, used: Tile, config: Config, count: int) -> bool:
+    """Whether a tile can stand for the one in use: those that memory streams get vectors of another kind."""
+    if isinstance(used, SeveralTile) or isinstance(tile, SeveralTile):
+        return isinstance(used, SeveralTile) and isinstance(tile, SeveralTile) and tile.sequences >= count
+    if count == 1 and config.dtype != "f32":
+        return True
+    return isinstance(tile, StepTile) and tile.sequences >= count and (config.dtype != "f32" or tile.sequences == 1)
 
 
 def with_tile(model: Model, size: str, count: int, what: str, tile: Tile) -> Iterator[dict[str, Any]]:

@@ -1,58 +1,21 @@
 """Call TileGym's operations so that their kernels are launched: ``tileverify record --no-gpu -- python drive.py``.
 
-    python drive.py [--calls N] [PART ...]      parts are the modules of ``cases``, by default all
-
-``--calls N`` makes the first N calls of each case only.
-
-Prints a line to standard error for each call that failed and ends with exit code 1 if there was one.
+``benchmarks/real/driving.py`` says what it takes and prints.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import itertools
-import os
-import pkgutil
 import sys
-import time
-import traceback
+from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 import cases
-import torch
+from benchmarks.real.driving import drive
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--calls", type=int)
-    parser.add_argument("parts", nargs="*")
-    options = parser.parse_args(arguments)
-    torch.manual_seed(0)
-    failed = calls = 0
-    for part in options.parts or sorted(module.name for module in pkgutil.iter_modules(cases.__path__)):
-        importlib.import_module(f"cases.{part}")
-        for name, generate in [item for item in cases.CASES.items() if item[0].startswith(f"{part}.")]:
-            start = time.monotonic()
-            generated = itertools.islice(generate(), options.calls)
-            while True:
-                try:
-                    call = next(generated)
-                    calls += 1
-                    call()
-                except StopIteration:
-                    break
-                except Exception as error:
-                    failed += 1
-                    where = traceback.extract_tb(error.__traceback__)[-1]
-                    reason = " | ".join(str(error).splitlines()[:4])
-                    print(
-                        f"{name}: {type(error).__name__}: {reason} ({where.filename}:{where.lineno})", file=sys.stderr
-                    )
-            print(f"{name}: {time.monotonic() - start:.1f} s", file=sys.stderr)
-    print(f"{calls} calls, {failed} failed", file=sys.stderr)
-    return 1 if failed else 0
+    return drive(cases, arguments)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from .tiles import (
     SPLIT,
     VOCABULARY,
     RowTile,
+    SeveralTile,
     StepTile,
     Tile,
     attention_kernel,
@@ -78,12 +79,14 @@ def wanted(dtype: str, sequences: Sequence[int], width: int = 128, *, alternativ
     yield from _of_attention(dtype, width, sequences)
     yield from _of_tokens()
     widths = {config.hidden for config in SIZES.values()}
-    for what in ALTERNATIVES:
+    found: dict[tuple[str, str], Wanted] = {}
+    for what in (*ALTERNATIVES, "down", *(() if dtype == "f32" else ("logits",))):
         tiles = [step_tile(what, dtype, each, hidden) for each in sequences for hidden in sorted(widths)]
         if alternatives:
-            tiles += [each for each in ALTERNATIVES[what] if dtype != "f32" or _elementwise(each)]
-        for tile in dict.fromkeys(tiles):
-            yield from _of_products(what, dtype, tile)
+            tiles += [each for each in ALTERNATIVES.get(what, ()) if dtype != "f32" or _elementwise(each)]
+        for each in (_of_product(what, dtype, tile) for tile in dict.fromkeys(tiles)):
+            found[each.kernel, each.name] = each
+    yield from found.values()
 
 
 def _elementwise(tile: Tile) -> bool:
@@ -135,6 +138,9 @@ def _of_prompts(dtype: str, width: int) -> Iterator[Wanted]:
     table = {"table": f"{t}[V, N]", "ids": "i32[T]", "out": f"{t}[T, N]", "TILE_N": EMBEDDING}
     grid = (f"cdiv(N, {EMBEDDING})", "T")
     yield Wanted("decoding_tokens", "token_rows", t, grid, table, ("V >= 1", "N % 8 == 0"))
+    handed = {"scales": f"{t}[N]", "scaled": f"{t}[T, N]", "squares": f"f32[T, cdiv(N, {EMBEDDING})]"}
+    arrays = {**table, **handed}
+    yield Wanted("decoding_several", "several_rows", t, grid, arrays, ("V >= 1", "N % 8 == 0"))
     copied = {"x": f"{t}[R, N; strides=(lx, 1)]", "out": f"{t}[R, N; strides=(lo, 1)]", "TILE_N": COPIED}
     yield Wanted("decoding_tokens", "copy_rows", t, (f"cdiv(N, {COPIED})", "R"), copied, ("lx % 8 == 0", "lo % 8 == 0"))
 
@@ -188,22 +194,50 @@ def _of_tokens() -> Iterator[Wanted]:
     )  # fmt: skip
 
 
-def _of_products(what: str, dtype: str, tile: Tile) -> Iterator[Wanted]:
+def _of_product(what: str, dtype: str, tile: Tile) -> Wanted:
     t, x, scales = dtype, {"x": f"{dtype}[B, K]"}, {"scales": f"{dtype}[K]"}
     weights, out = {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
     blocks = f"cdiv(N, {tile.rows})"
+    if isinstance(tile, SeveralTile):
+        return _of_several(what, dtype, tile, blocks)
     largest = {"maxima": f"f32[B, {blocks}]", "places": f"i32[B, {blocks}]"}
-    found: dict[str, list[dict[str, object]]] = {
-        "normed": [{**x, **scales, **weights, "out": f"{each}[B, N]", "eps": "f32"} for each in {t: 0, "f32": 0}],
-        "normed_gated": [{**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"}],
-        "add": [{**x, **weights, "residual": f"{t}[B, N]", **out}],
-        "largest": [{**x, **scales, **weights, **largest, "eps": "f32"}],
+    arrays: dict[str, dict[str, object]] = {
+        "normed": {**x, **scales, **weights, **out, "eps": "f32"},
+        "logits": {**x, **scales, **weights, "out": "f32[B, N]", "eps": "f32"},
+        "normed_gated": {**x, **scales, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"},
+        "add": {**x, **weights, "residual": f"{t}[B, N]", **out},
+        "largest": {**x, **scales, **weights, **largest, "eps": "f32"},
     }
     grid, constants, requires = _of_rows(what, tile, blocks) if isinstance(tile, RowTile) else _of_steps(tile, blocks)
     module, kernel = tile.kernel(what).split(".")
-    for number, arrays in enumerate(found[what]):
-        shown = "x".join(map(str, tile.constants)) + ("-logits" if number else "")
-        yield Wanted(module, kernel, f"{t}-{shown}", grid, {**arrays, **constants}, requires)
+    name = f"{t}-{_shown(tile)}{'-logits' if what == 'logits' else ''}"
+    return Wanted(module, kernel, name, grid, {**arrays["add" if what == "down" else what], **constants}, requires)
+
+
+def _of_several(what: str, dtype: str, tile: SeveralTile, blocks: str) -> Wanted:
+    t, constants = dtype, dict(zip(("TILE_B", "TILE_N", "TILE_K"), tile.constants, strict=True))
+    x, weights, out = {"x": f"{t}[B, K]"}, {"weights": f"{t}[N, K]"}, {"out": f"{t}[B, N]"}
+    squares = {"squares": "f32[B, P]"}
+    arrays: dict[str, dict[str, object]] = {
+        "normed": {**x, **squares, **weights, **out, "eps": "f32"},
+        "normed_gated": {**x, **squares, "gates": f"{t}[N, K]", **weights, **out, "eps": "f32"},
+        "add": {**x, **weights, "residual": f"{t}[B, N]", "scales": f"{t}[N]", **out, "scaled": f"{t}[B, N]",
+                "squares": f"f32[B, {blocks}]"},
+    }  # fmt: skip
+    module, kernel = tile.kernel(what).split(".")
+    requires = ("1 <= B", f"B <= {tile.sequences}", "K >= 1", "K % 8 == 0")
+    return Wanted(
+        module,
+        kernel,
+        f"{t}-{_shown(tile)}",
+        (blocks,),
+        {**arrays["add" if what == "down" else what], **constants},
+        requires,
+    )
+
+
+def _shown(tile: Tile) -> str:
+    return "x".join(map(str, tile.constants))
 
 
 Made = tuple[tuple[str, ...], dict[str, int], tuple[str, ...]]
@@ -220,7 +254,7 @@ def _of_steps(tile: StepTile, blocks: str) -> Made:
 def _of_rows(what: str, tile: RowTile, blocks: str) -> Made:
     constants = dict(zip(("TILE_N", "TILE_K", "TILES"), tile.constants, strict=True))
     requires = ("B == 1", "K >= 1", "K % 16 == 0")
-    if what == "add":
+    if what in ("add", "down"):
         return (blocks,), constants, requires
     return (), constants, (*requires, f"K <= {LANES * tile.tiles}", "grid.y == 1", "grid.z == 1")
 

@@ -15,7 +15,7 @@ from .errors import EngineError
 from .launches import Launches, Recording
 from .memory import Memory
 from .prompt import Prompt
-from .step import Sampling, State, Step
+from .step import Sampling, State, Step, step_of
 from .tiles import step_tile
 from .weights import Weights
 
@@ -116,7 +116,7 @@ class Session:
 
     def _new_step(self) -> Step:
         model = self._model
-        return Step(model.config, model.weights, model.memory, self.cache, self.state)
+        return step_of(model.config, model.weights, model.memory, self.cache, self.state)
 
 
 def generate(

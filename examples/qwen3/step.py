@@ -20,6 +20,8 @@ from .tiles import (
     PARTS,
     SPLIT,
     VOCABULARY,
+    SeveralTile,
+    Tile,
     attention_kernel,
     step_tile,
 )
@@ -98,12 +100,11 @@ class Step:
 
     def layers(self, launch: Launch) -> None:
         """``state.x`` becomes the tokens ``state.ids`` behind all layers; keys and values go to the cache."""
-        config, state = self._config, self._state
-        grid = (-(-config.hidden // EMBEDDING), self._cache.sequences)
-        launch("decoding_tokens.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
-        for number, layer in enumerate(self._weights.layers):
+        layers, norm = self._weights.layers, self._weights.norm
+        self._begin(launch, layers[0].attention_norm)
+        for number, layer in enumerate(layers):
             self._attention(launch, number, layer)
-            self._feed(launch, layer)
+            self._feed(launch, layer, layers[number + 1].attention_norm if number + 1 < len(layers) else norm)
 
     def choose(self, launch: Launch) -> None:
         """From ``state.x`` to the tokens that follow, and on to their positions."""
@@ -122,7 +123,7 @@ class Step:
         """``middle = x + attention(norm(x))``"""
         config, cache, state, count = self._config, self._cache, self._state, self._cache.sequences
         heads, kv_heads, group, width = config.heads, config.kv_heads, config.group, config.head_width
-        normed_product(launch, config, state.x, layer.attention_norm, layer.qkv, self._qkv.reshape(count, -1))
+        self._normed(launch, state.x, layer.attention_norm, layer.qkv, self._qkv.reshape(count, -1))
         launch(
             attention_kernel(count), (self._splits, kv_heads, count),
             self._qkv[:, :heads].reshape(count, kv_heads, group, width),
@@ -135,23 +136,83 @@ class Step:
             "decoding.step_merge", (group, kv_heads, count),
             self._parts, self._maxima, self._sums, state.positions, self._attended, PARTS, width, SPLIT,
         )  # fmt: skip
-        self._add(launch, self._attended.reshape(count, -1), layer.output, state.x, self._middle)
+        x = self._attended.reshape(count, -1)
+        self._add(launch, "add", x, layer.output, state.x, self._middle, layer.feed_norm)
 
-    def _feed(self, launch: Launch, layer: Layer) -> None:
-        """``x = middle + feed(norm(middle))``"""
-        config, inner = self._config, self._config.intermediate
-        tile = step_tile("normed_gated", config.dtype, self._cache.sequences, config.hidden)
+    def _feed(self, launch: Launch, layer: Layer, following: Array) -> None:
+        """``x = middle + feed(norm(middle))``; ``following``: scales of the norm behind it."""
+        inner = self._config.intermediate
+        gates, weights = layer.gate_up[:inner], layer.gate_up[inner:]
+        self._gated(launch, self._middle, layer.feed_norm, gates, weights, self._fed)
+        self._add(launch, "down", self._fed, layer.down, self._middle, self._state.x, following)
+
+    def _begin(self, launch: Launch, following: Array) -> None:
+        state = self._state
+        grid = (-(-self._config.hidden // EMBEDDING), self._cache.sequences)
+        launch("decoding_tokens.token_rows", grid, self._weights.embedding, state.ids, state.x, EMBEDDING)
+
+    def _normed(self, launch: Launch, x: Array, scales: Array, weights: Array, out: Array) -> None:
+        normed_product(launch, self._config, "normed", x, scales, weights, out)
+
+    def _gated(self, launch: Launch, x: Array, scales: Array, gates: Array, weights: Array, out: Array) -> None:
+        tile = self._tile("normed_gated")
+        grid = (tile.blocks("normed_gated", weights.shape[0]),)
+        launch(tile.kernel("normed_gated"), grid, x, scales, gates, weights, out, self._config.eps, *tile.constants)
+
+    def _add(
+        self, launch: Launch, what: str, x: Array, weights: Array, residual: Array, out: Array, following: Array
+    ) -> None:
+        tile = self._tile(what)
+        grid = (tile.blocks(what, weights.shape[0]),)
+        launch(tile.kernel(what), grid, x, weights, residual, out, *tile.constants)
+
+    def _tile(self, what: str) -> Tile:
+        return step_tile(what, self._config.dtype, self._cache.sequences, self._config.hidden)
+
+
+class HandingOn(Step):
+    """A step of several sequences by tensor cores: who computes a vector prepares it for the norm behind it."""
+
+    def __init__(self, config: Config, weights: Weights, memory: Memory, cache: Cache, state: State) -> None:
+        super().__init__(config, weights, memory, cache, state)
+        self._scaled = memory.empty((cache.sequences, config.hidden), config.dtype)
+        self._first = memory.empty((cache.sequences, -(-config.hidden // EMBEDDING)), "f32")
+        parts = self._tile("add").blocks("add", config.hidden)
+        self._squares = self._latest = memory.empty((cache.sequences, parts), "f32")
+
+    def _begin(self, launch: Launch, following: Array) -> None:
+        state, self._latest = self._state, self._first
         launch(
-            tile.kernel("normed_gated"), (tile.blocks("normed_gated", inner),),
-            self._middle, layer.feed_norm, layer.gate_up[:inner], layer.gate_up[inner:], self._fed, config.eps,
-            *tile.constants,
+            "decoding_several.several_rows", (self._first.shape[1], self._cache.sequences),
+            self._weights.embedding, state.ids, following, state.x, self._scaled, self._first, EMBEDDING,
         )  # fmt: skip
-        self._add(launch, self._fed, layer.down, self._middle, self._state.x)
 
-    def _add(self, launch: Launch, x: Array, weights: Array, residual: Array, out: Array) -> None:
-        tile = step_tile("add", self._config.dtype, self._cache.sequences, self._config.hidden)
-        grid = (tile.blocks("add", weights.shape[0]),)
-        launch(tile.kernel("add"), grid, x, weights, residual, out, *tile.constants)
+    def _normed(self, launch: Launch, x: Array, scales: Array, weights: Array, out: Array) -> None:
+        tile = self._tile("normed")
+        grid = (tile.blocks("normed", weights.shape[0]),)
+        launch(tile.kernel("normed"), grid, self._scaled, self._latest, weights, out, self._config.eps, *tile.constants)
+
+    def _gated(self, launch: Launch, x: Array, scales: Array, gates: Array, weights: Array, out: Array) -> None:
+        tile = self._tile("normed_gated")
+        launch(
+            tile.kernel("normed_gated"), (tile.blocks("normed_gated", weights.shape[0]),),
+            self._scaled, self._latest, gates, weights, out, self._config.eps, *tile.constants,
+        )  # fmt: skip
+
+    def _add(
+        self, launch: Launch, what: str, x: Array, weights: Array, residual: Array, out: Array, following: Array
+    ) -> None:
+        tile, self._latest = self._tile(what), self._squares
+        launch(
+            tile.kernel(what), (tile.blocks(what, weights.shape[0]),),
+            x, weights, residual, following, out, self._scaled, self._squares, *tile.constants,
+        )  # fmt: skip
+
+
+def step_of(config: Config, weights: Weights, memory: Memory, cache: Cache, state: State) -> Step:
+    """The step for as many sequences as the cache has."""
+    several = isinstance(step_tile("add", config.dtype, cache.sequences, config.hidden), SeveralTile)
+    return (HandingOn if several else Step)(config, weights, memory, cache, state)
 
 
 class Head:
@@ -178,7 +239,7 @@ class Head:
         out = (
             self._memory.empty((self._count, self._config.vocabulary), "f32") if state.sampling.greedy else self._logits
         )
-        normed_product(launch, self._config, state.x, self._weights.norm, self._weights.head, out)
+        normed_product(launch, self._config, "logits", state.x, self._weights.norm, self._weights.head, out)
         return out
 
     def choose(self, launch: Launch) -> None:
@@ -211,7 +272,10 @@ class Head:
         )  # fmt: skip
 
 
-def normed_product(launch: Launch, config: Config, x: Array, scales: Array, weights: Array, out: Array) -> None:
-    tile = step_tile("normed", config.dtype, x.shape[0], config.hidden)
-    grid = (tile.blocks("normed", weights.shape[0]),)
-    launch(tile.kernel("normed"), grid, x, scales, weights, out, config.eps, *tile.constants)
+def normed_product(
+    launch: Launch, config: Config, what: str, x: Array, scales: Array, weights: Array, out: Array
+) -> None:
+    """``what``: ``normed`` or ``logits``."""
+    tile = step_tile(what, config.dtype, x.shape[0], config.hidden)
+    grid = (tile.blocks(what, weights.shape[0]),)
+    launch(tile.kernel(what), grid, x, scales, weights, out, config.eps, *tile.constants)

@@ -175,6 +175,7 @@ def one_sentence(ran: Ran) -> str:
         (["list", "missing.py"], "there is no file or folder"),
         (["footprint", "missing.py::k"], "there is no file or folder"),
         (["record"], "COMMAND"),
+        (["record", "--capability", "nine", "--", "python"], "no compute capability"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_exit_code_2(
@@ -487,7 +488,7 @@ def test_record_hands_options_on_and_tells_what_came(
 
     def fake(command: Sequence[str], **options: Any) -> record.RecordSummary:
         assert list(command) == ["python", "prog.py", "--no-gpu", "-o", "x"]
-        expected = record.RecordOptions(specialisations=5, generalise=False)
+        expected = record.RecordOptions(specialisations=5, generalise=False, capability=(9, 0))
         assert options == {
             "output": Path("there"),
             "no_gpu": True,
@@ -509,7 +510,7 @@ def test_record_hands_options_on_and_tells_what_came(
 
     monkeypatch.setattr(record, "record", fake)
     ran = tileverify(
-        *("record", "--no-gpu", "--specialisations", "5", "--no-generalise", "-o", "there"),
+        *("record", "--no-gpu", "--specialisations", "5", "--no-generalise", "--capability", "9.0", "-o", "there"),
         *("--", "python", "prog.py", "--no-gpu", "-o", "x"),
     )
     assert ran.code == (2 if code else 0)

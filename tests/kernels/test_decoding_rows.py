@@ -31,11 +31,11 @@ def close(found: Array, expected: Array) -> None:
 
 @DTYPES
 @TILES
-@pytest.mark.parametrize("kernel", [kernels.row_add, kernels.row_add_tall], ids=["row_add", "row_add_tall"])
-def test_row_add(kernel: object, dtype: DTypeLike, k: int, tiles: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("name", ["row_add", "row_add_tall", "row_add_streamed", "row_add_streamed_narrow"])
+def test_row_add(name: str, dtype: DTypeLike, k: int, tiles: tuple[int, int, int]) -> None:
     x, weights = normal(1, k, dtype=dtype), normal(N, k, dtype=dtype, seed=1)
     residual, out = normal(1, N, dtype=dtype, seed=2), unwritten(1, N, dtype=dtype)
-    tileverify.launch(None, (-(-N // tiles[0]),), kernel, (x, weights, residual, out, *tiles))
+    tileverify.launch(None, (-(-N // tiles[0]),), getattr(kernels, name), (x, weights, residual, out, *tiles))
     close(out, references.step_add(x, weights, residual))
 
 

@@ -85,7 +85,7 @@ def call_all(dtype: DTypeLike) -> None:
             seen = zeros(2, 8, 9, width)
             kernels.attention(seen, cache, cache, causal)
             kernels.attention(seen, cache, cache, causal, used=places(1))
-    for width in (70, 1030, 2049, 5000, 16384, 16385):  # one for each tile of rows
+    for width in (70, 1030, 2049, 5000, 12287, 16384, 16385):  # one for each tile of rows
         rows, weight = zeros(2, width), zeros(width)
         kernels.softmax(rows)
         kernels.rms_norm(rows, weight)

@@ -32,8 +32,16 @@ SHORT = ((2,), (2, 64))
 WHOLE = ((3,), (2, 64))
 """The same of rows that are whole in a tile, a block for each tile."""
 
-RMS_NORMS = [(norms.rms_norm, LONG), (norms.rms_norm_short, WHOLE), (norms.rms_norm_row, WHOLE)]
-LAYER_NORMS = [(norms.layer_norm, LONG), (norms.layer_norm_short, WHOLE), (norms.layer_norm_row, WHOLE)]
+THREE = ((3,), (2, 16))
+"""The same of rows that are whole in three tiles."""
+
+RMS_NORMS = [
+    (norms.rms_norm, LONG), (norms.rms_norm_short, WHOLE), (norms.rms_norm_row, WHOLE), (norms.rms_norm_three, THREE),
+]  # fmt: skip
+LAYER_NORMS = [
+    (norms.layer_norm, LONG), (norms.layer_norm_short, WHOLE), (norms.layer_norm_row, WHOLE),
+    (norms.layer_norm_three, THREE),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kernel", "how"), RMS_NORMS)
@@ -46,13 +54,18 @@ def test_rms_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize("kernel", [norms.rms_norm_short, norms.rms_norm_row])
-@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
-def test_rms_norm_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
-    """Borders are looked for in the two others."""
-    x, weight = normal(*shape), normal(shape[1], seed=2)
-    out, rstd = unwritten(*shape), unwritten(shape[0])
-    tileverify.launch(None, (3,), kernel, (x, weight, out, rstd, EPS, 2, 64))
+@pytest.mark.parametrize(
+    ("kernel", "tile", "longest"), [(norms.rms_norm_short, 64, 64), (norms.rms_norm_row, 64, 64), (norms.rms_norm_three, 16, 48)]
+)
+@pytest.mark.parametrize(("m", "missing"), [(6, 0), (5, 0), (6, 1), (6, 15)])
+def test_rms_norm_of_rows_that_fill_their_tile_or_nearly(
+    kernel: Any, tile: int, longest: int, m: int, missing: int
+) -> None:
+    """Borders are looked for in all but the first."""
+    n = longest - missing
+    x, weight = normal(m, n), normal(n, seed=2)
+    out, rstd = unwritten(m, n), unwritten(m)
+    tileverify.launch(None, (3,), kernel, (x, weight, out, rstd, EPS, 2, tile))
     for found, expected in zip((out, rstd), references.rms_norm(x, weight, EPS), strict=True):
         assert_close(found, expected)
 
@@ -97,17 +110,22 @@ def test_layer_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize("kernel", [norms.layer_norm_short, norms.layer_norm_row])
-@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
-def test_layer_norm_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
-    x, weight, bias = normal(*shape) + 1, normal(shape[1], seed=2), normal(shape[1], seed=3)
-    out, mean, rstd = unwritten(*shape), unwritten(shape[0]), unwritten(shape[0])
-    tileverify.launch(None, (3,), kernel, (x, weight, bias, out, mean, rstd, EPS, 2, 64))
+@pytest.mark.parametrize(
+    ("kernel", "tile", "longest"), [(norms.layer_norm_short, 64, 64), (norms.layer_norm_row, 64, 64), (norms.layer_norm_three, 16, 48)]
+)
+@pytest.mark.parametrize(("m", "missing"), [(6, 0), (5, 0), (6, 1), (6, 15)])
+def test_layer_norm_of_rows_that_fill_their_tile_or_nearly(
+    kernel: Any, tile: int, longest: int, m: int, missing: int
+) -> None:
+    n = longest - missing
+    x, weight, bias = normal(m, n) + 1, normal(n, seed=2), normal(n, seed=3)
+    out, mean, rstd = unwritten(m, n), unwritten(m), unwritten(m)
+    tileverify.launch(None, (3,), kernel, (x, weight, bias, out, mean, rstd, EPS, 2, tile))
     for found, expected in zip((out, mean, rstd), references.layer_norm(x, weight, bias, EPS), strict=True):
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize(("kernel", "tile"), [(norms.layer_norm, 16), (norms.layer_norm_row, 64)])
+@pytest.mark.parametrize(("kernel", "tile"), [(norms.layer_norm, 16), (norms.layer_norm_row, 64), (norms.layer_norm_three, 16)])
 def test_layer_norm_far_from_zero(kernel: Any, tile: int) -> None:
     """A sum of squares in float32 would leave nothing of the variance."""
     x, ones, zeros = normal(M, N) + 1000, np.ones(N, np.float32), np.zeros(N, np.float32)

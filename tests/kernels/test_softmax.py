@@ -16,7 +16,9 @@ from tileverify.kernels.references import softmax as references
 M, N = 5, 37
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
 
-SOFTMAXES = [(kernels.softmax, 16), (kernels.softmax_short, 64), (kernels.softmax_row, 64)]
+SOFTMAXES = [
+    (kernels.softmax, 16), (kernels.softmax_short, 64), (kernels.softmax_row, 64), (kernels.softmax_three, 16),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kernel", "tile"), SOFTMAXES)
@@ -36,14 +38,19 @@ def test_softmax_of_what_is_masked_and_large(kernel: Any, tile: int) -> None:
     assert_close(out, references.softmax(x))
 
 
-@pytest.mark.parametrize("kernel", [kernels.softmax_short, kernels.softmax_row])
-@pytest.mark.parametrize("shape", [(6, 64), (5, 64), (6, 63)])
-def test_softmax_of_rows_that_fill_their_tile_or_nearly(kernel: Any, shape: tuple[int, int]) -> None:
-    """Borders are looked for in the two others."""
-    x, out = 5 * normal(*shape), unwritten(*shape)
+@pytest.mark.parametrize(
+    ("kernel", "tile", "longest"),
+    [(kernels.softmax_short, 64, 64), (kernels.softmax_row, 64, 64), (kernels.softmax_three, 16, 48)],
+)
+@pytest.mark.parametrize(("m", "missing"), [(6, 0), (5, 0), (6, 1), (6, 15)])
+def test_softmax_of_rows_that_fill_their_tile_or_nearly(
+    kernel: Any, tile: int, longest: int, m: int, missing: int
+) -> None:
+    """Borders are looked for in all but the first."""
+    x, out = 5 * normal(m, longest - missing), unwritten(m, longest - missing)
     x[1] = -np.inf
     x[1, 7] = 3
-    tileverify.launch(None, (3,), kernel, (x, out, 2, 64))
+    tileverify.launch(None, (3,), kernel, (x, out, 2, tile))
     assert_close(out, references.softmax(x))
 
 

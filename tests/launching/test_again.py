@@ -29,7 +29,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> None:
     imitate(monkeypatch)
 
 
-A, B = Stream(11), Stream(12)
+A, B, C = Stream(11), Stream(12), Stream(13)
 
 
 @pytest.fixture
@@ -119,23 +119,51 @@ def test_where_torch_does_not_tell_everything_is_read(kernel: Remembered, monkey
     assert plan.made == [11, 11]
 
 
-def test_another_stream_is_no_launch_at_once(kernel: Remembered, work: InFlight, device: Device) -> None:
+def test_another_stream_waits_for_a_launch_at_once(kernel: Remembered, work: InFlight, device: Device) -> None:
     x = Tensor()
     plan = first(kernel, A, x)
-    assert not kernel.again(B, GRID, (x,))
-    assert kernel.launch(B, GRID, (x,))
+    assert kernel.again(B, GRID, (x,))
     assert device.waits == [(12, 11)]
-    assert not kernel.again(A, GRID, (x,)), "two streams have work"
-    assert not kernel.again(B, GRID, (x,)), "two streams have work"
+    assert kernel.again(A, GRID, (x,))
+    assert device.waits == [(12, 11), (11, 12)]
+    assert kernel.again(A, GRID, (x,))
+    assert kernel.launch(B, GRID, (x,))
+    assert device.waits == [(12, 11), (11, 12), (12, 11)]
+    assert work.count == 5
     work.synchronize()
+    device.finished.clear()
     assert not kernel.again(A, GRID, (x,)), "no stream is known to be alone"
     assert kernel.launch(B, GRID, (x,))
     assert kernel.again(B, GRID, (x,))
-    assert not kernel.again(A, GRID, (x,))
-    assert plan.made == [11, 12, 12, 12]
+    assert len(device.waits) == 3
+    assert kernel.again(A, GRID, (x,))
+    assert device.waits[3:] == [(11, 12)]
+    assert plan.made == [11, 12, 11, 11, 12, 12, 12, 11]
 
 
-def test_another_device_is_another_place(work: InFlight) -> None:
+def test_a_launch_at_once_beside_others_is_refused_in_strict_mode(kernel: Remembered, work: InFlight) -> None:
+    x = Tensor()
+    plan = first(kernel, A, x)
+    work.strict = True
+    with pytest.raises(InFlightConflict, match="TV504"):
+        kernel.again(B, GRID, (x,))
+    assert plan.made == [11]
+
+
+def test_arrays_of_launches_beside_others_live_until_the_work_is_done(kernel: Remembered, work: InFlight) -> None:
+    first(kernel, A, Tensor())
+    later = Tensor()
+    gone = weakref.ref(later)
+    assert kernel.again(B, GRID, (later,))
+    del later
+    gc.collect()
+    assert gone() is not None
+    work.synchronize()
+    gc.collect()
+    assert gone() is None
+
+
+def test_another_device_is_another_place(work: InFlight, device: Device) -> None:
     """Streams of two devices have the same handle, the default one."""
     near, far = Remembered(work), Remembered(work)
     x, y = Tensor(), Tensor(8192)
@@ -143,8 +171,11 @@ def test_another_device_is_another_place(work: InFlight) -> None:
     plan = Plan()
     use = Use("far", 1, (ByteAccess(8192, 8320, True, "y"),))
     far.first(Stream(0), GRID, (y,), Planned(plan, use, True))  # type: ignore[arg-type]
-    assert not far.again(Stream(0), GRID, (y,))
-    assert not near.again(Stream(0), GRID, (x,))
+    work.launch(Stream(0), Use("reader", 1, (ByteAccess(4096, 4100, False, "x"),)), (x,), lambda stream: None)
+    assert device.waits == [(0, 0)], "the launch on the other device was waited for"
+    assert far.again(Stream(0), GRID, (y,))
+    assert near.again(Stream(0), GRID, (x,))
+    assert device.waits == [(0, 0), (0, 0)], "and this one waited for the reader"
 
 
 def test_handles_that_are_no_streams_of_torch_are_asked_again(kernel: Remembered) -> None:
@@ -164,23 +195,27 @@ class Lasting:
 Lasting.__module__ = "torch.cuda.streams"
 
 
-def test_one_stream_object_is_known_again_and_no_stream_is_another(kernel: Remembered) -> None:
+def test_one_stream_object_is_known_again_and_no_stream_is_another(kernel: Remembered, device: Device) -> None:
     x, stream = Tensor(), Lasting()
     plan = first(kernel, stream, x)
     for same in (stream, stream, Lasting(), A):
         assert kernel.again(same, GRID, (x,))
-    for other in (None, B, 0, object()):
+    for other in (None, 0, object()):
         assert not kernel.again(other, GRID, (x,))
     assert plan.made == [11] * 5
+    assert kernel.again(B, GRID, (x,))
+    assert plan.made == [11] * 5 + [12]
+    assert device.waits == [(12, 11)]
 
 
-def test_a_stream_object_that_changes_is_seen(kernel: Remembered) -> None:
+def test_a_stream_object_that_changes_is_seen(kernel: Remembered, device: Device) -> None:
     x, stream = Tensor(), Stream(11)
     plan = first(kernel, stream, x)
     assert kernel.again(stream, GRID, (x,))
     stream.cuda_stream = 12
-    assert not kernel.again(stream, GRID, (x,))
-    assert plan.made == [11, 11]
+    assert kernel.again(stream, GRID, (x,))
+    assert plan.made == [11, 11, 12]
+    assert device.waits == [(12, 11)]
 
 
 def test_without_a_global_lock_threads_take_turns(work: InFlight, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +282,29 @@ def test_arrays_of_a_batch_go_with_it(kernel: Remembered, work: InFlight, device
     assert gone() is None
     assert work.count == 2
     assert device.recorded == 1
+
+
+def test_every_array_of_launches_beside_others_lives(kernel: Remembered, work: InFlight, device: Device) -> None:
+    """The same launch needs no word while nobody waits for it; other arrays at the same address do."""
+    other = Tensor(1 << 20)
+    work.launch(A, Use("other", 0, (ByteAccess(1 << 20, (1 << 20) + 9, True, "y"),)), (other,), lambda stream: None)
+    plan = first(kernel, B, Tensor())
+    arrays = [Tensor() for _ in range(3)]
+    gone = [weakref.ref(each) for each in arrays]
+    for each in [arrays[0]] * 20 + arrays:
+        assert kernel.again(B, GRID, (each,))
+    assert work.count == 25
+    assert len(plan.made) == 24
+    assert device.recorded == 2
+    del arrays, each
+    gc.collect()
+    assert all(each() is not None for each in gone)
+    work.launch(C, Use("reader", 0, (ByteAccess(4096, 4100, False, "x"),)), (Tensor(),), lambda stream: None)
+    assert device.waits == [(13, 12)]
+    work.synchronize()
+    gc.collect()
+    assert all(each() is None for each in gone)
+    assert work.count == 0
 
 
 def test_arrays_go_sooner_where_they_are_large(kernel: Remembered, work: InFlight, device: Device) -> None:

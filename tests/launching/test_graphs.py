@@ -292,14 +292,33 @@ def test_launches_that_touch_more_before_they_wait_do_not_start_early(driver: Dr
 
 
 @pytest.mark.parametrize("written", [2000, 2499, 1501])
-def test_what_is_read_ahead_is_written_by_no_launch_of_the_graph(driver: Driver, work: InFlight, written: int) -> None:
-    """Not by one long before, nor by one behind; a byte is enough."""
+def test_what_is_read_ahead_is_written_by_no_launch_before(driver: Driver, work: InFlight, written: int) -> None:
+    """Not by one long before; a byte is enough."""
     with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
         graph.launch((1,), KERNEL, (Tensor(5000), Tensor(written)), programmatic_dependent_launch=True)
         graph.launch((1,), KERNEL, (Tensor(7000), Tensor(6000)), programmatic_dependent_launch=True)
         graph.launch((1,), KERNEL, (Y, Z), programmatic_dependent_launch=True)
-        graph.launch((1,), KERNEL, (Z, Tensor(7000)), programmatic_dependent_launch=True)
-    assert driver.early == [False, False, False, False]
+    assert driver.early == [False, True, False]
+
+
+def test_what_is_read_ahead_may_be_written_by_the_launch_itself_and_behind_it(driver: Driver, work: InFlight) -> None:
+    """Its own blocks do not disturb each other, and who comes behind waits for its end."""
+    with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
+        graph.launch((1,), KERNEL, (Tensor(7000), Tensor(6000)), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Y, Y), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Z, Y), programmatic_dependent_launch=True)
+        graph.launch((1,), KERNEL, (Y, X), programmatic_dependent_launch=True)
+    assert driver.early == [False, True, True, False]
+
+
+def test_many_ranges_that_are_written(driver: Driver, work: InFlight) -> None:
+    """In any order, one over others, and with gaps between them."""
+    with Graph(plan_with(frozenset({"read"})), driver, work) as graph:
+        for written in (9000, 3000, 6000, 9200, 2800, 3400):
+            graph.launch((1,), KERNEL, (Tensor(20_000), Tensor(written)), programmatic_dependent_launch=True)
+        for read in (2300, 2301, 3899, 3900, 5500, 5501, 6499, 6500, 8500, 8501, 9699, 9700):
+            graph.launch((1,), KERNEL, (Tensor(read), Tensor(30_000)), programmatic_dependent_launch=True)
+    assert driver.early[6:] == [True, False, False, True] * 3
 
 
 def test_what_is_read_ahead_may_lie_beside_what_is_written(driver: Driver, work: InFlight) -> None:

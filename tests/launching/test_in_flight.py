@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Device, Stream
 
-from tileverify.backend.ledger import ByteAccess, InFlightConflict
+from tileverify.backend.ledger import PER_THREAD, ByteAccess, InFlightConflict, StreamId
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import MOST_BYTES, POLLED_EVERY, Use
+from tileverify.launching.marks import MARKED_EVERY
 
 
 @dataclass(eq=False)
@@ -118,6 +119,27 @@ def test_what_has_finished_is_not_waited_for(work: InFlight, device: Recorder) -
     assert work.count == 1
 
 
+@pytest.mark.parametrize("after", range(9))
+def test_the_device_may_finish_while_it_is_asked(after: int) -> None:
+    class Late(Recorder):
+        asked = 0
+
+        def done(self, event: Any) -> bool:
+            self.asked += 1
+            return self.asked > after
+
+    device = Late()
+    work = InFlight(device)
+    for _ in range(2):
+        launch(work, A, WRITE_X, X)
+        launch(work, B, WRITE_Y, Y)
+        launch(work, C, use("both", (X, False), (Y, False)), X, Y)
+    assert len(device.launched) == 6
+    assert after < 8 or device.waits[:2] == [(13, 12), (13, 11)]
+    work.synchronize()
+    assert work.count == 0
+
+
 def test_one_stream_again_once_all_has_finished(work: InFlight, device: Recorder) -> None:
     launch(work, A, WRITE_X, X)
     launch(work, B, READ_X, X)
@@ -211,6 +233,108 @@ def test_arrays_that_cannot_be_asked_did_not_move(work: InFlight) -> None:
     launch(work, A, both, X, object())
     launch(work, A, both, [X], (Y, 3))
     work.synchronize()
+
+
+def test_many_launches_on_several_streams_need_few_events(work: InFlight, device: Recorder) -> None:
+    """One for every so many, as long as nobody waits; and nothing is kept for long once it has finished."""
+    for _ in range(10 * MARKED_EVERY):
+        launch(work, A, WRITE_X, X)
+        launch(work, B, WRITE_Y, Y)
+    assert device.recorded < 2 * 10 + 6
+    assert work.count == 2 * 10 * MARKED_EVERY
+    device.finished |= {11, 12}
+    for _ in range(2 * MARKED_EVERY):
+        launch(work, A, WRITE_X, X)
+        launch(work, B, WRITE_Y, Y)
+    assert work.count <= 4 * MARKED_EVERY
+
+
+def test_large_arrays_on_several_streams_are_let_go_sooner(work: InFlight, device: Recorder) -> None:
+    launch(work, A, WRITE_X, X)
+    launch(work, B, WRITE_Y, Y)
+    for _ in range(4):
+        launch(work, B, WRITE_Y, Y)  # asked seldom by now
+    large = Tensor(1 << 40)
+    gone = weakref.ref(large)
+    span = ByteAccess(large.address, large.address + MOST_BYTES // 2, write=True, what="large")
+    launch(work, B, Use("large", 0, (span,)), large)
+    del large
+    device.finished |= {11, 12}
+    for number in range(2, 5):
+        span = ByteAccess(number << 40, (number << 40) + MOST_BYTES // 2, write=True, what="large")
+        launch(work, B, Use("large", 0, (span,)), Tensor(number << 40))
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_wait_is_for_the_earliest_event_that_is_there() -> None:
+    class Numbered(Recorder):
+        """An event is 1000 times its stream, and how many launches there were."""
+
+        def record(self, stream: Any) -> Any:
+            super().record(stream)
+            return 1000 * stream.handle + len(self.launched)
+
+    device = Numbered()
+    work = InFlight(device)
+    launch(work, A, WRITE_Y, Y)
+    launch(work, B, WRITE_X, X)  # the first one of a stream has an event
+    for _ in range(5):
+        launch(work, B, use("more", (Tensor(9000), True)))
+    launch(work, A, READ_X, X)
+    assert device.waits == [(11, 12002)]
+    launch(work, C, use("more", (Tensor(9000), False)))
+    assert device.waits == [(11, 12002), (13, 12008)]
+
+
+def test_streams_that_may_be_gone_have_an_event_for_each_launch() -> None:
+    """Nothing is recorded on them later, by somebody else."""
+
+    class Passing(Recorder):
+        def stream(self, device: int, stream: Any) -> StreamId:
+            return StreamId(device, stream.cuda_stream, blocking=False, lasting=False)
+
+    device = Passing()
+    work = InFlight(device)
+    for _ in range(2):
+        launch(work, A, WRITE_X, X)
+        launch(work, B, WRITE_Y, Y)
+    assert device.recorded == 4
+    launch(work, C, READ_X, X)
+    assert device.waits == [(13, 11)]
+    assert device.recorded == 5
+    work.synchronize()
+    assert device.recorded == 5
+
+
+def test_the_default_stream_of_a_thread_is_never_the_only_one(work: InFlight, device: Recorder) -> None:
+    """Another thread's has the same handle."""
+    launch(work, PER_THREAD, WRITE_X, X)
+    launch(work, PER_THREAD, WRITE_X, X)
+    assert work.journal.count == 0
+    assert work.count == 2
+
+
+def test_a_stream_lives_while_it_is_the_only_one() -> None:
+    """Who drops a stream of CuPy destroys it, and an event is still to be recorded on it."""
+
+    class Looks(Recorder):
+        there: bool = False
+
+        def record(self, stream: Any) -> Any:
+            self.there = self.there or (stream.handle == 11 and gone() is not None)
+            return super().record(stream)
+
+    device = Looks()
+    work = InFlight(device)
+    stream = Stream(11)
+    gone = weakref.ref(stream)
+    launch(work, stream, WRITE_X, X)
+    del stream
+    launch(work, B, READ_X, X)
+    assert device.there
+    assert gone() is None
+    assert device.waits == [(12, 11)]
 
 
 def test_a_launch_that_fails_is_not_in_the_way(work: InFlight, device: Recorder) -> None:

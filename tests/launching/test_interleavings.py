@@ -1,4 +1,4 @@
-"""Random interleavings on three streams: launches, events, waits, frees, moved memory, graph replays, progress.
+"""Random interleavings on four streams: launches, events, waits, frees, moved memory, graph replays, progress.
 
 Launches go the way that programs go (`Remembered`, `Graph`, `InFlight`) to a device that runs them in an order of its
 own, as far as streams and events let it.  A model tells what is ordered; tensors tell when they die.
@@ -25,7 +25,10 @@ from tileverify.launching.remembered import Planned, Remembered
 
 pytestmark = pytest.mark.random
 
-STREAMS = {each.handle: each for each in (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))}
+STREAMS = {
+    each.handle: each
+    for each in (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 3, blocking=False), StreamId(0, 4, blocking=False))
+}
 INTERLEAVINGS = tries(short=4_000, long=40_000)
 STEPS = 24
 BATCH = 3
@@ -61,6 +64,7 @@ class Device:
     )
     waiting: bool = False
     waits: int = 0
+    draw: random.Random = field(default_factory=lambda: random.Random(1))
 
     def stream(self, device: int, stream: Any) -> StreamId:
         return STREAMS[stream.cuda_stream]
@@ -78,6 +82,8 @@ class Device:
         self.model.streams[stream] = self.model.streams.get(stream, 0) | event
 
     def done(self, event: int) -> bool:
+        if self.draw.random() < 0.5:  # it goes on while it is asked
+            self.progress(self.draw)
         if event & ~self.finished:
             return False
         self.model.host |= event

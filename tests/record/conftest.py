@@ -54,12 +54,13 @@ Run = Callable[..., Recorded]
 def run(tmp_path: Path) -> Run:
     """Record a program given as text (`PRELUDE` stands in front of it) into ``tmp_path/out``."""
 
-    def run_text(text: str, *, append: bool = False, **options: Any) -> Recorded:
+    def run_text(text: str, *, append: bool = False, interpret: bool = False, **options: Any) -> Recorded:
         program = tmp_path / "program.py"
         program.write_text(PRELUDE + textwrap.dedent(text))
         output = tmp_path / "out"
         command = [sys.executable, str(program)]
-        summary = record(command, output=output, no_gpu=True, append=append, options=RecordOptions(**options))
+        limits = RecordOptions(**options)
+        summary = record(command, output=output, no_gpu=True, interpret=interpret, append=append, options=limits)
         return Recorded(summary, output)
 
     return run_text

@@ -121,3 +121,25 @@ def test_memory_that_nobody_filled_says_nothing(run: Run, made: str, facts: list
     recorded = run(TORCH.format(made=made))
     (launch,) = recorded.specialisations[0]["launches"]
     assert launch.get("observed", [])[:1] == facts
+
+
+def test_memory_that_was_given_back_and_filled_anew_is_known(run: Run) -> None:
+    pytest.importorskip("torch")
+    recorded = run("""
+        import torch
+        @ct.kernel
+        def wipe(x):
+            ct.scatter(x, ct.arange(1, dtype=ct.int32), 0)
+        @ct.kernel
+        def pick(x, idx, y):
+            at = ct.load(idx, (0,), (1,))
+            ct.store(y, (0,), ct.gather(x, (at,), check_bounds=False))
+        x, y = (torch.zeros(n, device="cuda") for n in (200, 1))
+        memory = torch.zeros(1, device="cuda", dtype=torch.int64)
+        ct.launch(torch.cuda.current_stream(), (1,), wipe, (memory,))
+        idx = torch.randint(0, 1, (1,), out=memory)
+        ct.launch(torch.cuda.current_stream(), (1,), pick, (x, idx, y))
+    """)
+    assert recorded.summary.exit_code == 0
+    observed = {e["kernel"]: e["launches"][0]["observed"] for e in recorded.specialisations}
+    assert observed["pick"] == ["range(idx, 0, 1)"]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from tileverify.errors import NoKernelFound, UsageError
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.record.recorded_command import RecordOptions, record
 
-from .conftest import Run
+from .conftest import PRELUDE, Run
 
 ONE_LAUNCH = """
 x = np.zeros(64, np.float32)
@@ -77,6 +80,26 @@ def test_a_killed_command_keeps_what_it_wrote(run: Run) -> None:
     recorded = run(ONE_LAUNCH + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
     assert recorded.summary.exit_code == 128 + signal.SIGKILL
     assert recorded.summary.launches == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_recorder_that_is_told_to_end_writes_what_it_has(tmp_path: Path, number: signal.Signals) -> None:
+    program, output = tmp_path / "program.py", tmp_path / "out"
+    wait = "import os, pathlib, time\npathlib.Path('child').write_text(str(os.getpid()))\ntime.sleep(600)\n"
+    program.write_text(f"{PRELUDE}{ONE_LAUNCH}{wait}")
+    command = [sys.executable, "-m", "tileverify", "record", "--no-gpu", "-o", str(output)]
+    with subprocess.Popen([*command, "--", sys.executable, str(program)], cwd=tmp_path) as recorder:
+        while not (tmp_path / "child").exists():
+            assert recorder.poll() is None
+            time.sleep(0.05)
+        recorder.send_signal(number)
+    assert recorder.returncode == 2
+    index = json.loads((output / "index.json").read_text())
+    assert len(index["specialisations"]) == 1
+    assert index["runs"][0]["exit_code"] == 128 + number
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["child", "out", "program.py"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "child").read_text()), 0)
 
 
 def test_child_processes_are_recorded_too(run: Run) -> None:

@@ -104,3 +104,63 @@ def test_large_products_are_skipped_and_keep_their_gradient(run: Run) -> None:
         ct.launch(torch.cuda.current_stream(), (1,), scale, (x, torch.zeros_like(x), 2, 16))
     """)
     assert recorded.summary.exit_code == 0
+
+
+@pytest.mark.parametrize("kernels_run", [False, True])
+def test_products_have_the_type_that_is_asked_for(run: Run, kernels_run: bool) -> None:
+    recorded = run(
+        """
+        import torch
+        a = torch.full((3, 4, 4), 256.0, device="cuda", dtype=torch.float16)
+        wide = (
+            torch.mm(a[0], a[1], out_dtype=torch.float32),
+            torch.mm(a[0], a[1], torch.float32),
+            torch.bmm(a, a, out_dtype=torch.float32),
+            torch.addmm(torch.zeros(4, 4, device="cuda", dtype=torch.float16), a[0], a[1], out_dtype=torch.float32),
+        )
+        for product in wide:
+            assert product.dtype == torch.float32 and product.eq(4 * 256.0 * 256.0).all()
+        assert torch.mm(a[0], a[1]).dtype == torch.float16
+        x = torch.zeros(16, device="cuda")
+        ct.launch(torch.cuda.current_stream(), (1,), scale, (x, torch.zeros_like(x), 2, 16))
+        """,
+        interpret=kernels_run,
+    )
+    assert recorded.summary.exit_code == 0
+
+
+def test_random_states_are_kept_and_set(run: Run) -> None:
+    recorded = run("""
+        import torch
+        torch.cuda.manual_seed(5)
+        state, states = torch.cuda.get_rng_state(torch.device("cuda")), torch.cuda.get_rng_state_all()
+        first = torch.rand(16, device="cuda")
+        torch.cuda.set_rng_state(state, 0)
+        assert torch.rand(16, device="cuda").equal(first)
+        torch.cuda.set_rng_state_all(states)
+        assert torch.rand(16, device="cuda").equal(first)
+        torch.cuda.manual_seed_all(5)
+        assert torch.cuda.initial_seed() == 5 and torch.rand(16, device="cuda").equal(first)
+        with torch.random.fork_rng(devices=[0]):
+            torch.rand(16, device="cuda")
+        generator = torch.Generator(device="cuda")
+        generator.set_state(torch.cuda.default_generators[0].get_state())
+        ct.launch(torch.cuda.current_stream(), (1,), scale, (first, torch.zeros_like(first), 2, 16))
+    """)
+    assert recorded.summary.exit_code == 0
+
+
+def test_tensors_larger_than_the_memory_can_be_launched_with(run: Run) -> None:
+    recorded = run("""
+        import torch
+        @ct.kernel
+        def first(x: ct.IndexedWithInt64, y):
+            ct.store(y, (0,), ct.load(x, (0, 0), (1, 16)).reshape((16,)))
+        x = [torch.empty(2**20, 2**11 + 16, device="cuda", dtype=torch.int8) for _ in range(40)]
+        assert x[-1][-1].eq(0).all()
+        ct.launch(torch.cuda.current_stream(), (1,), first, (x[0], torch.zeros(16, device="cuda", dtype=torch.int8)))
+    """)
+    assert recorded.summary.exit_code == 0
+    assert recorded.summary.failures == ()
+    x, _ = recorded.specialisations[0]["launches"][0]["arguments"]
+    assert (x["shape"], x["index_bits"]) == ([2**20, 2**11 + 16], 64)

@@ -44,3 +44,38 @@ def test_who_reads_the_stride_gets_what_is_passed() -> None:
     x, out = np.ones((1, N), np.float32), np.zeros((1, N), np.float32)
     tileverify.launch(None, (3,), by_stride, (x, out, 16))
     assert np.array_equal(out, N * x)
+
+
+@ct.kernel  # type: ignore[untyped-decorator]
+def pick(x: Any, ids: Any, y: Any) -> None:
+    at = ct.load(ids, (ct.bid(0), 0), shape=())
+    ct.scatter(y, ct.bid(0), ct.gather(x, ct.astype(at, ct.int32), check_bounds=False))
+
+
+@ct.kernel  # type: ignore[untyped-decorator]
+def pick_of_three(x: Any, ids: Any, y: Any) -> None:
+    at = ct.load(ids, (0, ct.bid(0), 0), shape=())
+    ct.scatter(y, ct.bid(0), ct.gather(x, ct.astype(at, ct.int32), check_bounds=False))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "ids", "blocks"),
+    [
+        (pick, "i64[1, 1]", 1),
+        (pick, "i32[2, 1]", 2),
+        (pick, "i32[N, 1]", "N"),
+        (pick_of_three, "i32[1, 1, 1]", 1),
+        (pick_of_three, "i32[1, 2, 1]", 2),
+        (pick_of_three, "i32[1, N, 1]", "N"),
+    ],
+)
+def test_what_such_arrays_hold_is_known_by_element(kernel: Any, ids: str, blocks: int | str) -> None:
+    """All strides are 1 where all dimensions but one have one element: facts speak of these elements, too."""
+    args: dict[str, Any] = {"x": "f32[100]", "ids": ids, "y": f"f32[{blocks}]"}
+
+    def verdict(facts: list[str]) -> str:
+        checked = tileverify.check(kernel, args=args, grid=[blocks], data=facts, deny_requires=True)
+        return str(checked.results[0].verdict.value)
+
+    assert verdict(["range(ids, 0, x.shape[0])"]) == "proved"
+    assert verdict(["range(ids, 0, x.shape[0] + 1)"]) == verdict([]) == "undecided"

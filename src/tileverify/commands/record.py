@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..errors import UsageError
 from .shell import Working, talk
 
 
@@ -31,6 +32,13 @@ from .shell import Working, talk
     help="Specialisations kept per kernel.",
 )
 @click.option(
+    "--capability",
+    default="10.0",
+    show_default=True,
+    metavar="MAJOR.MINOR",
+    help="Compute capability of the GPU that is imitated.",
+)
+@click.option(
     "--generalise/--no-generalise",
     default=True,
     show_default=True,
@@ -45,6 +53,7 @@ def record(
     append: bool,
     output: Path,
     specialisations: int,
+    capability: str,
     generalise: bool,
     arguments: tuple[str, ...],
 ) -> None:
@@ -52,7 +61,9 @@ def record(
     from ..record.recorded_command import RecordOptions
     from ..record.recorded_command import record as run
 
-    options = RecordOptions(specialisations=specialisations, generalise=generalise)
+    options = RecordOptions(
+        specialisations=specialisations, generalise=generalise, capability=_major_and_minor(capability)
+    )
     with Working(live=False):
         summary = run(
             arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options, tell=talk
@@ -70,3 +81,10 @@ def record(
     if summary.exit_code:
         talk(f"the command itself ended with exit code {summary.exit_code}")
     context.exit(2 if summary.exit_code else 0)
+
+
+def _major_and_minor(text: str) -> tuple[int, int]:
+    major, point, minor = text.partition(".")
+    if not (point and major.isdecimal() and minor.isdecimal()):
+        raise UsageError(f"{text!r} is no compute capability; write, for example, 9.0")
+    return int(major), int(minor)

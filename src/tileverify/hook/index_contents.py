@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from math import prod
 
 from .described_launch import Described, DescribedArray
-from .unfilled import Launched, Span, is_from_empty
+from .unfilled import Span, is_from_empty, note_given, was_given_to_others
 
 MOST_ELEMENTS = 1 << 16
 """Larger arrays are not read."""
@@ -29,7 +29,6 @@ class IndexContents:
     def __init__(self, *, on_device: bool, kernels_run: bool) -> None:
         self._on_device = on_device
         self._kernels_run = kernels_run
-        self._launched = Launched()
 
     def of_launch(
         self, kernel: Hashable, names: Sequence[str], arguments: Sequence[object], described: Sequence[Described]
@@ -47,7 +46,7 @@ class IndexContents:
                 if content is not None and (self._kernels_run or self._is_meant(content, known, (kernel, name))):
                     found[name] = content
         for name, _, known in given:
-            self._launched.note(_span(known), (kernel, name))
+            note_given(_span(known), (kernel, name))
         return found
 
     def _is_meant(self, content: bytes, known: DescribedArray, user: Hashable) -> bool:
@@ -56,7 +55,7 @@ class IndexContents:
         alike = content == content[:width] * (len(content) // width)
         if not alike or (len(content) == width and any(content)):
             return True
-        return not is_from_empty(_span(known)) and not self._launched.used_by_others(_span(known), user)
+        return not is_from_empty(_span(known)) and not was_given_to_others(_span(known), user)
 
 
 def _span(known: DescribedArray) -> Span:

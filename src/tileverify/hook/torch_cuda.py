@@ -25,6 +25,12 @@ _CUDA = torch.device("cuda", 0)
 HEAVY_FLOPS = 3e8
 """Matrix products with more floating-point operations than this give zeros."""
 
+_WITH_OUT_DTYPE = ("mm", "bmm", "addmm", "baddbmm")
+
+ZERO_ALREADY = 1 << 30
+"""Bytes from which memory comes fresh from the operating system: zeros that take no room until they are written to, so
+that tensors larger than this machine's memory can be launched with."""
+
 Handler = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -57,7 +63,10 @@ def _zeroed(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     made = func(*args, **kwargs)
     if made.device.type == "meta":
         return made
-    unfilled.note_empty(made.data_ptr(), made.untyped_storage().nbytes())
+    size = made.untyped_storage().nbytes()
+    unfilled.note_empty(made.data_ptr(), size)
+    if size >= ZERO_ALREADY:
+        return made
     return made.detach().zero_().requires_grad_(made.requires_grad)
 
 
@@ -84,6 +93,17 @@ def _on_meta(value: Any) -> Any:
     return value
 
 
+def _wider_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A matrix product whose result may have a wider type than its operands (``out_dtype``, which may be named or not):
+    torch has that on GPUs alone, so the operands are widened."""
+    wide = kwargs.get("out_dtype") or next((a for a in args if isinstance(a, torch.dtype)), None)
+    if wide is None:
+        return func(*args, **kwargs)
+    operands = (a.to(wide) if isinstance(a, torch.Tensor) else a for a in args if not isinstance(a, torch.dtype))
+    named = {k: v.to(wide) if isinstance(v, torch.Tensor) and k != "out" else v for k, v in kwargs.items()}
+    return func(*operands, **{k: v for k, v in named.items() if k != "out_dtype"})
+
+
 def _product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A matrix product: computed while it is small, else zeros that still depend on the operands for autograd."""
     operands = _tensors([args, list(kwargs.values())])
@@ -103,6 +123,11 @@ def _product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     return zeros
 
 
+def _small_product(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`_product` of what may have an ``out_dtype``."""
+    return _wider_product(lambda *operands, **named: _product(func, operands, named), args, kwargs)
+
+
 def _handlers(kernels_run: bool) -> dict[Any, Handler]:
     tensor = torch.Tensor
     table: dict[Any, Handler] = {
@@ -120,16 +145,22 @@ def _handlers(kernels_run: bool) -> dict[Any, Handler]:
         table[getattr(torch, name)] = _zeroed
     for name in ("new_empty", "new_empty_strided"):
         table[getattr(tensor, name)] = _zeroed
-    for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like"):
+    for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "arange", "randint", "randperm"):
         table[getattr(torch, name)] = _filled
     for name in ("new_zeros", "new_ones", "new_full", "zero_", "fill_"):
         table[getattr(tensor, name)] = _filled
+    for owner in (torch, tensor):
+        for name in _WITH_OUT_DTYPE:
+            table[getattr(owner, name)] = _wider_product
     if kernels_run:
         return table
     table[torch.allclose] = _always(True)
+    for owner in (torch, tensor):
+        for name in _WITH_OUT_DTYPE:
+            table[getattr(owner, name)] = _small_product
     for owner, names in (
-        (torch, ("matmul", "mm", "bmm", "baddbmm", "addmm", "einsum")),
-        (tensor, ("matmul", "mm", "bmm", "baddbmm", "addmm", "__matmul__", "__rmatmul__")),
+        (torch, ("matmul", "einsum")),
+        (tensor, ("matmul", "__matmul__", "__rmatmul__")),
         (torch.nn.functional, ("linear", "scaled_dot_product_attention")),
     ):
         for name in names:

@@ -110,8 +110,8 @@ def install_runtime(capability: tuple[int, int], name: str, multiprocessors: int
     )
     stream = _Stream()
     nothing = (
-        "set_device synchronize empty_cache init _lazy_init ipc_collect manual_seed manual_seed_all seed seed_all "
-        "set_rng_state reset_peak_memory_stats reset_max_memory_allocated set_stream check_error _sleep"
+        "set_device synchronize empty_cache init _lazy_init ipc_collect "
+        "reset_peak_memory_stats reset_max_memory_allocated set_stream check_error _sleep"
     )
     answers: dict[str, Any] = {
         "is_available": True,
@@ -145,13 +145,42 @@ def install_runtime(capability: tuple[int, int], name: str, multiprocessors: int
         "device_of": _Scope,
     }.items():
         setattr(torch.cuda, attribute, cls)
-    torch.cuda.get_rng_state = torch.get_rng_state  # type: ignore[assignment]
+    _install_randomness()
     torch.cuda.nvtx = types.SimpleNamespace(  # type: ignore[assignment]
         range_push=_constant(None), range_pop=_constant(None), range=_Scope, mark=_constant(None)
     )
     torch.version.cuda = "13.4"
     torch.compile = _compile_nothing  # type: ignore[assignment]
     torch.Generator = _generator_class()  # type: ignore[misc]
+
+
+def _install_randomness() -> None:
+    """Random numbers of the one device are the host's, so that seeds and states mean what they say."""
+
+    def set_state(new_state: torch.Tensor, device: Any = "cuda") -> None:
+        torch.set_rng_state(new_state)
+
+    def set_states(new_states: Any) -> None:
+        for state in new_states:
+            torch.set_rng_state(state)
+
+    for attribute, answer in {
+        "get_rng_state": lambda device="cuda": torch.get_rng_state(),
+        "get_rng_state_all": lambda: [torch.get_rng_state()],
+        "set_rng_state": set_state,
+        "set_rng_state_all": set_states,
+        "manual_seed": _seed,
+        "manual_seed_all": _seed,
+        "seed": torch.default_generator.seed,
+        "seed_all": torch.default_generator.seed,
+        "initial_seed": torch.default_generator.initial_seed,
+        "default_generators": (torch.default_generator,),
+    }.items():
+        setattr(torch.cuda, attribute, answer)
+
+
+def _seed(seed: int) -> None:
+    torch.default_generator.manual_seed(int(seed))
 
 
 def _compile_nothing(model: Any = None, **options: Any) -> Any:

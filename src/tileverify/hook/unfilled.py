@@ -12,6 +12,8 @@ Span = tuple[int, int]
 """First byte and the one behind the last."""
 
 _from_empty: dict[Span, None] = {}
+_users: dict[Span, set[Hashable]] = {}
+"""Kernels, each with a parameter, that were given memory since the program filled it."""
 
 
 def note_empty(start: int, size: int) -> None:
@@ -22,25 +24,21 @@ def note_empty(start: int, size: int) -> None:
 
 
 def note_filled(start: int, size: int) -> None:
-    """The program asked for this memory with numbers in it."""
-    for span in [span for span in _from_empty if span[0] < start + size and start < span[1]]:
-        del _from_empty[span]
+    """The program asked for this memory with numbers in it: whoever had it before has let it go."""
+    for span in [span for span in (*_from_empty, *_users) if span[0] < start + size and start < span[1]]:
+        _from_empty.pop(span, None)
+        _users.pop(span, None)
+
+
+def note_given(span: Span, user: Hashable) -> None:
+    """``user``, a kernel and its parameter, may have been meant to write there."""
+    _users.setdefault(span, set()).add(user)
 
 
 def is_from_empty(span: Span) -> bool:
     return any(start < span[1] and span[0] < end for start, end in _from_empty)
 
 
-class Launched:
-    """Which kernels were given which memory, by what name."""
-
-    def __init__(self) -> None:
-        self._users: dict[Span, set[Hashable]] = {}
-
-    def note(self, span: Span, user: Hashable) -> None:
-        """``user``: a kernel and its parameter."""
-        self._users.setdefault(span, set()).add(user)
-
-    def used_by_others(self, span: Span, user: Hashable) -> bool:
-        """Another kernel, or another parameter, had memory of this span, and may have been meant to write there."""
-        return any(start < span[1] and span[0] < end and users - {user} for (start, end), users in self._users.items())
+def was_given_to_others(span: Span, user: Hashable) -> bool:
+    """Another kernel, or another parameter, had memory of this span."""
+    return any(start < span[1] and span[0] < end and users - {user} for (start, end), users in _users.items())

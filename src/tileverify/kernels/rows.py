@@ -14,9 +14,10 @@ LONG: Final = (1, 2048)
 """The same of tiles that rows are walked through in."""
 
 WHOLE: Final = (
-    ("_short", SHORT), ("_short", (2, 2048)), ("_short", (1, 4096)), ("_row", (1, 8192)), ("_row", (1, 16384)),
+    ("_short", SHORT, 1024), ("_short", (2, 2048), 2048), ("_short", (1, 4096), 4096), ("_row", (1, 8192), 8192),
+    ("_three", (1, 4096), 12288), ("_row", (1, 16384), 16384),
 )  # fmt: skip
-"""Tiles that hold rows whole, in their order, and the ends of the names of kernels that take them."""
+"""Ends of the names of kernels that hold rows whole, their tiles, and the longest row that each takes, in this order."""
 
 
 def as_rows(x: Any) -> Any:
@@ -35,5 +36,5 @@ def blocks(rows: Any, tile: tuple[int, int]) -> tuple[int, ...]:
 
 
 def holding(rows: Any) -> tuple[str, tuple[int, int]]:
-    """The end of a kernel's name and its tile: the smallest that holds a row, or a part of it where none does."""
-    return next((each for each in WHOLE if rows.shape[1] <= each[1][1]), ("", LONG))
+    """The end of a kernel's name and its tile: the first that takes rows whole, or parts of them where none does."""
+    return next(((end, tile) for end, tile, most in WHOLE if rows.shape[1] <= most), ("", LONG))

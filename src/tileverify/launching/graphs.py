@@ -9,13 +9,13 @@ Every launch is verified as by `tileverify.launch`.  Launches without a path bet
 two of them may conflict (TV504).  The graph owns its arguments, and a replay is work in flight like any other launch.
 
 A launch that is permitted to may start while the one that it comes behind still runs, if its kernel waits for that one
-before it touches anything but arrays that no launch of the graph writes.  The first launch of a graph begins when all
-is done that the stream was given before, so that nothing else can be writing them either.
+before it touches anything but arrays that no launch added before it writes.  The first launch of a graph begins when
+all is done that the stream was given before, so that nothing else can be writing them either.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -96,6 +96,27 @@ class Node:
     permitted: bool = False
     early: bool = False
     handle: object = None
+
+
+class _Written:
+    """Bytes of any number of accesses, as ranges without a gap inside, in order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def _touched(self, access: ByteAccess) -> tuple[int, int]:
+        """The ranges with a byte of the access: the first, and the one behind the last."""
+        return bisect_right(self._ends, access.start), bisect_left(self._starts, access.end)
+
+    def touches(self, access: ByteAccess) -> bool:
+        first, behind = self._touched(access)
+        return first < behind
+
+    def add(self, access: ByteAccess) -> None:
+        first, behind = self._touched(access)
+        starts, ends = [access.start, *self._starts[first:behind]], [access.end, *self._ends[first:behind]]
+        self._starts[first:behind], self._ends[first:behind] = [min(starts)], [max(ends)]
 
 
 @dataclass(eq=False)
@@ -197,24 +218,24 @@ class Graph:
         self._kept = tuple({id(each): each for each in held if not isinstance(each, int | float | str)}.values())
 
     def _early(self) -> list[bool]:
-        """Which launches may start before the one that they come behind has ended."""
-        written = sorted((access.start, access.end) for access in self._accesses() if access.write)
-        starts, furthest, ends = [start for start, _ in written], 0, []
-        for _, end in written:
-            furthest = max(furthest, end)
-            ends.append(furthest)
+        """Which launches may start before the one that they come behind has ended.
 
-        def unwritten(access: ByteAccess) -> bool:
-            before = bisect_left(starts, access.end)  # those that begin before it ends
-            return before == 0 or ends[before - 1] <= access.start
-
-        return [
-            node.permitted
-            and len(node.after) == 1
-            and node.planned.ahead is not None
-            and all(unwritten(each) for each in node.planned.use.accesses if each.what in node.planned.ahead)
-            for node in self._nodes
-        ]
+        What a launch reads ahead of its wait may be written by itself, whose blocks do not disturb each other, and by
+        launches behind it, which wait until it has ended.  Of those added before it, any may still be running.
+        """
+        written, found = _Written(), list[bool]()
+        for node in self._nodes:
+            accesses, ahead = node.planned.use.accesses, node.planned.ahead
+            found.append(
+                node.permitted
+                and len(node.after) == 1
+                and ahead is not None
+                and not any(written.touches(each) for each in accesses if each.what in ahead)
+            )
+            for access in accesses:
+                if access.write:
+                    written.add(access)
+        return found
 
     def _accesses(self) -> Iterator[ByteAccess]:
         return (access for node in self._nodes for access in node.planned.use.accesses)

@@ -1,48 +1,43 @@
 """What the launches of this process still use on GPUs: nothing touches it unordered, frees it, or moves it.
 
 Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  While
-another one has some, every launch goes through the ledger (`backend.inflight`): one that conflicts with unordered work
+another one has some, every launch goes through the ledger (`backend.ledger`): one that conflicts with unordered work
 of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
 How a program orders its streams by other means than `InFlight.record` and `InFlight.wait`, by events of torch say, is
 not seen; the worst that comes of it is a wait too many, or in strict mode a refusal.
 
-Arguments are kept alive until the device has finished.  An array whose memory was moved meanwhile is found then.
+Arguments are kept alive until the device has finished: that is asked now and then (`marks`), in strict mode at every
+launch on several streams.  An array whose memory was moved meanwhile is found then.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import cache, partial
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Final, Protocol
 
 from ..backend.gpu import driver
-from ..backend.ledger import EventMark, Ledger, Order, StreamId, Work
+from ..backend.ledger import PER_THREAD, EventMark, Ledger, Order, StreamId, Work
 from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
 from .given import Arguments, Stream, TorchStream
-from .journal import Journal, Noted, Repeated, Use, complain
+from .journal import MOST_BYTES, Journal, Noted, Repeated, Use, complain
+from .marks import MARKED_EVERY, Events, Marks
+
+SETTLED: Final = 32
+"""Launches in a row on one stream, after which it may be the only one with work."""
 
 
-class Device(Protocol):
-    """What is asked of the driver; an event is whatever ``record`` gives."""
+class Device(Events, Protocol):
+    """What is asked of the driver."""
 
     def stream(self, device: int, stream: Stream) -> StreamId:
         """The identity of a stream of ``device``."""
 
-    def record(self, stream: StreamId) -> object:
-        """An event behind all that ``stream`` was given."""
-
     def wait(self, stream: StreamId, event: Any) -> None:
         """``stream`` runs nothing more before ``event``."""
-
-    def done(self, event: Any) -> bool:
-        """Whether the device has come past ``event``."""
-
-    def synchronize(self, event: Any) -> None:
-        """The host waits for ``event``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +57,19 @@ class InFlight:
     journal: Journal = field(default_factory=Journal)
     lock: threading.RLock = field(default_factory=threading.RLock)
     _place: tuple[int, int] | None = None  # device and handle of the journal's place
+    _alone: Stream = None  # its object, so that nobody destroys the stream
+    _order: Order = field(default_factory=Order)
     _ledger: Ledger = field(init=False)
-    _events: dict[StreamId, deque[tuple[Work, object]]] = field(default_factory=dict)  # in the order of each stream
+    _marks: Marks = field(init=False)
+    _latest: StreamId | None = None  # of several with work, the one that was given something last
+    _in_a_row: int = SETTLED  # launches that it was given in a row
+    _asked_in: int = 1  # launches on several streams until it is asked what has finished
+    _asked_again: int = 1  # and until the next time
+    _room: int = MOST_BYTES  # bytes that they may touch until then
     _completion: Completion[object] | None = None
 
     def __post_init__(self) -> None:
-        self._ledger = Ledger(Order(), self._let_wait)
+        self._ledger, self._marks = Ledger(self._order, self._let_wait), Marks(self._order)
 
     def launch(
         self,
@@ -86,8 +88,13 @@ class InFlight:
         with self.lock:
             if (use.device, getattr(stream, "cuda_stream", None)) != self._place:
                 identity = self.device.stream(use.device, stream)
-                if not self._stays_alone(identity):
-                    self._ordered(identity, noted, partial(make, stream))
+                if not self._stays_alone(identity, stream):
+                    self._turn(identity)
+                    self._admit(identity, noted)
+                    try:
+                        make(stream)
+                    finally:  # what failed to launch is finished as soon as an event behind it is
+                        self._marks.launched(self.device, identity, always=self.strict)
                     return
             make(stream)
             self.journal.note(noted)
@@ -95,20 +102,40 @@ class InFlight:
             if self.journal.left <= 0 or self.journal.room <= 0:
                 self.look()
 
-    def _stays_alone(self, stream: StreamId) -> bool:
-        """Whether ``stream`` is the only one with work; what the ledger has of it is in order with what comes."""
-        if self.journal.place is None and not any(marked for s, marked in self._events.items() if s != stream):
-            self.journal.place, self._place = stream, (stream.device, stream.handle)
-        return self.journal.place == stream
+    def _stays_alone(self, identity: StreamId, stream: Stream) -> bool:
+        """Whether the stream is the only one with work; what the ledger has of it is in order with what comes."""
+        if self.journal.place is None and self._may_be_alone(identity):
+            self.journal.place, self._place = identity, (identity.device, identity.handle)
+            self._alone = stream
+        return self.journal.place == identity
 
-    def enter(self, launch: Repeated, stream: TorchStream, arrays: tuple[object, ...]) -> int | None:
-        """Make it on ``stream``, of torch, and note it in the open batch; the driver's status, which is 0.
+    def _may_be_alone(self, stream: StreamId) -> bool:
+        """Where several take turns, none becomes the only one each time that the others have just finished.
 
-        ``None``, and nothing done, where that is not the only stream with work.  Raises `DriverFailure`.
+        A handle that means another stream in each thread is no place.
+        """
+        return self._in_a_row >= SETTLED and stream.handle != PER_THREAD and self._ledger.alone(stream)
+
+    def _turn(self, stream: StreamId) -> None:
+        if stream is self._latest:
+            self._in_a_row += 1
+        else:
+            self._latest, self._in_a_row = stream, 0
+
+    def enter(self, launch: Repeated, stream: TorchStream, arrays: tuple[object, ...]) -> bool | None:
+        """Make it on ``stream``, of torch, in order with all that it conflicts with; whether it was made.
+
+        ``None``: it was, on the only stream with work, and is noted in the open batch.  Where the stream has just
+        become that, nothing is done.  Raises `DriverFailure`, and `InFlightConflict` as `launch` does.
         """
         with self.lock:
             if (launch.use.device, stream.cuda_stream) != self._place:
-                return None
+                identity = self.device.stream(launch.use.device, stream)
+                if self.journal.place is None and self._may_be_alone(identity):
+                    return False
+                self._turn(identity)
+                self._beside(identity, launch, arrays)
+                return True
             if self.journal.room <= 0:
                 self.look()
             if launch.handle != stream.cuda_stream:
@@ -117,60 +144,93 @@ class InFlight:
             if status:
                 launch.plan.retry(status, launch.go)
             self.journal.repeat(launch, arrays)
-            return 0
+            return None
+
+    def _beside(self, stream: StreamId, launch: Repeated, arrays: tuple[object, ...]) -> None:
+        """A launch that was checked, beside work of other streams."""
+        shown = tuple(map(id, arrays))
+        # Arrays of a number that is open live, so that no other has come to the place of one of them.
+        again = self._order.open.get(stream) == launch.number and launch.shown == shown and self._asked_in > 1
+        if again:
+            self._asked_in -= 1
+        else:
+            launch.number, launch.shown = self._admit(stream, Noted(launch.use, arrays)), shown
+        call = launch.plan.bound(stream.handle)
+        try:
+            status = call()
+            if status:
+                launch.plan.retry(status, call)
+        finally:
+            self._marks.launched(self.device, stream, always=self.strict, again=again)
 
     def look(self) -> None:
-        """Close the open batch of the journal, and let go of those that have finished."""
+        """Close the open batch of the journal, and let go of what has finished."""
         with self.lock:
             if self.journal.place is not None:
                 self.journal.seal()
                 self.journal.close(self.device.record(self.journal.place))
                 complain(list(self.journal.finished(self.device.done)))
-            self._poll()
+            self._marks.all(self.device)
+            self._let_go(recording=True)
 
-    def _ordered(self, stream: StreamId, noted: Noted, make: Callable[[], None]) -> None:
-        """A launch beside work of other streams."""
-        self._take_in_noted()
-        self._poll()
+    def _admit(self, stream: StreamId, noted: Noted) -> int:
+        """``stream`` is given a launch beside work of other streams, in order with that; its number."""
+        if self.journal.place is not None:
+            self._take_in_noted()
+        self._asked_in -= 1
+        self._room -= noted.use.size
+        if self._asked_in <= 0 or self._room <= 0 or self.strict:
+            self._ask()
         self._ledger.strict = self.strict
-        work = self._enter(stream, noted)
-        try:
-            make()
-        finally:  # what failed to launch is finished as soon as the event is
-            self._events.setdefault(stream, deque()).append((work, self.device.record(stream)))
+        use = noted.use
+        return self._ledger.launch(stream, use.name, use.footprint, (), noted.moved)
 
-    def _enter(self, stream: StreamId, noted: Noted) -> Work:
-        use, kept = noted
-        return self._ledger.launch(stream, use.name, use.touched, owners=kept, moved=noted.moved).work
+    def _ask(self) -> None:
+        """What has finished?  Seldom where there is no need, and the sooner the later another stream came in."""
+        if self._room <= 0 or self.strict:
+            self._marks.all(self.device)
+        self._let_go(recording=True)
+        self._asked_in, self._room = self._asked_again, MOST_BYTES
+        self._asked_again = min(2 * self._asked_again, MARKED_EVERY * max(1, self._marks.streams))
 
     def _take_in_noted(self) -> None:
-        """Another stream or an event comes in: what was only noted goes into the ledger."""
+        """Another stream or an event comes in: what was only noted goes into the ledger.
+
+        It is in order with all that is there: when its stream became the only one, the others had finished.
+        """
         stream = self.journal.place
         if stream is None:
             return
         self._place = None
-        self._ledger.strict = False
-        works = [self._enter(stream, noted) for noted in self.journal.all()]
+        self._latest, self._in_a_row = stream, 0
+        self._asked_in = self._asked_again = 1
+        works = self.journal.all()
+        for noted in works:
+            self._ledger.issue(stream, noted.use.name, noted.use.footprint, noted.moved)
         if works:
-            self._events.setdefault(stream, deque()).append((works[-1], self.device.record(stream)))
+            self._marks.launched(self.device, stream, always=True)
+        self._alone = None  # last: from here on nothing is asked of the stream, if it does not last
 
-    def _let_wait(self, waiting: StreamId, stream: StreamId) -> None:
-        self.device.wait(waiting, self.device.record(stream))
+    def _let_wait(self, waiting: StreamId, work: Work) -> EventMark:
+        found = self._marks.behind(work)
+        if found is None:
+            found = self._marks.mark(self.device, work.stream)
+        elif self.device.done(found.event):
+            self._let_go(recording=False)
+            return found.stands_for
+        self.device.wait(waiting, found.event)
+        return found.stands_for
 
-    def _poll(self) -> None:
-        finished = []
-        for marked in self._events.values():
-            while marked and self.device.done(marked[0][1]):
-                finished.append(marked.popleft()[0])
-        if finished:
-            self._ledger.finished(finished)
+    def _let_go(self, *, recording: bool) -> None:
+        if self._marks.passed(self.device, recording=recording):
+            self._ledger.synchronized()
 
     def record(self, stream: Stream, device: int = 0) -> Event:
         """An event behind all that ``stream`` was given by launches."""
         with self.lock:
             self._take_in_noted()
             identity = self.device.stream(device, stream)
-            return Event(self._ledger.order.record(identity), self.device.record(identity))
+            return Event(self._order.record(identity), self.device.record(identity))
 
     def wait(self, stream: Stream, event: Event, device: int = 0) -> None:
         """``stream`` runs nothing more before ``event``; launches on it are in order with what lies behind that."""
@@ -178,7 +238,7 @@ class InFlight:
             self._take_in_noted()
             identity = self.device.stream(device, stream)
             self.device.wait(identity, event.driver)
-            self._ledger.order.wait(identity, event.mark)
+            self._order.wait(identity, event.mark)
 
     def synchronize(self) -> None:
         """Wait for everything; raises `InFlightConflict` for memory that moved meanwhile."""
@@ -187,14 +247,11 @@ class InFlight:
             noted = self.journal.all()
             if place is not None:
                 self.device.synchronize(self.device.record(place))
-            finished = []
-            for marked in self._events.values():
-                if marked:
-                    self.device.synchronize(marked[-1][1])
-                    finished.append(marked[-1][0])
-            self._events.clear()
+            self._alone = None
+            self._marks.synchronize(self.device)
+            self._in_a_row = SETTLED
             try:
-                self._ledger.finished(finished)
+                self._ledger.synchronized()
             finally:
                 complain(noted)
 
@@ -215,25 +272,26 @@ class InFlight:
         import asyncio  # nobody else needs it
 
         pause = ASKED_FIRST_S
-        event = self.device.record(self.device.stream(device, stream))
+        with self.lock:
+            self._marks.all(self.device)
+            event = self.device.record(self.device.stream(device, stream))
         while not self.device.done(event):
             await asyncio.sleep(pause)
             pause = min(2 * pause, ASKED_LAST_S)
         with self.lock:
             self.look()
-            self._poll()
 
     def _settle(self) -> None:
         """Let go of what has finished; records nothing, so that any thread may call it."""
         with self.lock:
             complain(list(self.journal.finished(self.device.done)))
-            self._poll()
+            self._let_go(recording=False)
 
     @property
     def count(self) -> int:
         """Launches that are not known to have finished."""
         with self.lock:
-            return self.journal.count + len(self._ledger.in_flight)
+            return self.journal.count + self._marks.again + len(self._ledger.in_flight)
 
 
 class HostDevice:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ..backend.ledger import ByteAccess, InFlightConflict, StreamId, merged
+from ..backend.ledger import ByteAccess, InFlightConflict, LaunchBytes, StreamId, merged
 from .given import Repeatable, TorchStream
 
 POLLED_EVERY: Final = 512
@@ -34,7 +34,7 @@ CPython with its global lock gives way at calls and backward jumps only; the dri
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a launch touches; ``touched``: the same without what others cover; ``size``: its bytes.
+    """What a launch touches; ``touched``, ``footprint``: the same without what others cover; ``size``: its bytes.
 
     ``arrays``: address and name of each of its arrays, also of those that it does not get to; where they are not told,
     every access is that of an array.
@@ -46,6 +46,7 @@ class Use:
     arrays: tuple[tuple[int, str], ...] = ()
     starts: frozenset[int] = field(init=False, repr=False, compare=False)
     touched: tuple[ByteAccess, ...] = field(init=False, repr=False, compare=False)
+    footprint: LaunchBytes = field(init=False, repr=False, compare=False)
     size: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +54,7 @@ class Use:
             object.__setattr__(self, "arrays", tuple((access.start, access.what) for access in self.accesses))
         object.__setattr__(self, "starts", frozenset(address for address, _ in self.arrays))
         object.__setattr__(self, "touched", merged(self.accesses))
+        object.__setattr__(self, "footprint", LaunchBytes(self.touched))
         object.__setattr__(self, "size", sum(access.end - access.start for access in self.touched))
 
 
@@ -86,7 +88,8 @@ class Repeated:
 
     ``same`` tells whether arrays at the same addresses have the same sizes, strides and types.  ``go()`` makes the
     launch on the stream ``handle`` and gives the driver's status; ``stream``: an object that stands for it for good.
-    ``held``: its latest arrays in the open batch, ``nothing`` where it is not there.
+    ``held``: its latest arrays in the open batch, ``nothing`` where it is not there.  ``number``: what the ledger gave
+    it beside other streams, with the arrays whose identities are ``shown``.
     """
 
     use: Use
@@ -97,6 +100,8 @@ class Repeated:
     handle: int = -1
     stream: object = field(default_factory=object)  # nobody's
     go: Callable[[], int] = int
+    number: int = -1
+    shown: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self.held = self.nothing

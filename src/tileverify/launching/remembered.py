@@ -4,7 +4,7 @@ A launch with the same memory, sizes, strides, types, scalars and grid as one be
 To tell has to cost less than a launch does, so functions made for the kinds of a kernel's arguments tell it:
 
 * `again` finds a launch by its addresses, grid and scalars, asks torch whether sizes, strides and types are the same,
-  and makes it, as long as only one stream has work (`journal`);
+  and makes it: without a word as long as only one stream has work (`journal`), else in order (`in_flight`);
 * everything else is looked up by all that it depends on.
 """
 
@@ -134,13 +134,13 @@ def again(stream, grid, arguments):
         return False
     {held} = found.held
     if elsewhere or {others}:
-        status = enter(found, stream, ({arrays}))
-        if status is None:
-            return False
+        made = enter(found, stream, ({arrays}))
+        if made is not None:
+            return made
     else:
         status = found.go()
-    if status:
-        found.plan.retry(status, found.go)
+        if status:
+            found.plan.retry(status, found.go)
     journal.left -= 1
     if journal.left <= 0:
         look()

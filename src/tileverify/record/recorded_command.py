@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from ..errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
@@ -17,6 +20,9 @@ from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 
 _HOOK = PACKAGE / "hook"
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDED = {128 + number for number in (*_ENDING, signal.SIGINT)}
+"""Exit codes of a command after which nobody waits for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,10 @@ def record(
     With ``no_gpu`` a CUDA device is imitated (for torch too, if the program uses it), and kernels do not run, or with
     ``interpret``, which implies it, are run by the interpreter, so that the program's results are right.  A former
     recording in ``output`` is replaced, or extended with ``append``.  A command that fails still leaves what it
-    launched; its exit code is in the summary.  ``tell`` hears of what takes time after it has ended; Ctrl-C ends that,
-    and the recording is written as it is.  Raises `UsageError` for a command that cannot be started or an ``output``
-    that is something else, `NoKernelFound` if nothing was launched (``output`` stays as it was).
+    launched; its exit code is in the summary.  ``tell`` hears of what takes time after it has ended.  Ctrl-C, SIGTERM
+    and SIGHUP end what is under way, and the recording is written as it is.  Raises `UsageError` for a command that
+    cannot be started or an ``output`` that is something else, `NoKernelFound` if nothing was launched (``output`` stays
+    as it was).
     """
     if not command:
         raise UsageError("no command to record; write it behind --, for example: tileverify record -- python prog.py")
@@ -82,7 +89,8 @@ def record(
         for folder in (journals, startup, made):
             folder.mkdir()
         gpu = Gpu.INTERPRETED if interpret else Gpu.NONE if no_gpu else Gpu.REAL
-        exit_code = _run(command, _environment(journals, startup, gpu, options))
+        with _ended_by_signals():
+            exit_code = _run(command, _environment(journals, startup, gpu, options))
         recording = Recording()
         if append and output.exists():
             recording.read_folder(output, options.launches)
@@ -90,9 +98,9 @@ def record(
         if not recording.observed:
             raise NoKernelFound(_nothing(command, exit_code, recording))
         several = sum(len(entry["launches"]) > 1 for entry in recording.specialisations.values())
-        if options.generalise and several:
+        if options.generalise and several and exit_code not in _ENDED:
             tell(f"proving launches with names for {several} specialisations that were launched several times")
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(KeyboardInterrupt), _ended_by_signals():
                 _generalise(recording)
         recording.write(made, {"command": list(command), "exit_code": exit_code, "gpu": gpu})
         _publish(made, output, staging / "replaced")
@@ -153,6 +161,30 @@ def recording_environment(journals: Path, startup: Path, gpu: Gpu, options: Reco
     }
 
 
+class _EndedBySignal(KeyboardInterrupt):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Turn signals that would end this process into exceptions, so that what was recorded is written."""
+    if threading.current_thread() is not threading.main_thread():  # which alone gets them
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _EndedBySignal(number)
+
+    before = {number: signal.signal(number, end) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """The command's exit code, ``128 + N`` if signal N ended it."""
     try:
@@ -162,6 +194,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     except OSError as error:
         hint = "; write python in front of it" if command[0].endswith(".py") else ""
         raise UsageError(f"cannot run {command[0]!r}: {error.strerror}{hint}") from None
+    except _EndedBySignal as ended:
+        return ended.exit_code
     except KeyboardInterrupt:
         return 130
     return code if code >= 0 else 128 - code

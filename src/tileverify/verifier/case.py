@@ -20,7 +20,7 @@ from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
 from .rules.fact_use import FactUse, Groups
-from .rules.obligations import Obligation, every_obligation
+from .rules.obligations import Obligation, before_start, every_obligation
 from .rules.prepare import Preparer, launch_facts
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
@@ -250,13 +250,16 @@ class Case:
     def exhausted(self) -> bool:
         return self.out_of_time() or self.finder.spent > SEARCH_TOTAL
 
-    def of_unknown_size(self, obligation: Obligation) -> bool:
-        """Whether it is asked if an access leaves an array of which nobody said how large it is."""
-        return (
-            obligation.code == TV.POINTER_OUT_OF_ALLOCATION
-            and obligation.first is not None
-            and obligation.first.origin.name in self.launch.unsized
-        )
+    def unsized(self, obligation: Obligation) -> str | None:
+        """The array of which nobody said how large it is, where it is asked if an access leaves it."""
+        asked = obligation.first if obligation.code == TV.POINTER_OUT_OF_ALLOCATION else None
+        return asked.origin.name if asked is not None and asked.origin.name in self.launch.unsized else None
+
+    def before_start(self, opened: Open) -> Open:
+        """The same of accesses that begin in front of their array, however large that is."""
+        assert opened.obligation.first is not None
+        before = before_start(self.by_number[opened.obligation.first.number].place)
+        return replace(opened, conditions=(*opened.conditions, t.substitute(before, opened.eliminated)))
 
     def lane_counts(self) -> set[int]:
         """Tile sizes that the kernel works with."""

@@ -25,6 +25,7 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
+from .of_recording import as_recorded
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
 from .rules.answers import Answer, Limits
@@ -33,7 +34,7 @@ from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts,
 from .rules.fact_use import Groups
 from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.loop_exits import left_behind
-from .rules.obligations import Obligation, before_start, reached, within_index_spaces
+from .rules.obligations import Obligation, reached, within_index_spaces
 from .rules.prepare import launch_facts
 from .rules.protocols import watched
 from .rules.rewritten import rewritten_arrays
@@ -44,14 +45,10 @@ from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
 from .search.generalising import levels
 from .search.narrow_proof import Narrowing
-from .search.seen_facts import follow_from_observed
 from .smt import Session
 from .unsynchronised import why_open
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
-
-FIRST_LOOK = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
-"""For a proof without the facts that a recording offers."""
 
 
 def verify(
@@ -108,15 +105,10 @@ def _decided(
     outcome: Outcome | None = None
     facts: tuple[DataFact, ...] = ()
     if launch.observed:
-        # What a recording saw is at hand: then the first look, without it, need not be thorough.
-        look = own(launch, FIRST_LOOK)
-        outcome = look.attempt()
-        if outcome is None:
-            facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
-            seen = None if facts else _as_observed(own(_with_all_observed(launch), options.limits))
-            if seen is not None and seen.verdict is Verdict.REFUTED:
-                return seen, launch, []
-            launch = replace(launch, data=(*launch.data, *facts))
+        outcome, facts = as_recorded(own, summary, launch, options.limits)
+        if outcome is not None and outcome.verdict is Verdict.REFUTED:
+            return outcome, launch, []
+        launch = replace(launch, data=(*launch.data, *facts))
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
@@ -129,16 +121,6 @@ def _decided(
     if outcome.verdict is not Verdict.PROVED:
         return outcome, launch, []
     return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
-
-
-def _with_all_observed(launch: LaunchSpec) -> LaunchSpec:
-    return replace(launch, data=(*launch.data, *launch.observed))
-
-
-def _as_observed(look: _Verification) -> Outcome:
-    """Of contents that keep all that was observed, where no choice of it proves the kernel."""
-    found = look.attempt() or look.explained()
-    return replace(found, notes=(*found.notes, messages.AS_OBSERVED))
 
 
 def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:
@@ -315,9 +297,8 @@ class _Verification:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return None
-        if self.case.of_unknown_size(obligation) and not loaded_values(opened.conditions):
-            assert obligation.first is not None
-            return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(obligation.first.origin.name))
+        if (name := self.case.unsized(obligation)) and not loaded_values(opened.conditions):
+            return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(name))
         if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:
             pair = (self.case.by_number[site.number] for site in (obligation.first, obligation.second))
             behind = left_behind(*pair)
@@ -352,10 +333,8 @@ class _Verification:
         Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
         """
         obligation = opened.obligation
-        if self.case.of_unknown_size(obligation):
-            assert obligation.first is not None
-            before = before_start(self.case.by_number[obligation.first.number].place)
-            opened = replace(opened, conditions=(*opened.conditions, t.substitute(before, opened.eliminated)))
+        if self.case.unsized(obligation):
+            opened = self.case.before_start(opened)
         data = tuple(ordinary_data(opened.conditions, self.case.origins))
         race = obligation.code in RACES
         varied = frozenset(loaded_values(opened.conditions))

@@ -7,7 +7,17 @@ import random
 import pytest
 from tests.backend.ledger.model import Model
 
-from tileverify.backend.ledger import LEGACY, ByteAccess, EventMark, InFlightConflict, Ledger, Order, StreamId, Work
+from tileverify.backend.ledger import (
+    LEGACY,
+    ByteAccess,
+    EventMark,
+    InFlightConflict,
+    LaunchBytes,
+    Ledger,
+    Order,
+    StreamId,
+    Work,
+)
 
 STREAMS = (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))
 INTERLEAVINGS = 10_000
@@ -22,16 +32,17 @@ class Play:
         self.model = Model()
         self.ledger = Ledger(Order(), self._inserted, strict)
         self.events: list[tuple[EventMark, int]] = []
-        self.works: list[tuple[Work, int]] = []
+        self.works: list[tuple[EventMark, int]] = []  # what the work and all before it are
         self.waits = 0
 
-    def _inserted(self, waiting: StreamId, stream: StreamId) -> None:
+    def _inserted(self, waiting: StreamId, work: Work) -> EventMark:
         """The ledger records an event on one stream and lets another wait for it."""
         self.waits += 1
-        event = self.model.node(stream, (), is_work=False)
+        event = self.model.node(work.stream, (), is_work=False)
         self.model.streams[waiting] = (
             self.model.streams.get(waiting, 0) | event | self.model.ancestors[event.bit_length() - 1]
         )
+        return self.ledger.order.record(work.stream)
 
     def accesses(self) -> tuple[ByteAccess, ...]:
         starts = [self.random.randrange(0, 5) * 64 for _ in range(self.random.choice((1, 2, 2, 5)))]
@@ -58,8 +69,9 @@ class Play:
                 self.ledger.synchronized()
             case "done" if self.works and self.random.random() < 0.5:
                 # The device says that some work is over; everything issued later is behind it.
-                work, node = self.random.choice(self.works)
-                self.ledger.finished([work])
+                mark, node = self.random.choice(self.works)
+                self.ledger.order.synchronize(mark)
+                self.ledger.synchronized()
                 self.model.host |= node | self.model.ancestors[node.bit_length() - 1]
             case _:
                 pass
@@ -69,16 +81,17 @@ class Play:
         wrong = self.model.unordered(stream, accesses)
         if self.ledger.strict:
             try:
-                ticket = self.ledger.launch(stream, "launch", accesses)
+                self.ledger.launch(stream, "launch", LaunchBytes(accesses))
             except InFlightConflict:
                 assert wrong, "what is ordered was refused"
                 return
             assert not wrong, "what is unordered slipped through"
         else:
             before = self.waits
-            ticket = self.ledger.launch(stream, "launch", accesses)
+            self.ledger.launch(stream, "launch", LaunchBytes(accesses))
             assert (self.waits > before) == wrong, "a wait too many, or one too few"
-        self.works.append((ticket.work, self.model.node(stream, accesses, is_work=True)))
+        mark = self.ledger.order.record(stream)
+        self.works.append((mark, self.model.node(stream, accesses, is_work=True)))
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -57,6 +57,12 @@ def called(result: tuple[Any, ...]) -> Any:
     return rest[0] if rest else None
 
 
+def succeeded(status: int) -> None:
+    """The same for calls past the bindings, whose status is a number."""
+    if status:
+        raise DriverFailure(f"the CUDA driver says {bindings().CUresult(status).name}")
+
+
 _ORDINAL: Final = 9
 """``CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`` of cuda.h."""
 

@@ -9,11 +9,15 @@ in flight are kept alive by the ledger, and it notices when one was moved behind
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from ...errors import TileVerifyError
-from .streams import EventMark, Order, StreamId, Work
+from .index import ByteIndex, ByteRegions, LaunchBytes
+from .streams import Clock, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, conflicts
 
 
@@ -40,18 +44,16 @@ class InFlightConflict(TileVerifyError):
     exit_code = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """One launch in flight.  ``owners`` are kept alive; ``moved``: tells what happened to one of them, if anything.
-
-    ``mark``: the work with all that comes before it.
+class Ticket(NamedTuple):
+    """One launch in flight, or equal ones, and their number.  ``owners`` are kept alive; ``moved``: tells what
+    happened to one of them, if anything.
     """
 
-    work: Work
-    mark: EventMark
+    stream: StreamId
+    number: int
     name: str
-    accesses: tuple[ByteAccess, ...]
-    owners: tuple[object, ...]
+    footprint: LaunchBytes
+    owners: Sequence[object]
     moved: Callable[[], str | None]
 
 
@@ -59,52 +61,92 @@ def _stays() -> str | None:
     return None
 
 
+_number: Final = attrgetter("number")
+
+
 @dataclass
 class Ledger:
-    """``order`` knows what has been issued.  ``wait_for(waiting, stream)`` makes a stream wait for all that another one
-    has been given so far, on the device; the ledger tells `order` about it."""
+    """``order`` knows what has been issued.
+
+    ``wait_for(waiting, work)`` makes a stream wait, on the device, for work of another one, and gives what it waits
+    for, which is ``work`` at least; the ledger tells ``order`` about it.
+    """
 
     order: Order
-    wait_for: Callable[[StreamId, StreamId], None] = lambda waiting, stream: None
+    wait_for: Callable[[StreamId, Work], EventMark]
     strict: bool = False
-    _in_flight: dict[Work, Ticket] = field(default_factory=dict)
+    _queues: dict[StreamId, deque[Ticket]] = field(default_factory=dict)
+    _index: ByteIndex = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._index = ByteIndex(self.order.seen)
 
     def launch(
         self,
         stream: StreamId,
         name: str,
-        accesses: Iterable[ByteAccess],
-        *,
+        footprint: LaunchBytes,
         owners: Sequence[object] = (),
         moved: Callable[[], str | None] = _stays,
-    ) -> Ticket:
-        """Admit a launch, and issue it; raises `InFlightConflict` where `strict`, before anything is issued.
+    ) -> int:
+        """Admit a launch, and issue it; its number.
 
-        ``accesses`` are looked at for as long as it is in flight: short lists (`merged`) are quicker.
+        As long as that is `open`, the stream may be given the same launch again and again, and nobody needs to be told.
+        An open number is in no clock, so that what conflicts with it can only be issued behind a wait for it, and that
+        closes it; and whoever waits for the number waits for all of them.
+
+        Raises `InFlightConflict` where `strict`, before anything is issued.
         """
-        touched = tuple(accesses)
-        waits: dict[StreamId, None] = {}
-        for ticket, mine, theirs in self.conflicts(stream, touched):
+        regions = self._index.regions(footprint)
+        unordered = self._unordered(stream, regions)
+        if unordered:
             if self.strict:
-                raise InFlightConflict(_refusal(name, ticket.name, mine, theirs))
-            waits[ticket.work.stream] = None
-        for other in waits:
-            self.wait_for(stream, other)
-            self.order.wait(stream, self.order.record(other))
-        work = self.order.issue(stream)
-        ticket = Ticket(work, self.order.record(stream), name, touched, tuple(owners), moved)
-        self._in_flight[ticket.work] = ticket
-        return ticket
+                raise InFlightConflict(next(self._refusals(name, footprint.accesses, unordered)))
+            self._wait(stream, unordered)
+        number = self.order.issue(stream)
+        self._issue(regions, Ticket(stream, number, name, footprint, owners, moved))
+        return number
 
-    def conflicts(
-        self, stream: StreamId, accesses: Sequence[ByteAccess]
-    ) -> Iterator[tuple[Ticket, ByteAccess, ByteAccess]]:
-        """Work in flight that ``accesses``, on ``stream`` now, are unordered with; a pair of accesses for each."""
-        for ticket in self._in_flight.values():
-            if ticket.work.stream != stream and not self.order.before(ticket.work, stream):
-                pair = next(conflicts(accesses, ticket.accesses), None)
-                if pair is not None:
-                    yield ticket, *pair
+    def issue(self, stream: StreamId, name: str, footprint: LaunchBytes, moved: Callable[[], str | None]) -> None:
+        """Note a launch that is in order with all that it conflicts with."""
+        ticket = Ticket(stream, self.order.issue(stream), name, footprint, (), moved)
+        self._issue(self._index.regions(footprint), ticket)
+
+    def _unordered(self, stream: StreamId, regions: ByteRegions) -> list[Work]:
+        """Of each other stream, the latest work in flight that a launch on ``stream`` now would be unordered with."""
+        behind = self.order.behind(stream)
+        found: dict[StreamId, int] = {}
+        for region, writes in regions:
+            for near in region.near:
+                for other, number in (near.touched if writes else near.written).items():
+                    if number > behind.get(other, 0) and number > found.get(other, 0):
+                        found[other] = number
+        if not found:
+            return []
+        works = [Work(*each) for each in found.items()]
+        clock = self.order.all_behind(stream)
+        return works if clock is behind else _after(clock, works)
+
+    def _wait(self, stream: StreamId, unordered: list[Work]) -> None:
+        """First for the latest, behind which the others may be already."""
+        if len(unordered) > 1:
+            unordered.sort(key=_number, reverse=True)
+        while unordered:
+            self.order.wait(stream, self.wait_for(stream, unordered.pop(0)))
+            if unordered:  # something may have finished meanwhile, too
+                unordered = _after(self.order.all_behind(stream), unordered)
+
+    def _issue(self, regions: ByteRegions, ticket: Ticket) -> None:
+        stream, number = ticket.stream, ticket.number
+        for region, writes in regions:
+            if writes:  # it is behind all that touched these bytes, and stands for that from now on
+                region.written, region.touched = {stream: number}, {stream: number}
+            else:
+                region.touched[stream] = number
+        queue = self._queues.get(stream)
+        if queue is None:
+            queue = self._queues[stream] = deque()
+        queue.append(ticket)
 
     def touch(self, name: str, accesses: Iterable[ByteAccess]) -> EventMark | None:
         """The host is about to touch bytes: the event that it has to wait for first; ``None`` if there is none.
@@ -113,38 +155,51 @@ class Ledger:
         """
         touched = tuple(accesses)
         clock: dict[StreamId, int] = {}
-        for ticket in self._in_flight.values():
-            pair = next(conflicts(touched, ticket.accesses), None)
-            if pair is not None and not self.order.seen_by_host(ticket.work):
+        for ticket in self.in_flight:
+            pair = next(conflicts(touched, ticket.footprint.accesses), None)
+            if pair is not None and not self.order.seen_by_host(Work(ticket.stream, ticket.number)):
                 if self.strict:
                     raise InFlightConflict(_refusal(name, ticket.name, *pair))
-                clock[ticket.work.stream] = max(ticket.work.number, clock.get(ticket.work.stream, 0))
+                clock[ticket.stream] = max(ticket.number, clock.get(ticket.stream, 0))
         return EventMark(clock) if clock else None
-
-    def finished(self, works: Iterable[Work]) -> None:
-        """The device has finished ``works``, and so all that comes before them: their buffers are let go.
-
-        Raises `InFlightConflict` for one that moved.
-        """
-        for work in works:
-            if work in self._in_flight:
-                self.order.synchronize(self._in_flight[work].mark)
-        self.synchronized()
 
     def synchronized(self) -> None:
         """Let go of everything that the host has waited for; raises `InFlightConflict` for a buffer that moved."""
         complaints = []
-        for work in [work for work in self._in_flight if self.order.seen_by_host(work)]:
-            ticket = self._in_flight.pop(work)
+        for ticket in list(self._finished()):
             complaint = ticket.moved()
             if complaint is not None:
                 complaints.append(f"{complaint} while '{ticket.name}' used it")
         if complaints:
             raise InFlightConflict(f"{'; '.join(complaints)} (TV504); keep buffers as they are until the work is done")
 
+    def _finished(self) -> Iterator[Ticket]:
+        for stream, queue in list(self._queues.items()):
+            seen = self.order.seen(stream)
+            while queue and queue[0].number <= seen:
+                yield queue.popleft()
+            if not queue:
+                del self._queues[stream]
+
+    def _refusals(self, name: str, accesses: Sequence[ByteAccess], works: Sequence[Work]) -> Iterator[str]:
+        for stream, number in works:
+            for ticket in self._queues[stream]:
+                if ticket.number == number:
+                    for pair in conflicts(accesses, ticket.footprint.accesses):
+                        yield _refusal(name, ticket.name, *pair)
+
+    def alone(self, stream: StreamId) -> bool:
+        """Whether no other stream has anything in flight."""
+        return not self._queues or (len(self._queues) == 1 and stream in self._queues)
+
     @property
     def in_flight(self) -> tuple[Ticket, ...]:
-        return tuple(self._in_flight.values())
+        return tuple(ticket for queue in self._queues.values() for ticket in queue)
+
+
+def _after(clock: Clock, works: list[Work]) -> list[Work]:
+    """Those that are not in a clock."""
+    return [work for work in works if work.number > clock.get(work.stream, 0)]
 
 
 def _refusal(name: str, other: str, mine: ByteAccess, theirs: ByteAccess) -> str:

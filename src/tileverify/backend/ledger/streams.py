@@ -10,100 +10,171 @@ A *clock* maps a stream to the number of its latest work that is known to be bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
+
+_Key: TypeAlias = tuple[int, int, bool, int, bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class StreamId:
-    """A stream of a device; ``blocking``: it is ordered with the legacy default stream."""
+    """A stream of a device; ``blocking``: it is ordered with the legacy default stream.
+
+    ``serial`` tells streams apart that have one handle: one that was destroyed, and one that was made later.
+    ``lasting``: it is there as long as the process, and is the same one in all threads, so that an event may be
+    recorded on it at any time.  There is one object for equal ones: dictionaries find it without a word of Python.
+    """
 
     device: int
     handle: int
     blocking: bool = True
+    serial: int = 0
+    lasting: bool = True
 
+    def __new__(
+        cls, device: int, handle: int, blocking: bool = True, serial: int = 0, lasting: bool = True
+    ) -> StreamId:
+        key = device, handle, blocking, serial, lasting
+        found = _streams.get(key)
+        return found if found is not None else _streams.setdefault(key, object.__new__(cls))
+
+
+_streams: dict[_Key, StreamId] = {}
 
 LEGACY: Final = 0
 """The handle of the legacy default stream."""
 
+PER_THREAD: Final = 2
+"""``CU_STREAM_PER_THREAD`` of cuda.h: the handle of each thread's own default stream."""
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The ``number``-th work of a stream, counted from 1."""
+Clock: TypeAlias = Mapping[StreamId, int]
+
+_ALL: Final = 1 << 62
+"""More than any stream's work."""
+
+
+class Work(NamedTuple):
+    """Work of a stream.  Later work has a larger number, but for what one stream is given while nobody asks what is
+    before what: that has one number, and is waited for together."""
 
     stream: StreamId
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventMark:
+class EventMark(NamedTuple):
     """What an event stands for: a clock."""
 
-    clock: Mapping[StreamId, int]
+    clock: Clock
 
 
 @dataclass
 class Order:
     """Happens-before of all work, in the order in which the host issues it (one thread at a time)."""
 
-    _clocks: dict[StreamId, dict[StreamId, int]] = field(default_factory=dict)
+    open: dict[StreamId, int] = field(default_factory=dict)
+    """Streams whose next work gets the number of their latest, which this is: no event stands for that yet."""
+    _count: int = 0
+    _issued: dict[StreamId, int] = field(default_factory=dict)  # the latest
+    _behind: dict[StreamId, Clock] = field(default_factory=dict)  # replaced where they grow, never changed
+    _blocking: dict[int, list[StreamId]] = field(default_factory=dict)  # but for the legacy stream, by device
     _host: dict[StreamId, int] = field(default_factory=dict)
+    _waits: int = 0  # of the host
+    _told: dict[StreamId, int] = field(default_factory=dict)  # how many of them a stream's clock has
+
+    def behind(self, stream: StreamId) -> Clock:
+        """What is before all that ``stream`` is given next, its own work included.
+
+        There may be more: what the host has waited for, and what the legacy rule says (`before`).
+        """
+        found = self._behind.get(stream)
+        if found is None:
+            found = self._behind[stream] = {stream: _ALL}
+            self._issued[stream] = 0
+            if stream.blocking and stream.handle != LEGACY:
+                self._blocking.setdefault(stream.device, []).append(stream)
+        return found
 
     def before(self, work: Work, stream: StreamId) -> bool:
         """Whether ``work`` has finished before anything runs that ``stream`` is given next."""
-        if work.stream == stream or self.seen_by_host(work):
-            return True
-        if self._clock(stream).get(work.stream, 0) >= work.number:
-            return True
-        # The legacy stream is joined only when work is issued, so that it can be asked about here without a change.
-        return any(self._clock(other).get(work.stream, 0) >= work.number for other in self._joined_by(stream))
+        return self.all_behind(stream).get(work.stream, 0) >= work.number
+
+    def seen(self, stream: StreamId) -> int:
+        """The number of the latest work of ``stream`` that the host has waited for."""
+        return self._host.get(stream, 0)
 
     def seen_by_host(self, work: Work) -> bool:
         """Whether the host has waited for ``work``."""
-        return self._host.get(work.stream, 0) >= work.number
+        return self.seen(work.stream) >= work.number
 
-    def issue(self, stream: StreamId) -> Work:
-        """Give ``stream`` the next work."""
-        clock = self._clock(stream)
-        for other in self._joined_by(stream):
-            _join(clock, self._clock(other))
-        clock[stream] = clock.get(stream, 0) + 1
-        return Work(stream, clock[stream])
+    def issue(self, stream: StreamId) -> int:
+        """Give ``stream`` the next work; its number."""
+        if stream.blocking:
+            self.behind(stream)
+            for other in self._joined_by(stream):
+                self._join(stream, self._clock(other))
+        number = self.open.get(stream)
+        if number is None:
+            self.behind(stream)
+            self._count += 1
+            number = self.open[stream] = self._issued[stream] = self._count
+        return number
 
     def record(self, stream: StreamId) -> EventMark:
         """An event recorded on ``stream`` now.
 
         Whether recording counts as work that waits for the legacy stream is not said, so no such order is claimed.
         """
-        return EventMark(dict(self._clock(stream)))
+        return EventMark(self._clock(stream))
 
     def wait(self, stream: StreamId, event: EventMark) -> None:
         """``stream`` runs what it is given from now on behind ``event``."""
-        _join(self._clock(stream), event.clock)
+        self._join(stream, event.clock)
 
     def synchronize(self, what: StreamId | EventMark | None = None) -> None:
         """The host waits for a stream, an event, or everything."""
         if isinstance(what, EventMark):
-            _join(self._host, what.clock)
-        elif what is not None:
-            _join(self._host, self.record(what).clock)
+            clocks = [what.clock]
         else:
-            for clock in self._clocks.values():
-                _join(self._host, clock)
+            clocks = [self._clock(stream) for stream in (list(self._behind) if what is None else [what])]
+        self._waits += 1
+        for clock in clocks:
+            for stream, number in clock.items():
+                if self._host.get(stream, 0) < number:
+                    self._host[stream] = number
 
-    def _clock(self, stream: StreamId) -> dict[StreamId, int]:
-        return self._clocks.setdefault(stream, {})
+    def all_behind(self, stream: StreamId) -> Clock:
+        """Everything that is before what ``stream`` is given next."""
+        if self._told.get(stream) != self._waits:
+            self._join(stream, self._host)  # for good: the host issues that later
+            self._told[stream] = self._waits
+        # The legacy stream is joined only when work is issued, so that it can be asked about here without a change.
+        joined = self._joined_by(stream) if stream.blocking else ()
+        if not joined:
+            return self.behind(stream)
+        found = dict(self.behind(stream))
+        for other in joined:
+            for each, number in self._clock(other).items():
+                found[each] = max(number, found.get(each, 0))
+        return found
 
-    def _joined_by(self, stream: StreamId) -> list[StreamId]:
+    def _clock(self, stream: StreamId) -> Clock:
+        """What is before the end of what ``stream`` was given; what it is given later has another number."""
+        behind = self.behind(stream)
+        self.open.pop(stream, None)
+        return {**behind, stream: self._issued[stream]}
+
+    def _join(self, stream: StreamId, other: Clock) -> None:
+        behind = self.behind(stream)
+        later = {each: number for each, number in other.items() if behind.get(each, 0) < number}
+        if later:
+            self._behind[stream] = {**behind, **later}
+
+    def _joined_by(self, stream: StreamId) -> Sequence[StreamId]:
         """The streams whose work the legacy rule puts before the next work of ``stream``."""
         if stream.handle == LEGACY:
-            return [s for s in self._clocks if s.device == stream.device and s.blocking and s != stream]
+            return self._blocking.get(stream.device, ())
+        if not stream.blocking:
+            return ()
         legacy = StreamId(stream.device, LEGACY)
-        return [legacy] if stream.blocking and legacy in self._clocks else []
-
-
-def _join(clock: dict[StreamId, int], other: Mapping[StreamId, int]) -> None:
-    for stream, number in other.items():
-        if clock.get(stream, 0) < number:
-            clock[stream] = number
+        return (legacy,) if legacy in self._behind else ()

@@ -115,23 +115,30 @@ def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live
     array = origin.name if native and origin.kind is OriginKind.PARAMETER else None
     if not native:
         name = f"{name} as {element.name}"
-    coordinates = coordinates_of(offset, origin.strides or (const(1),), element.bytes)
+    coordinates = coordinates_of(offset, origin.shape, origin.strides or (const(1),), element.bytes)
     if coordinates is None or (origin.strides and element.bytes != origin.element_bytes):
         name, array, coordinates = f"{name} at byte", None, (offset,)
     return apply(launch_function(name, *scalar_range(element), array), *leading, *coordinates)
 
 
-def coordinates_of(offset: Term, strides: Sequence[Term], element_bytes: int) -> tuple[Term, ...] | None:
+def coordinates_of(
+    offset: Term, shape: Sequence[Term], strides: Sequence[Term], element_bytes: int
+) -> tuple[Term, ...] | None:
     """Coordinates c with ``offset = element_bytes * sum(c[d] * strides[d])`` exactly, where they can be read off.
 
     Each summand must belong to one dimension: it has that dimension's stride as a factor, or no symbolic stride at all
-    and goes to the one dimension with a constant stride.
+    and goes to the one dimension with a constant stride.  Of several such, dimensions of one element are left out: any
+    of these coordinates names the byte, and where it lies in the array, theirs is 0.
     """
     constant, summands = linear_parts(offset)
     symbolic = {stride: d for d, stride in enumerate(strides) if stride.kind is not TermKind.CONST}
     fixed = [d for d, stride in enumerate(strides) if stride.kind is TermKind.CONST]
-    if len(symbolic) + len(fixed) < len(strides) or len(fixed) > 1:
+    if len(symbolic) + len(fixed) < len(strides):
         return None
+    longer = [d for d in fixed if d < len(shape) and shape[d] is not ONE]
+    if len(longer) > 1:
+        return None
+    fixed = longer or fixed[-1:]
     coordinates = [ZERO] * len(strides)
     rest = [(constant, const(1))] if constant else []
     for coefficient, term in summands:

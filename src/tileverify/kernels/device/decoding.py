@@ -265,11 +265,17 @@ def steps_largest(
 # What is small is read and written without bulk copies, which wait for one another; keys and values come by them.
 
 
-def halves(x, b, h, TILE_H, HALF):
-    """Both halves of a few heads, f32[TILE_H, HALF]; x [B, HK, G, 2 * HALF]."""
-    low = ct.load(x, (b, h, 0, 0), (1, 1, TILE_H, HALF), padding_mode=ZERO, allow_tma=False)
-    high = ct.load(x, (b, h, 0, 1), (1, 1, TILE_H, HALF), padding_mode=ZERO, allow_tma=False)
-    low, high = low.reshape((TILE_H, HALF)), high.reshape((TILE_H, HALF))
+def halves(x, b, h, HALF):
+    """Both halves of one head, f32[1, HALF]; x [B, HK, 1, 2 * HALF]."""
+    low = ct.load(x, (b, h, 0, 0), (1, 1, 1, HALF), allow_tma=False).reshape((1, HALF))
+    high = ct.load(x, (b, h, 0, 1), (1, 1, 1, HALF), allow_tma=False).reshape((1, HALF))
+    return low.astype(ct.float32), high.astype(ct.float32)
+
+
+def halves_of_all(x, b, h, TILE_H, HALF):
+    """Both halves of a few heads, f32[TILE_H, HALF]; x [B, HK, G, 2 * HALF].  A load waits here for no other one."""
+    heads, columns = ct.arange(TILE_H, dtype=ct.int32)[:, None], ct.arange(HALF, dtype=ct.int32)[None, :]
+    low, high = ct.gather(x, (b, h, heads, columns)), ct.gather(x, (b, h, heads, columns + HALF))
     return low.astype(ct.float32), high.astype(ct.float32)
 
 
@@ -277,11 +283,18 @@ def half_of(vector, part, HALF):
     return ct.load(vector, (part,), (HALF,), allow_tma=False).astype(ct.float32)[None, :]
 
 
-def normed_and_turned(low, high, weight, c, s, eps, HALF):
-    """Both halves after a norm of each head, turned by the angle of its position."""
+def normed_and_turned(low, high, scales, c, s, eps, HALF):
+    """Both halves after a norm of each head, turned by the angle of its position; ``scales`` are halves, too."""
     inverse = ct.rsqrt(ct.sum(low * low + high * high, axis=1, keepdims=True) / (2 * HALF) + eps)
-    low, high = low * inverse * half_of(weight, 0, HALF), high * inverse * half_of(weight, 1, HALF)
+    low, high = low * inverse * scales[0], high * inverse * scales[1]
     return low * c - high * s, high * c + low * s
+
+
+def keys_of(k_cache, b, h, part, split, HALF, TILE_N):
+    """Half of a tile of keys, [HALF, TILE_N]."""
+    shape = (1, 1, HALF, TILE_N)
+    keys = ct.load(k_cache, (b, h, part, split), shape, order=(0, 1, 3, 2), padding_mode=ZERO)
+    return keys.reshape((HALF, TILE_N))
 
 
 def keep(cache, b, h, position, part, tile):
@@ -293,46 +306,44 @@ def attend(
     q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
     TILE_H, TILE_N, HALF,
 ):  # fmt: skip
-    """What `step_attention` does."""
+    """What `step_attention` does.  The new key and value are taken from the registers, apart from those of the tile."""
     split, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
-    after_the_one_ahead()
+    ct.grid_dependency_control_launch_dependents()
     position = inside(ct.load(positions, (b,), (1,), allow_tma=False).item(), k_cache.shape[2])
+    turn = min(position, cos.shape[0] - 1)
+    c = ct.load(cos, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
+    s = ct.load(sin, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
+    ct.grid_dependency_control_wait()
     if split * TILE_N <= position:
-        turn = min(position, cos.shape[0] - 1)
-        c = ct.load(cos, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
-        s = ct.load(sin, (turn, 0), (1, HALF), allow_tma=False).astype(ct.float32)
-        q_low, q_high = halves(q, b, h, TILE_H, HALF)
-        q_low, q_high = normed_and_turned(q_low, q_high, q_weight, c, s, eps, HALF)
-        k_low, k_high = halves(k, b, h, 1, HALF)
-        k_low, k_high = normed_and_turned(k_low, k_high, k_weight, c, s, eps, HALF)
-        value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF), allow_tma=False).reshape((1, 2 * HALF))
-        keys_low = ct.load(
-            k_cache, (b, h, 0, split), (1, 1, HALF, TILE_N), order=(0, 1, 3, 2), padding_mode=ZERO
-        ).reshape((HALF, TILE_N))
-        keys_high = ct.load(
-            k_cache, (b, h, 1, split), (1, 1, HALF, TILE_N), order=(0, 1, 3, 2), padding_mode=ZERO
-        ).reshape((HALF, TILE_N))
+        keys_low = keys_of(k_cache, b, h, 0, split, HALF, TILE_N)
+        keys_high = keys_of(k_cache, b, h, 1, split, HALF, TILE_N)
         values = ct.load(v_cache, (b, h, split, 0), (1, 1, TILE_N, 2 * HALF), padding_mode=ZERO)
-        values = values.reshape((TILE_N, 2 * HALF))
         at = split * TILE_N + ct.arange(TILE_N, dtype=ct.int32)
+        # What lies behind the position was never written, and may be no number.
+        values = ct.where(at[:, None] < position, values.reshape((TILE_N, 2 * HALF)), 0)
+        q_scales = half_of(q_weight, 0, HALF), half_of(q_weight, 1, HALF)
+        k_scales = half_of(k_weight, 0, HALF), half_of(k_weight, 1, HALF)
+        q_low, q_high = halves_of_all(q, b, h, TILE_H, HALF)
+        k_low, k_high = halves(k, b, h, HALF)
+        value = ct.load(v, (b, h, 0, 0), (1, 1, 1, 2 * HALF), allow_tma=False).reshape((1, 2 * HALF))
+        q_low, q_high = normed_and_turned(q_low, q_high, q_scales, c, s, eps, HALF)
+        k_low, k_high = normed_and_turned(k_low, k_high, k_scales, c, s, eps, HALF)
         scores = ct.zeros((TILE_H, TILE_N), dtype=ct.float32)
         scores = ct.mma(q_low.astype(k_cache.dtype), keys_low, scores)
         scores = ct.mma(q_high.astype(k_cache.dtype), keys_high, scores)
-        of_new = ct.sum(q_low * k_low + q_high * k_high, axis=1, keepdims=True)
-        scores = ct.where(at[None, :] == position, of_new, scores) * (scale * LOG2_E)
-        scores = ct.where(at[None, :] <= position, scores, MASKED)
-        highest = ct.max(scores, axis=1, keepdims=True)
-        powers = ct.exp2(scores - highest, flush_to_zero=True)
-        # What lies behind the position was never written, and may be no number.
-        values = ct.where(
-            at[:, None] < position, values, ct.where(at[:, None] == position, value.astype(v_cache.dtype), 0)
-        )
-        acc = ct.mma(powers.astype(values.dtype), values, ct.zeros((TILE_H, 2 * HALF), dtype=ct.float32))
-        total = ct.sum(powers, axis=1, keepdims=True)
+        scores = ct.where(at[None, :] < position, scores * (scale * LOG2_E), MASKED)
+        own = position < (split + 1) * TILE_N
+        of_new = ct.sum(q_low * k_low + q_high * k_high, axis=1, keepdims=True) * (scale * LOG2_E)
+        of_new = ct.where(own, of_new, MASKED)
+        highest = ct.maximum(ct.max(scores, axis=1, keepdims=True), of_new)
+        powers = ct.where(at[None, :] < position, ct.exp2(scores - highest, flush_to_zero=True), 0.0)
+        power = ct.where(own, ct.exp2(of_new - highest, flush_to_zero=True), 0.0)
+        acc = ct.mma(powers.astype(values.dtype), values, power * value.astype(ct.float32))
+        total = ct.sum(powers, axis=1, keepdims=True) + power
         ct.store(parts, (b, h, split, 0, 0), acc.reshape((1, 1, 1, TILE_H, 2 * HALF)), allow_tma=False)
         ct.store(maxima, (b, h, split, 0), highest.reshape((1, 1, 1, TILE_H)), allow_tma=False)
         ct.store(sums, (b, h, split, 0), total.reshape((1, 1, 1, TILE_H)), allow_tma=False)
-        if position < (split + 1) * TILE_N:
+        if own:
             keep(k_cache, b, h, position, 0, k_low)
             keep(k_cache, b, h, position, 1, k_high)
             keep(v_cache, b, h, position, 0, value)
@@ -359,7 +370,7 @@ def step_attention(
     )  # fmt: skip
 
 
-@ct.kernel(occupancy=4)
+@ct.kernel(occupancy=3)
 def steps_attention(
     q, k, v, q_weight, k_weight, cos, sin, positions, k_cache, v_cache, parts, maxima, sums, eps, scale,
     TILE_H: ConstInt, TILE_N: ConstInt, HALF: ConstInt,
@@ -379,8 +390,8 @@ def step_merge(parts, maxima, sums, positions, out, TILE_P: ConstInt, TILE_D: Co
     Requires P >= 1 and 1 <= D <= TILE_D.  Grid (G, HK, B).
     """
     g, h, b = ct.bid(0), ct.bid(1), ct.bid(2)
-    after_the_one_ahead()
     count = min(max(ct.load(positions, (b,), (1,), allow_tma=False).item(), 0) // TILE_N + 1, parts.shape[2])
+    after_the_one_ahead()
     highest = ct.full((1, 1), MASKED, dtype=ct.float32)
     total = ct.zeros((1, 1), dtype=ct.float32)
     acc = ct.zeros((1, TILE_D), dtype=ct.float32)
@@ -416,16 +427,18 @@ def prompt_heads(
     position = start + t
     c = ct.load(cos, (position, 0), (1, HALF)).astype(ct.float32)
     s = ct.load(sin, (position, 0), (1, HALF)).astype(ct.float32)
+    q_scales = half_of(q_weight, 0, HALF), half_of(q_weight, 1, HALF)
+    k_scales = half_of(k_weight, 0, HALF), half_of(k_weight, 1, HALF)
     for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
         low = ct.load(q, (t, h, 0), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
         high = ct.load(q, (t, h, 1), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
-        low, high = normed_and_turned(low, high, q_weight, c, s, eps, HALF)
+        low, high = normed_and_turned(low, high, q_scales, c, s, eps, HALF)
         ct.store(q_out, (h, t, 0), low.reshape((TILE_H, 1, HALF)).astype(q_out.dtype))
         ct.store(q_out, (h, t, 1), high.reshape((TILE_H, 1, HALF)).astype(q_out.dtype))
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
         low = ct.load(k, (t, h, 0), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
         high = ct.load(k, (t, h, 1), (1, TILE_H, HALF), padding_mode=ZERO).reshape((TILE_H, HALF)).astype(ct.float32)
-        low, high = normed_and_turned(low, high, k_weight, c, s, eps, HALF)
+        low, high = normed_and_turned(low, high, k_scales, c, s, eps, HALF)
         ct.store(k_cache, (h, position, 0), low.reshape((TILE_H, 1, HALF)).astype(k_cache.dtype))
         ct.store(k_cache, (h, position, 1), high.reshape((TILE_H, 1, HALF)).astype(k_cache.dtype))
         value = ct.load(v, (t, h, 0), (1, TILE_H, 2 * HALF), padding_mode=ZERO)

@@ -107,6 +107,33 @@ def row_add_tall(x, weights, residual, out, TILE_N: ConstInt, TILE_K: ConstInt, 
     added(x, weights, residual, out, TILE_N, TILE_K, TILES)
 
 
+def streamed(x, weights, residual, out, TILE_N, TILE_K, TILES):
+    """What `row_add_streamed` does."""
+    rows = places(ct.bid(0), TILE_N)
+    tiles = tiles_of(weights, rows, 0, TILE_K, TILES)
+    after_the_one_ahead()
+    acc = nothing(TILE_N, TILE_K)
+    for k in range(ct.cdiv(x.shape[1], TILES * TILE_K)):
+        following = tiles_of(weights, rows, (k + 1) * TILES, TILE_K, TILES)
+        for each in ct.static_iter(range(TILES)):
+            acc = further(acc, part_of(x, k * TILES + each, TILE_K), tiles[each], TILE_N, TILE_K)
+        tiles = following
+    before = ct.gather(residual, (0, rows)).astype(ct.float32)
+    ct.scatter(out, (0, rows), (before + ct.sum(acc, axis=1)).astype(out.dtype))
+
+
+@ct.kernel(occupancy=5)
+def row_add_streamed(x, weights, residual, out, TILE_N: ConstInt, TILE_K: ConstInt, TILES: ConstInt):
+    """`row_add` of long rows: the next tiles are on their way while these are summed up."""
+    streamed(x, weights, residual, out, TILE_N, TILE_K, TILES)
+
+
+@ct.kernel(occupancy=8)
+def row_add_streamed_narrow(x, weights, residual, out, TILE_N: ConstInt, TILE_K: ConstInt, TILES: ConstInt):
+    """`row_add_streamed` of more rows with fewer columns at once, for more blocks."""
+    streamed(x, weights, residual, out, TILE_N, TILE_K, TILES)
+
+
 @ct.kernel(occupancy=4)
 def row_normed(x, scales, weights, out, eps, TILE_N: ConstInt, TILE_K: ConstInt, TILES: ConstInt):
     """``normed weightsᵀ`` for ``normed = scales * x / sqrt(mean(x²) + eps)``, which divides at the end.

@@ -1,7 +1,7 @@
 """Normalisation of rows, forward and backward: root mean square, layer normalisation, and heads of queries and keys.
 
 Rows of any length are walked in tiles of columns; kernels whose names end in ``_short`` or ``_row`` keep a whole row in
-a tile and read it once.  Gradients of weights come from two launches, without atomics
+a tile, those in ``_three`` in three, and read it once.  Gradients of weights come from two launches, without atomics
 and so with the same result in every run: one here adds up groups of rows, and `column_sums` of `moving` the groups.
 
 What reads rows once is as fast as memory only if threads load and store themselves: what tileiras 13.4 makes of a store
@@ -18,59 +18,124 @@ import cuda.tile as ct
 ConstInt = ct.Constant[int]
 
 
-def whole(x, TILE_M, TILE_N):
-    """Whether tiles that hold rows are filled by them."""
-    return x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0
+def whole(x, TILE_M, COLUMNS):
+    """Whether tiles that hold rows of so many columns are filled by them."""
+    return x.shape[1] == COLUMNS and x.shape[0] % TILE_M == 0
 
 
-def row_tile(x, i, TILE_M, TILE_N, CHECKED):
-    """A tile of whole rows, in float32."""
+def row_tile(x, i, j, TILE_M, TILE_N, CHECKED):
+    """A tile of rows, in float32."""
     if CHECKED:  # tileiras takes no padding where there is no border
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
     else:
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
     return tile.astype(ct.float32)
 
 
-def of_columns(weight, TILE_N, CHECKED):
-    """Weights of all columns, in float32."""
+def of_columns(weight, j, TILE_N, CHECKED):
+    """Weights of the columns of a tile, in float32."""
     if CHECKED:
-        tile = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
+        tile = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO, allow_tma=False)
     else:
-        tile = ct.load(weight, (0,), (TILE_N,), check_bounds=False, allow_tma=False)
+        tile = ct.load(weight, (j,), (TILE_N,), check_bounds=False, allow_tma=False)
     return tile.astype(ct.float32)
 
 
-def put(out, i, tile, CHECKED):
-    ct.store(out, (i, 0), tile.astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+def centred(tile, mean, j, columns, TILE_N, CHECKED):
+    """Distances from the mean, 0 beyond the row."""
+    if not CHECKED:
+        return tile - mean
+    return ct.where(j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :] < columns, tile - mean, 0.0)
 
 
-def rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
-    """One tile of rows that fit it."""
+def total(tile):
+    return ct.sum(tile, axis=1, keepdims=True)
+
+
+def put(out, i, j, tile, CHECKED):
+    ct.store(out, (i, j), tile.astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+
+
+def put_for_rows(out, i, values, TILE_M, CHECKED):
+    ct.store(out, (i,), values.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
+
+
+# ----------------------------------------------------------------------------------- rows that one tile holds
+def rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
-    tile = row_tile(x, i, TILE_M, TILE_N, CHECKED)
-    w = of_columns(weight, TILE_N, CHECKED)
-    scale = ct.rsqrt(ct.sum(tile * tile, axis=1, keepdims=True) * (1.0 / x.shape[1]) + eps)
-    ct.store(rstd, (i,), scale.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
-    put(out, i, tile * scale * w, CHECKED)
+    tile = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    w = of_columns(weight, 0, TILE_N, CHECKED)
+    scale = ct.rsqrt(total(tile * tile) * (1.0 / x.shape[1]) + eps)
+    put_for_rows(rstd, i, scale, TILE_M, CHECKED)
+    put(out, i, 0, tile * scale * w, CHECKED)
 
 
-def layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
+def rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N):
     """One tile of rows that fit it."""
+    if whole(x, TILE_M, TILE_N):
+        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+
+
+def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
     i, n = ct.bid(0), x.shape[1]
     share = 1.0 / n
-    tile = row_tile(x, i, TILE_M, TILE_N, CHECKED)
-    w, b = of_columns(weight, TILE_N, CHECKED), of_columns(bias, TILE_N, CHECKED)
-    mu = ct.sum(tile, axis=1, keepdims=True) * share
-    distance = tile - mu
-    if CHECKED:
-        distance = ct.where(ct.arange(TILE_N, dtype=ct.int32)[None, :] < n, distance, 0.0)
-    scale = ct.rsqrt(ct.sum(distance * distance, axis=1, keepdims=True) * share + eps)
-    ct.store(mean, (i,), mu.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
-    ct.store(rstd, (i,), scale.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
-    put(out, i, distance * scale * w + b, CHECKED)
+    tile = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    w, b = of_columns(weight, 0, TILE_N, CHECKED), of_columns(bias, 0, TILE_N, CHECKED)
+    mu = total(tile) * share
+    distance = centred(tile, mu, 0, n, TILE_N, CHECKED)
+    scale = ct.rsqrt(total(distance * distance) * share + eps)
+    put_for_rows(mean, i, mu, TILE_M, CHECKED)
+    put_for_rows(rstd, i, scale, TILE_M, CHECKED)
+    put(out, i, 0, distance * scale * w + b, CHECKED)
 
 
+def layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N):
+    """One tile of rows that fit it."""
+    if whole(x, TILE_M, TILE_N):
+        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
+    else:
+        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+
+
+# ------------------------------------------------------------------------------- rows that three tiles hold
+def rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
+    i = ct.bid(0)
+    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
+    squares = one * one + two * two + three * three
+    scale = ct.rsqrt(total(squares) * (1.0 / x.shape[1]) + eps)
+    put_for_rows(rstd, i, scale, TILE_M, CHECKED)
+    put(out, i, 0, one * scale * of_columns(weight, 0, TILE_N, CHECKED), CHECKED)
+    put(out, i, 1, two * scale * of_columns(weight, 1, TILE_N, CHECKED), CHECKED)
+    put(out, i, 2, three * scale * of_columns(weight, 2, TILE_N, CHECKED), CHECKED)
+
+
+def layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
+    i, n = ct.bid(0), x.shape[1]
+    share = 1.0 / n
+    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
+    mu = total(one + two + three) * share
+    one = centred(one, mu, 0, n, TILE_N, CHECKED)
+    two = centred(two, mu, 1, n, TILE_N, CHECKED)
+    three = centred(three, mu, 2, n, TILE_N, CHECKED)
+    scale = ct.rsqrt(total(one * one + two * two + three * three) * share + eps)
+    put_for_rows(mean, i, mu, TILE_M, CHECKED)
+    put_for_rows(rstd, i, scale, TILE_M, CHECKED)
+    put_weighted(out, i, 0, one * scale, weight, bias, TILE_N, CHECKED)
+    put_weighted(out, i, 1, two * scale, weight, bias, TILE_N, CHECKED)
+    put_weighted(out, i, 2, three * scale, weight, bias, TILE_N, CHECKED)
+
+
+def put_weighted(out, i, j, tile, weight, bias, TILE_N, CHECKED):
+    put(out, i, j, tile * of_columns(weight, j, TILE_N, CHECKED) + of_columns(bias, j, TILE_N, CHECKED), CHECKED)
+
+
+# --------------------------------------------------------------------------------------------------- kernels
 @ct.kernel(occupancy=4)
 def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
     """``out = x * rstd * weight`` with ``rstd = 1 / sqrt(mean(x^2) + eps)`` for each row.
@@ -98,10 +163,7 @@ def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, TILE_N):
-        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -110,10 +172,19 @@ def rms_norm_row(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: Con
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, TILE_N):
-        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
+    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def rms_norm_three(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`rms_norm` of rows that fit three tiles, and no two: ``2 * TILE_N < N <= 3 * TILE_N``.
+
+    x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    if whole(x, TILE_M, 3 * TILE_N):
+        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
     else:
-        rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)
@@ -241,10 +312,7 @@ def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, TILE_N):
-        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -253,10 +321,19 @@ def layer_norm_row(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstIn
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, TILE_N):
-        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
+    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def layer_norm_three(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`layer_norm` of rows that fit three tiles, and no two: ``2 * TILE_N < N <= 3 * TILE_N``.
+
+    x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
+    """
+    if whole(x, TILE_M, 3 * TILE_N):
+        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
     else:
-        layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)

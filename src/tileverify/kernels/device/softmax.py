@@ -2,7 +2,7 @@
 
 Rows of any length are walked in tiles of columns: once for their largest number and the sum of exponentials, both kept
 for each column of the tile and rescaled as larger numbers come (online), and once for what is written.  `softmax_short`
-and `softmax_row` keep a whole row in a tile; `norms` says why they load and store as they do.
+and `softmax_row` keep a whole row in a tile, `softmax_three` in three; `norms` says why they load and store as they do.
 
 Four blocks are to share a multiprocessor: where the compiler chooses, a block that adds up rows takes all registers.
 """
@@ -33,18 +33,51 @@ def of_rows(highest, total):
     return peak, ct.sum(total * exp(highest - peak), axis=1, keepdims=True)
 
 
-def of_whole_rows(x, out, TILE_M, TILE_N, CHECKED):
-    """One tile of rows that fit it."""
-    i = ct.bid(0)
+def whole(x, TILE_M, COLUMNS):
+    """Whether tiles that hold rows of so many columns are filled by them."""
+    return x.shape[1] == COLUMNS and x.shape[0] % TILE_M == 0
+
+
+def row_tile(x, i, j, TILE_M, TILE_N, CHECKED):
+    """A tile of rows, in float32."""
     if CHECKED:  # tileiras takes no padding where there is no border
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF, allow_tma=False)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF, allow_tma=False)
     else:
-        tile = ct.load(x, (i, 0), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
-    tile = tile.astype(ct.float32)
-    peak = ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST)
-    shifted = exp(tile - peak)
-    share = 1.0 / ct.sum(shifted, axis=1, keepdims=True)
-    ct.store(out, (i, 0), (shifted * share).astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+        tile = ct.load(x, (i, j), (TILE_M, TILE_N), check_bounds=False, allow_tma=False)
+    return tile.astype(ct.float32)
+
+
+def put(out, i, j, tile, CHECKED):
+    ct.store(out, (i, j), tile.astype(out.dtype), check_bounds=CHECKED, allow_tma=False)
+
+
+def in_tile(x, out, TILE_M, TILE_N, CHECKED):
+    i = ct.bid(0)
+    tile = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    shifted = exp(tile - ct.maximum(ct.max(tile, axis=1, keepdims=True), LOWEST))
+    put(out, i, 0, shifted * (1.0 / ct.sum(shifted, axis=1, keepdims=True)), CHECKED)
+
+
+def of_whole_rows(x, out, TILE_M, TILE_N):
+    """One tile of rows that fit it."""
+    if whole(x, TILE_M, TILE_N):
+        in_tile(x, out, TILE_M, TILE_N, False)
+    else:
+        in_tile(x, out, TILE_M, TILE_N, True)
+
+
+def in_three_tiles(x, out, TILE_M, TILE_N, CHECKED):
+    i = ct.bid(0)
+    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
+    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
+    highest = ct.max(ct.maximum(ct.maximum(one, two), three), axis=1, keepdims=True)
+    peak = ct.maximum(highest, LOWEST)
+    one, two, three = exp(one - peak), exp(two - peak), exp(three - peak)
+    share = 1.0 / ct.sum(one + two + three, axis=1, keepdims=True)
+    put(out, i, 0, one * share, CHECKED)
+    put(out, i, 1, two * share, CHECKED)
+    put(out, i, 2, three * share, CHECKED)
 
 
 @ct.kernel(occupancy=8, num_worker_warps=4)
@@ -53,10 +86,7 @@ def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    if x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0:
-        of_whole_rows(x, out, TILE_M, TILE_N, False)
-    else:
-        of_whole_rows(x, out, TILE_M, TILE_N, True)
+    of_whole_rows(x, out, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -65,10 +95,19 @@ def softmax_row(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    if x.shape[1] == TILE_N and x.shape[0] % TILE_M == 0:
-        of_whole_rows(x, out, TILE_M, TILE_N, False)
+    of_whole_rows(x, out, TILE_M, TILE_N)
+
+
+@ct.kernel(occupancy=3, num_worker_warps=8)
+def softmax_three(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
+    """`softmax_short` of rows that fit three tiles, and no two: ``2 * TILE_N < N <= 3 * TILE_N``.
+
+    x, out (M, N).  Grid: cdiv(M, TILE_M).
+    """
+    if whole(x, TILE_M, 3 * TILE_N):
+        in_three_tiles(x, out, TILE_M, TILE_N, False)
     else:
-        of_whole_rows(x, out, TILE_M, TILE_N, True)
+        in_three_tiles(x, out, TILE_M, TILE_N, True)
 
 
 @ct.kernel(occupancy=4)

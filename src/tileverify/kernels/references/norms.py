@@ -21,6 +21,7 @@ def rms_norm(x: ArrayLike, weight: ArrayLike, eps: float) -> tuple[Array, Array]
 
 rms_norm_short = rms_norm
 rms_norm_row = rms_norm
+rms_norm_three = rms_norm
 
 
 def rms_norm_backward(dout: ArrayLike, x: ArrayLike, weight: ArrayLike, rstd: ArrayLike) -> Array:
@@ -57,6 +58,7 @@ def layer_norm(x: ArrayLike, weight: ArrayLike, bias: ArrayLike, eps: float) -> 
 
 layer_norm_short = layer_norm
 layer_norm_row = layer_norm
+layer_norm_three = layer_norm
 
 
 def layer_norm_backward(dout: ArrayLike, x: ArrayLike, weight: ArrayLike, mean: ArrayLike, rstd: ArrayLike) -> Array:

@@ -17,6 +17,7 @@ def softmax(x: ArrayLike) -> Array:
 
 softmax_short = softmax
 softmax_row = softmax
+softmax_three = softmax
 
 
 def softmax_backward(dout: ArrayLike, out: ArrayLike) -> Array:

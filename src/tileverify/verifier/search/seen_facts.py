@@ -10,17 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...contract.expressions import evaluate
-from ...contract.facts.kinds import meaning_of
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
 from ...contract.operators import Undefined
+from ...frontend.symbolic.summary import OriginKind, Site
 
 
 def follow_from_observed(groups: Iterable[Iterable[DataFact]], launch: LaunchSpec) -> list[list[DataFact]]:
     """The facts, group by group, that follow from what was observed of ``launch``, whose sizes are numbers."""
     numbers = numbers_of(launch)
     return [[fact for fact in group if follows(fact, launch.observed, numbers)] for group in groups]
+
+
+def starts_of_counters(sites: Iterable[Site], launch: LaunchSpec) -> tuple[DataFact, ...]:
+    """What was observed of the values that counters, tickets and locks begin with: no access goes where they say, so
+    that nobody finds facts about them by looking at that."""
+    scoped = {site.origin.name for site in sites if site.atomic and site.origin.kind is OriginKind.PARAMETER}
+    return tuple(fact for fact in launch.observed if fact.array in scoped and subject_of(fact) is Subject.LIMITS)
 
 
 def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, int]) -> bool:

@@ -1,0 +1,68 @@
+"""Kernels whose launch was recorded: which of the facts that held of its arrays a verdict needs.
+
+Nobody vouches for what was observed, so a proof takes up as little of it as it can, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeAlias
+
+from ..contract.launch import DataFact, LaunchSpec
+from ..frontend.symbolic.summary import AccessSummary
+from ..results import Verdict
+from . import messages
+from .case import Outcome
+from .rules.answers import Limits
+from .search.fact_candidates import candidates
+from .search.seen_facts import follow_from_observed, starts_of_counters
+
+FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
+"""For a proof without the facts that a recording offers."""
+
+
+class Look(Protocol):
+    """One verification of the kernel under a contract."""
+
+    def attempt(self) -> Outcome | None:
+        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
+
+    def explained(self) -> Outcome:
+        """What stayed open, refuted by a witness or with the reason why it is undecided."""
+
+    def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
+        """As few of the facts as close what stayed open; none if that stays open."""
+
+
+Own: TypeAlias = Callable[[LaunchSpec, Limits], Look]
+
+
+def as_recorded(
+    own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits
+) -> tuple[Outcome | None, tuple[DataFact, ...]]:
+    """The verdict, unless more is to be asked, and the facts, of those observed, under which that is.
+
+    Without any of them, if that will do; else what counters began with; else that, and as few others as close what is
+    open.  Where no choice does, contents that keep all of them may show a fault.
+    """
+    # What a recording saw is at hand: then a look without it need not be thorough.
+    look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
+    if (outcome := look.attempt()) is not None:
+        return outcome, ()
+    if starts:
+        look = own(_with(launch, starts), FIRST_LOOK)
+        if (outcome := look.attempt()) is not None:
+            return outcome, starts
+    facts = look.choose(follow_from_observed(candidates(summary, launch), launch))
+    if facts:
+        return None, (*starts, *facts)
+    look = own(_with(launch, launch.observed), limits)
+    found = look.attempt() or look.explained()
+    if found.verdict is not Verdict.REFUTED:
+        return None, ()
+    return replace(found, notes=(*found.notes, messages.AS_OBSERVED)), ()
+
+
+def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:
+    return replace(launch, data=(*launch.data, *facts))

@@ -55,7 +55,8 @@ def test_rms_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "tile", "longest"), [(norms.rms_norm_short, 64, 64), (norms.rms_norm_row, 64, 64), (norms.rms_norm_three, 16, 48)]
+    ("kernel", "tile", "longest"),
+    [(norms.rms_norm_short, 64, 64), (norms.rms_norm_row, 64, 64), (norms.rms_norm_three, 16, 48)],
 )
 @pytest.mark.parametrize(("m", "missing"), [(6, 0), (5, 0), (6, 1), (6, 15)])
 def test_rms_norm_of_rows_that_fill_their_tile_or_nearly(
@@ -111,7 +112,8 @@ def test_layer_norm(kernel: Any, how: Any, dtype: DTypeLike) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "tile", "longest"), [(norms.layer_norm_short, 64, 64), (norms.layer_norm_row, 64, 64), (norms.layer_norm_three, 16, 48)]
+    ("kernel", "tile", "longest"),
+    [(norms.layer_norm_short, 64, 64), (norms.layer_norm_row, 64, 64), (norms.layer_norm_three, 16, 48)],
 )
 @pytest.mark.parametrize(("m", "missing"), [(6, 0), (5, 0), (6, 1), (6, 15)])
 def test_layer_norm_of_rows_that_fill_their_tile_or_nearly(
@@ -125,7 +127,9 @@ def test_layer_norm_of_rows_that_fill_their_tile_or_nearly(
         assert_close(found, expected)
 
 
-@pytest.mark.parametrize(("kernel", "tile"), [(norms.layer_norm, 16), (norms.layer_norm_row, 64), (norms.layer_norm_three, 16)])
+@pytest.mark.parametrize(
+    ("kernel", "tile"), [(norms.layer_norm, 16), (norms.layer_norm_row, 64), (norms.layer_norm_three, 16)]
+)
 def test_layer_norm_far_from_zero(kernel: Any, tile: int) -> None:
     """A sum of squares in float32 would leave nothing of the variance."""
     x, ones, zeros = normal(M, N) + 1000, np.ones(N, np.float32), np.zeros(N, np.float32)

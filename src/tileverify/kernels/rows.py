@@ -17,7 +17,7 @@ WHOLE: Final = (
     ("_short", SHORT, 1024), ("_short", (2, 2048), 2048), ("_short", (1, 4096), 4096), ("_row", (1, 8192), 8192),
     ("_three", (1, 4096), 12288), ("_row", (1, 16384), 16384),
 )  # fmt: skip
-"""Ends of the names of kernels that hold rows whole, their tiles, and the longest row that each takes, in this order."""
+"""Ends of the names of kernels that hold rows whole, their tiles, and the longest row of each, in this order."""
 
 
 def as_rows(x: Any) -> Any:

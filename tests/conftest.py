@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     no_device = None if _has_cuda_device() else pytest.mark.skip(reason="no CUDA device")
     too_slow = None if config.getoption("--slow") else pytest.mark.skip(reason="slow; run with --slow")
     for item in items:
-        if "tile_cpp/" in item.name:  # a kernel of the corpus that nvcc compiles
+        if "tile_cpp" in item.name:  # a kernel of the corpus that nvcc compiles
             item.add_marker(pytest.mark.assembler("nvcc"))
     mark_missing(config, items)
     for item in items:

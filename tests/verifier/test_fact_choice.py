@@ -11,7 +11,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier import verify
+from tileverify.verifier import of_recording
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.search import fact_choice
 
@@ -77,7 +77,7 @@ def test_facts_are_found_where_the_first_looks_are_too_short(tmp_path: Path, mon
     assert all(result.observed for result in usual)
     for units in (100, 1_000, 10_000):
         short = Limits(linear=units, nonlinear=0, rounds=1 if units < 1_000 else 5, total=units, bits=0)
-        monkeypatch.setattr(verify, "FIRST_LOOK", short)
+        monkeypatch.setattr(of_recording, "FIRST_LOOK", short)
         monkeypatch.setattr(fact_choice, "EVERY_LIMITS", short)
         found = _checked(tmp_path)
         assert [result.verdict for result in found] == [Verdict.PROVED] * 3, units

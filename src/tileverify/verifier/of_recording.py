@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from ..contract.launch import DataFact, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
 from . import messages
-from .case import Outcome
+from .case import Case, Outcome
 from .rules.answers import Limits
+from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.seen_facts import follow_from_observed, starts_of_counters
 
@@ -24,6 +25,10 @@ FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000
 
 class Look(Protocol):
     """One verification of the kernel under a contract."""
+
+    @property
+    def case(self) -> Case:
+        """The attempt, with the clauses that it added."""
 
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
@@ -38,10 +43,17 @@ class Look(Protocol):
 Own: TypeAlias = Callable[[LaunchSpec, Limits], Look]
 
 
-def as_recorded(
-    own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits
-) -> tuple[Outcome | None, tuple[DataFact, ...]]:
-    """The verdict, unless more is to be asked, and the facts, of those observed, under which that is.
+class Seen(NamedTuple):
+    """``outcome``: the verdict, unless more is to be asked under ``facts``, some of those observed; ``clauses``: those
+    that a proof added."""
+
+    outcome: Outcome | None
+    facts: tuple[DataFact, ...] = ()
+    clauses: Sequence[Clause] = ()
+
+
+def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits) -> Seen:
+    """The verdict of a launch whose arrays were observed, or the facts that it takes.
 
     Without any of them, if that will do; else what counters began with; else that, and as few others as close what is
     open, the weaker ones that follow from them first.  Where no choice does, contents that keep all of them may show a
@@ -50,21 +62,21 @@ def as_recorded(
     # What a recording saw is at hand: then a look without it need not be thorough.
     look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
     if (outcome := look.attempt()) is not None:
-        return outcome, ()
+        return Seen(outcome, (), look.case.clauses)
     if starts:
         look = own(_with(launch, starts), FIRST_LOOK)
         if (outcome := look.attempt()) is not None:
-            return outcome, starts
+            return Seen(outcome, starts, look.case.clauses)
     weaker = follow_from_observed(candidates(summary, launch), launch)
     # What was observed itself speaks of numbers, so that a proof from it holds for fewer launches.
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:
-        return None, (*starts, *facts)
+        return Seen(None, (*starts, *facts))
     look = own(_with(launch, launch.observed), limits)
     found = look.attempt() or look.explained()
     if found.verdict is not Verdict.REFUTED:
-        return None, ()
-    return replace(found, notes=(*found.notes, messages.AS_OBSERVED)), ()
+        return Seen(None)
+    return Seen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
 
 
 def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:

@@ -104,8 +104,9 @@ def _decided(
 
     outcome: Outcome | None = None
     facts: tuple[DataFact, ...] = ()
+    clauses: Sequence[Clause] = ()
     if launch.observed:
-        outcome, facts = as_recorded(own, summary, launch, options.limits)
+        outcome, facts, clauses = as_recorded(own, summary, launch, options.limits)
         if outcome is not None and outcome.verdict is Verdict.REFUTED:
             return outcome, launch, []
         launch = replace(launch, data=(*launch.data, *facts))
@@ -118,9 +119,10 @@ def _decided(
         outcome = look.attempt() or look.explained()
         if outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
+        clauses = look.case.clauses
     if outcome.verdict is not Verdict.PROVED:
         return outcome, launch, []
-    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, look.case.clauses
+    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, list(clauses)
 
 
 def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:

@@ -43,7 +43,7 @@ class Look(Protocol):
 Own: TypeAlias = Callable[[LaunchSpec, Limits], Look]
 
 
-class Seen(NamedTuple):
+class FirstSeen(NamedTuple):
     """``outcome``: the verdict, unless more is to be asked under ``facts``, some of those observed; ``clauses``: those
     that a proof added."""
 
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
     clauses: Sequence[Clause] = ()
 
 
-def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits) -> Seen:
+def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits) -> FirstSeen:
     """The verdict of a launch whose arrays were observed, or the facts that it takes.
 
     Without any of them, if that will do; else what counters began with; else that, and as few others as close what is
@@ -62,21 +62,21 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
     # What a recording saw is at hand: then a look without it need not be thorough.
     look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
     if (outcome := look.attempt()) is not None:
-        return Seen(outcome, (), look.case.clauses)
+        return FirstSeen(outcome, (), look.case.clauses)
     if starts:
         look = own(_with(launch, starts), FIRST_LOOK)
         if (outcome := look.attempt()) is not None:
-            return Seen(outcome, starts, look.case.clauses)
+            return FirstSeen(outcome, starts, look.case.clauses)
     weaker = follow_from_observed(candidates(summary, launch), launch)
     # What was observed itself speaks of numbers, so that a proof from it holds for fewer launches.
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:
-        return Seen(None, (*starts, *facts))
+        return FirstSeen(None, (*starts, *facts))
     look = own(_with(launch, launch.observed), limits)
     found = look.attempt() or look.explained()
     if found.verdict is not Verdict.REFUTED:
-        return Seen(None)
-    return Seen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
+        return FirstSeen(None)
+    return FirstSeen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
 
 
 def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:

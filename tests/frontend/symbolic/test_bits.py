@@ -51,6 +51,16 @@ def test_bits_of_conditions_are_the_bit_of_a_condition(a: bool, b: bool, turned:
     assert not {part.kind for part in t.postorder(built)} & set(PYTHON)
 
 
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(-9, 9), st.booleans(), st.booleans())
+def test_bits_of_other_choices(a: int, b: int, c: int, first: bool, second: bool) -> None:
+    x, y = t.var("x", Scope.BLOCK, 0, 9), t.var("y", Scope.BLOCK, 0, 9)
+    one = t.ite(t.lt(x, t.const(5)), t.const(a), t.const(b))
+    other = t.ite(t.lt(y, t.const(5)), t.const(c), t.ZERO)
+    values = {x: 1 if first else 8, y: 1 if second else 8}
+    for build, compute in PYTHON.values():
+        assert evaluate(build(one, other), values) == compute(a if first else b, c if second else 0)
+
+
 @given(WORDS[64], st.integers(0, 63), st.sampled_from(list(SHIFTS)))
 def test_shifts(a: int, amount: int, kind: TermKind) -> None:
     build, compute = SHIFTS[kind]

@@ -153,9 +153,7 @@ def _counts(sites: Iterable[Site]) -> set[str]:
     for site in sites:
         for term in (*_addresses(site.footprint), site.guard):
             for part in postorder(term):
-                if part.kind is TermKind.PRODUCT or (
-                    part.kind in (TermKind.LT, TermKind.LE) and _compares_places(part)
-                ):
+                if part.kind is TermKind.PRODUCT or _compares_places(part):
                     found.update(part.args)
     return {term.symbol.name for term in found if term.kind is TermKind.VAR and term.symbol.scope is Scope.LAUNCH}
 

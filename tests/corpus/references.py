@@ -77,10 +77,10 @@ def _gather_rows(a: Arrays, v: Values) -> Arrays:
     return {"out": np.where(known[:, None], table[np.where(known, ids, 0)], a["out"])}
 
 
-def _norm_backward(a: Arrays, v: Values) -> Arrays:
+def _norm_backward(a: Arrays, _: Values) -> Arrays:
     inverse = a["scale"][:, None]
     weighted = a["dy"] * a["weight"]
-    share = inverse**2 * (weighted * a["x"]).sum(axis=1, keepdims=True) / v["COLS"]
+    share = inverse**2 * (weighted * a["x"]).sum(axis=1, keepdims=True) / a["x"].shape[1]
     return {"dx": inverse * (weighted - share * a["x"]), "parts": a["dy"] * a["x"] * inverse}
 
 

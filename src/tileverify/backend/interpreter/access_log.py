@@ -110,7 +110,8 @@ def _merged(starts: Array, length: int) -> Runs:
 class DynamicAccess:
     """One execution of a memory op; ``reads`` and ``writes`` are ``None`` where it does neither.
 
-    ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.
+    ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.  ``iterations``: the
+    numbers of the iterations that it stands in, the outermost loop's first.
     """
 
     number: int
@@ -123,6 +124,7 @@ class DynamicAccess:
     writes: Footprint | None
     waits: int
     time: int
+    iterations: tuple[int, ...] = ()
 
     @property
     def weak(self) -> bool:
@@ -178,6 +180,15 @@ class FailedAssertion:
     time: int
 
 
+@dataclass(frozen=True, slots=True)
+class LoopRun:
+    """One execution of a loop, in ``iterations`` of those around it: so many iterations of its own were ``entered``."""
+
+    op: Op
+    iterations: tuple[int, ...]
+    entered: int
+
+
 @dataclass(slots=True)
 class BlockLog:
     """Accesses and events of one block, in the order the interpreter met them (which orders nothing).
@@ -185,6 +196,7 @@ class BlockLog:
     ``stopped``: why the run ended before the block did; what it logged until then happened all the same.
     ``left_out``: accesses, or lanes of them, that are not in the log because an open value decides about them.
     ``open_uses``: open values that were stored or assumed about in a run that goes on all the same.
+    ``loops``: those that have ended; ``iterations``: where in the others the block is.
     """
 
     block: tuple[int, int, int]
@@ -195,6 +207,8 @@ class BlockLog:
     open_uses: list[OpenUse] = field(default_factory=list)
     printed: list[Printed] = field(default_factory=list)
     assertions: list[FailedAssertion] = field(default_factory=list)
+    loops: list[LoopRun] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
     time: int = 0
 
     @property
@@ -225,6 +239,12 @@ class BlockLog:
                 writes=writes,
                 waits=waits,
                 time=self.tick(),
+                iterations=tuple(self.iterations),
             )
         )
         return waits | 1 << number
+
+    def leave_loop(self, op: Op, entered: int) -> None:
+        """The loop that was entered last has ended."""
+        self.iterations.pop()
+        self.loops.append(LoopRun(op, tuple(self.iterations), entered))

@@ -137,7 +137,8 @@ def _for(run: BlockRun, op: Op) -> RegionSteps:
         raise UndefinedStop(f"the loop at {op.offset:#x} has step {step}")
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)
-    induction = lower
+    induction, iterations = lower, run.log.iterations
+    iterations.append(0)
     while induction < upper:
         counter = Tile(wrapped(np.asarray(induction & ((1 << bits) - 1), np.uint64), bits))
         run.bind(body.arguments, (counter, *carried))
@@ -146,6 +147,8 @@ def _for(run: BlockRun, op: Op) -> RegionSteps:
             raise NotModelled(f"{left.kind} inside for")
         carried = left.values
         induction += step
+        iterations[-1] += 1
+    run.log.leave_loop(op, iterations[-1])
     run.bind(op.results, carried)
     return None
 
@@ -153,10 +156,14 @@ def _for(run: BlockRun, op: Op) -> RegionSteps:
 def _loop(run: BlockRun, op: Op) -> RegionSteps:
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)
+    iterations = run.log.iterations
+    iterations.append(0)
     while True:
         run.bind(body.arguments, carried)
         stores = run.memory.stores
         left = yield from execute(run, body)
+        if left.kind in ("return", "break"):
+            run.log.leave_loop(op, iterations[-1] + 1)
         if left.kind == "return":
             return left
         if left.kind == "break":
@@ -168,6 +175,7 @@ def _loop(run: BlockRun, op: Op) -> RegionSteps:
             run.turn.spins(op)
             yield
         carried = left.values
+        iterations[-1] += 1
 
 
 def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> bool:

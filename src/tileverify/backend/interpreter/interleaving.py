@@ -10,7 +10,7 @@ stands still, none of them will ever go on: each stops with `EndlessLoop`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -49,14 +49,16 @@ class ScheduledRun:
 
 
 def run_schedule(
-    bound: BoundLaunch, grid: GridPoint, blocks: Sequence[GridPoint], schedule: Schedule, budget: Budget
-) -> ScheduledRun:
+    bound: BoundLaunch, grid: GridPoint, blocks: Sequence[GridPoint], schedule: Schedule, budget: Budget,
+    begins: Callable[[BlockRun], None] = lambda run: None,
+) -> ScheduledRun:  # fmt: skip
     """Run ``blocks`` of the launch to their ends; a block that stopped early says so in its log.
 
     What the launch allocates on its way joins the image of ``bound``: bind the launch anew for another run.
+    ``begins`` is told of every block before its first op.
     """
     with np.errstate(all="ignore"):
-        return _Scheduler(bound, grid, schedule, budget).run(blocks)
+        return _Scheduler(bound, grid, schedule, budget, begins).run(blocks)
 
 
 class _Worker:
@@ -146,6 +148,7 @@ class _Scheduler:
     grid: GridPoint
     schedule: Schedule
     budget: Budget
+    begins: Callable[[BlockRun], None]
     memory: TimedMemory = field(init=False)
     source: Random = field(init=False)
 
@@ -165,6 +168,7 @@ class _Scheduler:
         run = BlockRun(
             self.bound.program, worker.memory, self.grid, worker.block, self.budget, turn=worker, conduct=KEEP_GOING
         )
+        self.begins(run)
         return block_steps(run, self.bound.arguments)
 
     def run(self, blocks: Sequence[GridPoint]) -> ScheduledRun:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
+from random import Random
 from typing import Final
 
 from ...contract.expressions import GRID_NAMES, constant_value, evaluate, free_names
@@ -52,12 +54,37 @@ def choose(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequenc
     return values
 
 
-def _small(contract: ContractInNumbers) -> Iterator[Condition]:
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """What `draw` tries for sizes, scalars and axes of the grid, in this order; mixed by ``source`` if there is one."""
+
+    sizes: Sequence[int]
+    scalars: Sequence[int]
+    axes: Sequence[int]
+    source: Random | None = None
+
+
+def draw(
+    contract: ContractInNumbers, palette: Palette, *, elements: int, blocks: int, tries: int
+) -> dict[str, int] | None:
+    """Values for all roots that satisfy the contract, the first ones of ``palette`` where they do.
+
+    Arrays have at most so many ``elements``, the grid so many ``blocks``; ``None`` if ``tries`` values gave none.
+    """
+    conditions = [*contract.conditions, *_small(contract, elements, blocks)]
+    search = _Search(contract, conditions, contract.roots, palette.sizes, palette, tries)
+    values: dict[str, int] = {}
+    return values if search.fill(values, 0) and not any(c.broken_by(values) for c in conditions) else None
+
+
+def _small(
+    contract: ContractInNumbers, elements: int = FEW_ELEMENTS, blocks: int = FEW_BLOCKS
+) -> Iterator[Condition]:
     """What makes a launch quick to run; no part of the contract."""
     for array in contract.spec.arrays():
         sizes = tuple(map(contract.resolved, array.shape))
-        yield _product_at_most(sizes, FEW_ELEMENTS, f"{array.name} is small")
-    yield _product_at_most(contract.grid, FEW_BLOCKS, "the grid is small")
+        yield _product_at_most(sizes, elements, f"{array.name} is small")
+    yield _product_at_most(contract.grid, blocks, "the grid is small")
 
 
 def _product_at_most(factors: Sequence[Expression], most: int, text: str) -> Condition:
@@ -71,15 +98,17 @@ class _Search:
     """Backtracking over the names in ``order``; ``deepest`` tells what failed with most names given."""
 
     def __init__(
-        self, contract: ContractInNumbers, conditions: Sequence[Condition], order: Sequence[str], sizes: Sequence[int]
-    ) -> None:
+        self, contract: ContractInNumbers, conditions: Sequence[Condition], order: Sequence[str],
+        sizes: Sequence[int], palette: Palette | None = None, tries: int = TRIES,
+    ) -> None:  # fmt: skip
         self.sizes = sizes
+        self.palette = palette
         self.contract = contract
         self.conditions = conditions
         self.order = order
         self.deepest = ""
         self._depth = -1
-        self._tries = TRIES
+        self._tries = tries
 
     def fill(self, values: dict[str, int], depth: int) -> bool:
         if depth == len(self.order):
@@ -102,6 +131,9 @@ class _Search:
     def _candidates(self, name: str, relevant: Sequence[Condition], values: dict[str, int]) -> Iterator[int]:
         for condition in relevant:
             yield from _solutions(condition, name, values)
+        if self.palette is not None:
+            yield from self._drawn(self.palette, name, relevant, values)
+            return
         if name in GRID_NAMES:
             yield from _bounds(name, relevant, values)
             yield 1
@@ -110,6 +142,18 @@ class _Search:
         yield from SCALARS if name in self.contract.scalars else self.sizes
         for number in _numbers(relevant):
             yield from (number, number + 1, 2 * number, number - 1, number + 64)
+
+    def _drawn(
+        self, palette: Palette, name: str, relevant: Sequence[Condition], values: dict[str, int]
+    ) -> Iterator[int]:
+        if name in GRID_NAMES:
+            yield from _mixed((*palette.axes, *_bounds(name, relevant, values), 1), palette.source)
+            return
+        if palette.source is None or palette.source.random() < 0.5:
+            yield from self._contiguous(name, values)
+        pool = palette.scalars if name in self.contract.scalars else palette.sizes
+        near = (near for number in _numbers(relevant) for near in (number, number + 1, 2 * number, number - 1))
+        yield from _mixed((*pool, *near), palette.source)
 
     def _contiguous(self, name: str, values: Mapping[str, int]) -> Iterator[int]:
         """The stride that leaves no gaps, where ``name`` is a stride."""
@@ -121,6 +165,10 @@ class _Search:
                         yield max(self.contract.value(tight[position], values), 1)
                     except (KeyError, Undefined):
                         continue
+
+
+def _mixed(numbers: Sequence[int], source: Random | None) -> Sequence[int]:
+    return numbers if source is None else source.sample(numbers, len(numbers))
 
 
 def _solutions(condition: Condition, name: str, values: Mapping[str, int]) -> Iterator[int]:

@@ -40,15 +40,16 @@ def evaluate(
                 raise KeyError(sub)
             done[sub] = functions(sub.function, tuple([done[a] for a in sub.args]))
         else:
-            done[sub] = _VALUES[kind](sub, [done[a] for a in sub.args])
+            done[sub] = MEANINGS[kind](sub, [done[a] for a in sub.args])
     return done[term]
 
 
 def _sum(term: Term, a: Sequence[Value]) -> Value:
+    total: int
     total, coefficients = term.payload
     for coefficient, value in zip(coefficients, a, strict=True):
         total += coefficient * value
-    return int(total)
+    return total
 
 
 def _wrapped(term: Term, a: Sequence[Value]) -> Value:
@@ -61,7 +62,7 @@ def _truncated(a: Value, b: Value) -> int:
     return quotient if (a >= 0) == (b >= 0) else -quotient
 
 
-_VALUES: Final[dict[TermKind, Callable[[Term, Sequence[Value]], Value]]] = {
+MEANINGS: Final[dict[TermKind, Callable[[Term, Sequence[Value]], Value]]] = {
     TermKind.TRUE: lambda term, a: True,
     TermKind.FALSE: lambda term, a: False,
     TermKind.SUM: _sum,

@@ -1,0 +1,280 @@
+"""Values of the function symbols of a summary: what memory held at first, what an op gave, how often a loop went round.
+
+The symbolic executor names what it does not follow after the op that brings it into being.  Here the interpreter's
+value of that op stands for it, so that kernels which go by data can be compared, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ...contract.terms import Function, Sort
+from ...frontend.bytecode.model import Entry, Op, PointerType, ScalarType, TileType, Value
+from ...frontend.symbolic.numbering import number
+from ..interpreter import Memory, MemoryImage
+from ..interpreter.values import OVERFLOWED, UNSPECIFIED, Array, Tile, as_signed
+from .lane_values import OPEN, Data, Known
+from .recording import BlockRecord, Context
+
+
+class Disagreement(Exception):
+    """The summary and the run say different things; the text is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """``rest + modulus * f`` is the value that an op gave, or one that a loop carries; ``after``: once it has ended."""
+
+    value: Value
+    modulus: int = 1
+    rest: int = 0
+    loop: Op | None = None
+    after: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """How many iterations a loop had, or ``less`` one, the number of its last one."""
+
+    loop: Op
+    less: int
+
+
+Source: TypeAlias = Made | Rounds | None
+
+_CARRIED: Final = re.compile(r"loop(\d+)\.(\d+)(?:\.-?\w+\.\.-?\w+)?(?:\.(-?\d+)mod(\d+))?")
+_ROUNDS: Final = re.compile(r"(trips|last)(\d+)")
+_PLACE: Final = re.compile(r"local#(\d+)\.address")
+_RESULT: Final = re.compile(r"\w+#(\d+)(?:\.(\d+)|\.outside|\.masked)?")
+_WORD: Final = re.compile(r"(.+)\[\]\.(address|(shape|strides)\[(\d+)\])")
+_CONTENTS: Final = re.compile(r"(?:global )?(.+?)(\[\])?(?: as [a-zA-Z]*(\d+)\w*)?( at byte)?")
+
+
+class Sources:
+    """Where the values of function symbols of an entry come from, by their names."""
+
+    def __init__(self, entry: Entry) -> None:
+        numbering = number(entry)
+        self._ops = {place: op for op, place in numbering.ordinal.items()}
+        self._loops = {place: op for op, place in numbering.loop.items()}
+        self.loop_numbers = dict(numbering.loop)
+
+    def loop(self, name: str) -> Op:
+        """The op of the loop that a summary calls ``loop2``."""
+        return self._loops[int(name.removeprefix("loop"))]
+
+    def of(self, function: Function) -> Source:
+        """``None`` for what no op made: contents of memory, or a symbol of the proof alone."""
+        name = function.name
+        if function.array is not None:
+            return None
+        if found := _ROUNDS.fullmatch(name):
+            return Rounds(self._loops[int(found[2])], int(found[1] == "last"))
+        if found := _CARRIED.fullmatch(name):
+            loop, slot = self._loops[int(found[1])], int(found[2])
+            carried = loop.regions[0].blocks[0].arguments[int(loop.name == "for") :]
+            after = loop.results[slot] if loop.name == "for" else None
+            return Made(carried[slot], int(found[4] or 1), int(found[3] or 0), loop, after)
+        if found := _PLACE.fullmatch(name):
+            op = self._ops[int(found[1])]
+            return Made(op.results[0], op.attributes["align"])
+        if found := _RESULT.fullmatch(name):
+            return Made(self._ops[int(found[1])].results[int(found[2] or 0)])
+        return None
+
+    def watched(self, functions: Sequence[Function]) -> Iterator[Value]:
+        """The values that a run has to keep for them."""
+        for function in functions:
+            source = self.of(function)
+            if isinstance(source, Made):
+                yield source.value
+                if source.after is not None:
+                    yield source.after
+
+
+class FunctionValues:
+    """The function symbols in one block of one launch."""
+
+    def __init__(self, sources: Sources, image: MemoryImage, record: BlockRecord) -> None:
+        self._sources = sources
+        self._image = image
+        self._record = record
+        self._initial = Memory(image)
+        self._origins = {origin.name: origin for origin in reversed(image.origins)}
+
+    def value(self, function: Function, args: Sequence[Known]) -> Known:
+        """The value of an application.
+
+        :raises Disagreement: it lies outside of what the summary says of the symbol.
+        """
+        if any(arg.open is not None and np.all(arg.open) for arg in args):
+            return OPEN
+        source = self._sources.of(function)
+        match source:
+            case Made():
+                found = self._made(source, [arg.data for arg in args])
+            case Rounds():
+                found = self._rounds(source, [arg.data for arg in args])
+            case _:
+                found = self._of_memory(function, [arg.data for arg in args])
+        opens = [arg.open for arg in args if arg.open is not None]
+        for open_ in opens:
+            found = Known(found.data, open_ if found.open is None else found.open | open_)
+        self._check(function, found)
+        return found
+
+    def _check(self, function: Function, found: Known) -> None:
+        if function.sort is Sort.BOOL or (found.open is not None and np.all(found.open)):
+            return
+        data = np.asarray(found.data)
+        known = data if found.open is None else data[~np.broadcast_to(found.open, data.shape)]
+        if not known.size:
+            return
+        low, high = int(known.min()), int(known.max())
+        if (function.low is not None and low < function.low) or (function.high is not None and high > function.high):
+            limits = f"from {function.low} to {function.high}"
+            raise Disagreement(f"the proof takes '{function.name}' to lie {limits}, but in the run it reaches {low} to {high}")
+
+    # ---------------------------------------------------------------------------------- of the run
+    def _rounds(self, source: Rounds, args: Sequence[Data]) -> Known:
+        def at(context: Context) -> int | None:
+            entered = self._record.entered.get((source.loop, context))
+            return None if entered is None or entered < source.less else entered - source.less
+
+        return _for_each(args, at)
+
+    def _made(self, source: Made, args: Sequence[Data]) -> Known:
+        assert isinstance(source.value.type, TileType)
+        dims = [dim for dim, size in enumerate(source.value.type.shape) if size > 1]
+        around, lanes = args[: len(args) - len(dims)], args[len(args) - len(dims) :]
+        if not any(isinstance(each, np.ndarray) for each in around):
+            return self._lanes_of(source, tuple(map(int, around)), dims, lanes)
+        if dims:
+            return OPEN  # values of several iterations at once are asked for scalars alone
+
+        def at(context: Context) -> int | None:
+            found = self._lanes_of(source, context, dims, ())
+            return None if found.open is not None else int(found.data)
+
+        return _for_each(around, at)
+
+    def _lanes_of(self, source: Made, context: Context, dims: Sequence[int], lanes: Sequence[Data]) -> Known:
+        kept = self._record.values.get((source.value, context))
+        if kept is None and source.after is not None and context:
+            if self._record.entered.get((source.loop, context[:-1])) == context[-1]:  # type: ignore[call-overload]
+                kept = self._record.values.get((source.after, context[:-1]))
+        if not isinstance(kept, Tile):
+            return OPEN
+        data, open_ = self._numbers(source, kept)
+        if not dims:
+            data = data.reshape(())[()]
+            if open_ is not None:
+                return OPEN if open_.any() else Known(_plain(data))
+            return Known(_plain(data))
+        index: list[Data] = [0] * data.ndim
+        outside: Data = False
+        for dim, place in zip(dims, lanes, strict=True):
+            inside = (place >= 0) & (place < data.shape[dim])
+            outside = outside | ~np.asarray(inside)
+            index[dim] = np.where(inside, place, 0).astype(np.int64)
+        picked = data[tuple(index)]
+        unknown = outside if open_ is None else outside | open_[tuple(index)]
+        return Known(picked, unknown if np.any(unknown) else None)
+
+    def _numbers(self, source: Made, tile: Tile) -> tuple[Array, Array | None]:
+        """Signed lanes, and which of them the specification leaves open."""
+        assert isinstance(source.value.type, TileType)
+        element = source.value.type.element
+        if isinstance(element, PointerType):
+            data = tile.data.astype(np.int64)
+            if source.loop is not None and tile.origin is not None:
+                numbers = np.broadcast_to(tile.origin, data.shape)
+                bases = np.array([origin.base for origin in self._image.origins], np.int64)
+                data = data - bases[numbers]
+        elif element.bits == 1:
+            data = tile.data.astype(np.bool_)
+        else:
+            data = np.asarray(as_signed(tile.data, element.bits)).astype(np.int64)
+        if source.modulus != 1 or source.rest:
+            data = (data - source.rest) // source.modulus
+        if tile.taint is None:
+            return data, None
+        open_ = (np.broadcast_to(tile.taint, data.shape) & (UNSPECIFIED | OVERFLOWED)) != 0
+        return data, open_ if open_.any() else None
+
+    # -------------------------------------------------------------------------------- of the launch
+    def _of_memory(self, function: Function, args: Sequence[Data]) -> Known:
+        if (found := _WORD.fullmatch(function.name)) and function.array is None:
+            return self._word(found, args)
+        named = _CONTENTS.fullmatch(function.array or function.name)
+        if named is None or not args:
+            return OPEN
+        name, places = named[1], list(args)
+        if named[2]:
+            row = places.pop(0)
+            if isinstance(row, np.ndarray):
+                return OPEN
+            name = f"{name}[{row}]"
+        origin = self._origins.get(name)
+        if origin is None:
+            return OPEN
+        width = max(int(named[3]) // 8, 1) if named[3] else origin.element_bytes
+        if named[4]:
+            offset = places[0]
+        else:
+            strides = origin.strides if origin.strides and len(origin.strides) == len(places) else (1,)
+            offset = sum(place * stride for place, stride in zip(places, strides, strict=True)) * width
+        return self._element(function, origin.allocation, origin.base, offset, width)
+
+    def _element(self, function: Function, allocation: int, base: int, offset: Data, width: int) -> Known:
+        memory = self._image.allocations[allocation]
+        where = np.asarray(offset) + (base - memory.base)
+        outside = (where < 0) | (where > memory.size - width) | (where % width != 0)
+        raw = self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width) if memory.size else None
+        if raw is None:
+            return OPEN
+        if function.sort is Sort.BOOL:
+            data: Data = raw != 0
+        else:
+            data = np.asarray(as_signed(raw, 8 * width)).astype(np.int64)
+        if data.ndim == 0:
+            return OPEN if outside else Known(_plain(data[()]))
+        return Known(data, outside if outside.any() else None)
+
+    def _word(self, found: re.Match[str], args: Sequence[Data]) -> Known:
+        def at(context: Context) -> int | None:
+            origin = self._origins.get(f"{found[1]}[{context[0]}]")
+            if origin is None:
+                return None
+            if found[2] == "address":
+                return origin.base
+            layout = origin.shape if found[3] == "shape" else origin.strides
+            return None if layout is None else layout[int(found[4])]
+
+        return _for_each(args, at)
+
+
+def _plain(data: Data) -> Data:
+    return bool(data) if isinstance(data, np.bool_) else int(data)
+
+
+def _for_each(args: Sequence[Data], at: Callable[[Context], int | None]) -> Known:
+    """``at`` of every combination of the arguments, each of them asked once."""
+    if not any(isinstance(arg, np.ndarray) for arg in args):
+        value = at(tuple(map(int, args)))
+        return OPEN if value is None else Known(value)
+    spread = np.broadcast_arrays(*(np.asarray(arg) for arg in args))
+    known: dict[Context, int | None] = {}
+    flat = []
+    for context in zip(*(each.reshape(-1).tolist() for each in spread), strict=True):
+        if context not in known:
+            known[context] = at(context)
+        flat.append(known[context])
+    open_ = np.array([value is None for value in flat]).reshape(spread[0].shape)
+    data = np.array([value or 0 for value in flat], dtype=object).reshape(spread[0].shape)
+    return Known(data.astype(np.int64), open_ if open_.any() else None)

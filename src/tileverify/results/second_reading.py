@@ -1,0 +1,62 @@
+"""What a second reading of a proof compared: the access summary that was proved, with runs of the interpreter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SecondReading:
+    """``asked`` for so many launches, of which the contract had ``launches``.
+
+    ``accesses`` and ``waits`` (an access that waits for another one) are those that were compared, ``not_compared``
+    counts by reason what was not.  ``unclaimed``: order that a run had and the summary leaves out inside of loops, which
+    costs proofs and makes none wrong.  ``disagreement``: the first one, in a sentence.
+    """
+
+    asked: int
+    launches: int = 0
+    blocks: int = 0
+    accesses: int = 0
+    waits: int = 0
+    unclaimed: int = 0
+    not_compared: Mapping[str, int] = field(default_factory=dict)
+    disagreement: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Nothing speaks against the proof; that is little where nothing was compared."""
+        return not self.disagreement
+
+
+@dataclass(slots=True)
+class Counts:
+    """A second reading on its way."""
+
+    blocks: int = 0
+    accesses: int = 0
+    waits: int = 0
+    unclaimed: int = 0
+    not_compared: Counter[str] = field(default_factory=Counter)
+
+
+def reading_lines(reading: SecondReading) -> list[str]:
+    """What was compared, what was not, and what does not agree; for people."""
+    few = f" of {reading.asked}, as the contract has no more" if reading.launches < reading.asked else ""
+    lines = [
+        f"{_plural(reading.launches, 'launch', 'launches')}{few}: {_plural(reading.blocks, 'block', 'blocks')},"
+        f" {_plural(reading.accesses, 'access', 'accesses')} and {_plural(reading.waits, 'wait', 'waits')} compared"
+        + ("" if reading.disagreement else ", all as the proof says")
+    ]
+    if not reading.accesses and not reading.disagreement:
+        lines[0] = f"{_plural(reading.launches, 'launch', 'launches')}{few}: nothing could be compared"
+    lines += [f"not compared, {count} times: {reason}" for reason, count in sorted(reading.not_compared.items())]
+    if reading.disagreement:
+        lines.append(f"disagreement: {reading.disagreement}")
+    return lines
+
+
+def _plural(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"

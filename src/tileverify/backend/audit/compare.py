@@ -91,6 +91,11 @@ class _Block:
     # ------------------------------------------------------------------------------- what the run did
     def _execution(self, site: Site, iterations: Context, accesses: Sequence[DynamicAccess]) -> None:
         self._at(site.loops, iterations)
+        for loop, k in zip(site.loops, iterations, strict=True):
+            most = loop.iteration.symbol.high
+            if most is not None and k > most:
+                where = self._where(accesses[0].op, iterations)
+                raise Disagreement(f"{where}: the proof takes the loop to have at most {most + 1} iterations")
         try:
             wanted = expected(self.terms, site, self.kernel.rank)
         except Disagreement as found:
@@ -152,10 +157,11 @@ class _Block:
             return
         loop = loops[len(done)]
         entered = self.record.entered.get((self.kernel.sources.loop(loop.name), done), 0)
-        counted = loop.value is not None
+        most = loop.iteration.symbol.high
         for k in range(entered):
             yield from self._contexts(loops, (*done, k))
-        if counted or not entered:
+        # The range of the variable is part of what the summary says: beyond it there is no iteration.
+        if (loop.value is not None or not entered) and (most is None or entered <= most):
             yield (*done, entered, *(0 for _ in loops[len(done) + 1 :]))
 
     # ------------------------------------------------------------------------------------------- words

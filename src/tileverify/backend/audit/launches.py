@@ -3,99 +3,119 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from random import Random
 from typing import Final
 
+from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
+from ...contract.expressions import constant_value
+from ...contract.strides import strides_of
 from ...errors import UsageError
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ..numbers.choose import Palette, choose, draw
-from ..numbers.conditions import ContractInNumbers
+from ..numbers.conditions import ContractInNumbers, lists
 from ..numbers.inputs import Given, Inputs, make_inputs
 
 ELEMENTS: Final = 1 << 14
 """Elements of an array of a drawn launch."""
 BLOCKS: Final = 64
 MOST_ELEMENTS: Final = 1 << 22
-"""Elements of all arrays of all launches; one launch is made however large it is."""
+"""Elements of all arrays of all launches together."""
+LARGEST: Final = 1 << 24
+"""Elements of all arrays of one launch; a larger one is not made."""
 TRIES: Final = 1500
 """Values that are tried for one launch."""
+BLANK: Final = 1 << 16
+"""Larger arrays of floats hold zeros, and take no memory."""
+LARGE: Final = (4096, 2048, 1024, 512, 256, 128)
+FEW: Final = 8
+"""So many drawn launches are tried where none comes out."""
 SIZES: Final = (2, 3, 4, 5, 7, 8, 16, 17, 31, 33, 64, 65, 100, 127, 129, 200, 256, 300, 512, 1025)
 SCALARS: Final = (-1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 128, 1000)
 AXES: Final = (2, 3, 1, 5, 4)
 
 
 def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Counter[str]) -> Iterator[Inputs]:
-    """At most ``count`` different launches; what kept one from being made is counted in ``not_made``.
-
-    :raises UsageError: no launch of the contract was found.
-    """
-    seen: Counter[tuple[tuple[str, int], ...]] = Counter()
+    """At most ``count`` different launches; what kept others from being made is counted in ``not_made``."""
     contents = _contents_matter(contract)
-    left = MOST_ELEMENTS
-    made = failures = 0
-    for number, values in enumerate(_values(contract, entry, count)):
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    problems: Counter[str] = Counter()
+    left, made = MOST_ELEMENTS, 0
+    for number, values in enumerate(_values(contract, entry, count, problems)):
         key = tuple(sorted(values.items()))
-        if seen[key] and not contents:
+        if key in seen and not contents:
             continue
-        seen[key] += 1
+        seen.add(key)
+        if _elements(contract, values) > LARGEST:
+            problems[f"a launch of more than {LARGEST} elements"] += 1
+            continue
         try:
-            inputs = make_inputs(contract, Given(values, {}, {}, None, number))
+            inputs = make_inputs(contract, Given(values, {}, {}, None, number, BLANK))
         except UsageError as error:
-            if not made and not failures:
-                not_made[f"a launch that could not be made: {error.message}"] += 1
-            failures += 1
+            problems[f"a launch whose contents were not found: {error.message}"] += 1
             continue
         yield inputs
         made += 1
-        left -= sum(prod(array.shape) for _, array in inputs.launch.named_arrays())
+        left -= sum(array.size for array in inputs.memory.values())
         if made == count:
             return
         if left < 0:
             not_made[f"launches beyond {MOST_ELEMENTS} elements in all arrays together"] += count - made
             return
+    if not made:
+        not_made.update(problems)
 
 
-def _values(contract: ContractInNumbers, entry: Entry, count: int) -> Iterator[dict[str, int]]:
+def _values(
+    contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str]
+) -> Iterator[Mapping[str, int]]:
     """Values for the names of the contract, some more than once."""
+    try:
+        yield choose(contract, {})
+    except UsageError as error:
+        problems[f"the contract: {error.message}"] += 1
     tiles = _tile_sizes(entry)
     borders = [0, 1, *(size for tile in tiles for size in (tile - 1, tile, tile + 1, 2 * tile + 1))]
-    largest = [64 * size for size in (64, 32, 16, 8, 4, 2, 1)]
-    sizes = tuple(dict.fromkeys((*SIZES, *(size for size in borders if size > 1))))
     whole = tuple(dict.fromkeys((*tiles, *SIZES)))
-    yield choose(contract, {})
-    for border in dict.fromkeys(borders):
-        values = _drawn(contract, Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES))
+    palettes = [
+        Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES) for border in dict.fromkeys(borders)
+    ]
+    palettes.append(Palette((*LARGE, *whole), (*LARGE, *SCALARS, 0, 1), AXES[::-1]))
+    sizes = tuple(dict.fromkeys((*SIZES, *borders)))
+    palettes += [Palette(sizes, (*SCALARS, *tiles, 0, 1), AXES, Random(number)) for number in range(4 * count)]
+    found = 0
+    for number, palette in enumerate(palettes):
+        values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=TRIES)
         if values is not None:
+            found += 1
             yield values
-    values = _drawn(contract, Palette((*largest, *whole), (*largest, *SCALARS, 0, 1), tuple(reversed(AXES))))
-    if values is not None:
-        yield values
-    for number in range(4 * count):
-        source = Random(number)
-        values = _drawn(contract, Palette((*sizes, 0, 1), (*SCALARS, *tiles, 0, 1), AXES, source))
-        if values is not None:
-            yield values
-        elif number >= 8:
-            break
-    while True:  # other contents, where they matter
-        yield choose(contract, {})
-        count -= 1
-        if count < 0:
+        elif not found and number >= len(borders) + FEW:
             return
 
 
-def _drawn(contract: ContractInNumbers, palette: Palette) -> dict[str, int] | None:
-    return draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=TRIES)
+def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
+    """Elements from the first to the last one of the arrays that take memory; of a list's where they are numbers."""
+    total = 0
+    for listed in lists(contract.spec):
+        sizes = [constant_value(size) for size in listed.element.shape]
+        if None not in sizes:
+            total += contract.value(listed.length, values) * prod(size for size in sizes if size is not None)
+    for array in contract.spec.arrays():
+        shape = tuple(contract.value(size, values) for size in array.shape)
+        strides = tuple(contract.value(stride, values) for stride in strides_of(array))
+        placed = ConcreteArray(array.dtype, shape, strides)
+        if 0 not in shape and not Given({}, {}, {}, blank=BLANK).leaves_blank(placed):
+            total += 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    return total
 
 
 def _contents_matter(contract: ContractInNumbers) -> bool:
     """Whether a launch of the same sizes may do something else: integers are read, or a list has sizes of its own."""
-    described = [*contract.spec.arrays()]
-    return any(ELEMENT_TYPES[array.dtype].kind != "f" for array in described)
+    arrays = [*contract.spec.arrays(), *(listed.element for listed in lists(contract.spec))]
+    return any(ELEMENT_TYPES[array.dtype].kind != "f" for array in arrays)
 
 
 def _tile_sizes(entry: Entry) -> list[int]:

@@ -24,6 +24,8 @@ SCALARS: Final = (1, 2, 0, 3, 4, 8, 16, 32, 64, 128, -1)
 LARGEST_GRID: Final = 1024
 """An axis that nothing but a clause of the proof bounds is made no longer."""
 TRIES: Final = 50_000
+FAR: Final = (1 << 20) + 1
+"""Where a difference that was linear at 0 and 1 shows that it is not: ``N % 16``."""
 
 
 def choose(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequence[Condition] = ()) -> dict[str, int]:
@@ -176,11 +178,12 @@ def _solutions(condition: Condition, name: str, values: Mapping[str, int]) -> It
     match condition.expression:
         case Apply("==", (left, right)) if condition.names <= {name, *values}:
             try:
-                at = [evaluate(left, {**values, name: n}) - evaluate(right, {**values, name: n}) for n in (0, 1)]
+                at = [evaluate(left, {**values, name: n}) - evaluate(right, {**values, name: n}) for n in (0, 1, FAR)]
             except Undefined:
                 return
             slope = at[1] - at[0]
-            if slope and -at[0] % slope == 0:
+            linear = at[2] - at[0] == slope * FAR
+            if slope and linear and -at[0] % slope == 0:
                 yield -at[0] // slope
 
 

@@ -28,13 +28,22 @@ FLOAT: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the user gave.  ``numbers``: sizes and integer scalars; ``grid``: one to three axes, the rest is 1."""
+    """What the user gave.  ``numbers``: sizes and integer scalars; ``grid``: one to three axes, the rest is 1.
+
+    ``blank``: arrays of floats with more elements get no memory of their own, and are 0 everywhere.
+    """
 
     numbers: Mapping[str, int]
     floats: Mapping[str, float]
     arrays: Mapping[str, Array]
     grid: Block | None = None
     seed: int = 0
+    blank: int | None = None
+
+    def leaves_blank(self, array: ConcreteArray) -> bool:
+        """Whether nothing is made up for ``array``, because it is large and its contents decide nothing."""
+        floats = ELEMENT_TYPES[array.dtype].kind == "f"
+        return floats and self.blank is not None and prod(array.shape) > self.blank
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,8 @@ class _Maker:
         """Put the contents into the memory of the allocation, unless an array that is the same did so already."""
         contents = self.given.arrays.get(name)
         known = self.memory.get(placed.allocation)
+        if contents is None and known is None and self.given.leaves_blank(placed):
+            return
         if contents is not None:
             contents = stored(contents, placed.dtype, f"the input {name}")
         elif known is None:

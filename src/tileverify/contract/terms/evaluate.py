@@ -48,7 +48,7 @@ def _sum(term: Term, a: Sequence[Value]) -> Value:
     total: int
     total, coefficients = term.payload
     for coefficient, value in zip(coefficients, a, strict=True):
-        total += coefficient * value
+        total = total + coefficient * value
     return total
 
 

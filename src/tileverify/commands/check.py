@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     help="Write the proof of every proved kernel, and its bytecode, into the folder DIR (see `recheck`).",
 )
 @click.option("--complete", is_flag=True, help="Tell for which arrays it is proved that every element is written.")
+@click.option(
+    "--audit", is_flag=True, help="Compare every proof with runs of the interpreter (see `recheck --replay`)."
+)
 @click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
 @click.option(
     "--baseline",
@@ -107,6 +110,7 @@ def check(
     playback: str | None,
     certificate: Path | None,
     complete: bool,
+    audit: bool,
     repair: bool,
     baseline: Path | None,
     update_baseline: bool,
@@ -161,6 +165,7 @@ def check(
         repair=repair,
         details=page,
         complete=complete,
+        audit=audit,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from .shell import Working, emit
 _EXIT_CODES = """\b
 Exit codes:
   0  every proof is confirmed
-  1  a certificate is rejected: damaged, not about this bytecode, or a proof that is none
+  1  a certificate is rejected: damaged, not about this bytecode, a proof that is none, or contradicted by a run
   2  bad usage, or no second solver
   3  something is not confirmed, nothing rejected; also without the bytecode, or where there are no obligations
 """
@@ -29,6 +30,12 @@ Exit codes:
 )
 @click.option("--scripts", type=click.Path(path_type=Path), metavar="DIR", help="Write the SMT-LIB scripts into DIR.")
 @click.option("--limit", type=click.IntRange(min=1), help="Resource units of the second solver for one script.")
+@click.option(
+    "--replay",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Also run N launches of the contract in the interpreter, and compare every access with what was proved.",
+)
 @click.option("--allow-open/--strict", default=False, help="Whether what is not confirmed fails.  [default: strict]")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
@@ -39,6 +46,7 @@ def recheck(
     bytecode: Path | None,
     scripts: Path | None,
     limit: int | None,
+    replay: int | None,
     allow_open: bool,
     format_: str,
     output: Path | None,
@@ -56,9 +64,14 @@ def recheck(
     from ..verifier.certificate.second_solver import LIMIT, SecondSolver
 
     solver = SecondSolver(limit or LIMIT)
+    reads = None
+    if replay is not None:
+        from ..pipeline.second_reading import reading_of_certificate
+
+        reads = partial(reading_of_certificate, count=replay)
     with Working(live=True) as working:
         rows = []
-        for row in recheck_files(certificates, bytecode=bytecode, scripts=scripts, solver=solver):
+        for row in recheck_files(certificates, bytecode=bytecode, scripts=scripts, solver=solver, reads=reads):
             working.progress(f"{row.answer.value} {row.file}")
             rows.append(row)
     render = recheck_json if format_ == "json" else recheck_text

@@ -44,7 +44,7 @@ class CheckOptions:
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``per_file``: other limits for some files.  ``skip``: which
+    ``audit``: compare what is proved with runs of the interpreter (`second_reading`).  ``per_file``: other limits for some files.  ``skip``: which
     files in folders are none of our business."""
 
     timeout_s: float | None = None
@@ -56,6 +56,7 @@ class CheckOptions:
     repair: bool = False
     details: bool = False
     complete: bool = False
+    audit: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
 
@@ -115,6 +116,7 @@ def check_units(
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
     beyond = options.playback or options.certificate or options.repair or options.details or options.complete
+    beyond = beyond or options.audit
     if options.cache is None or beyond:
         return None
     from .cache.known_files import KnownFiles, target_of
@@ -175,9 +177,8 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = {"deny_requires": options.deny_requires}
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    known = (
-        cache.load(unit, key) if cache and not (options.certificate or options.details or options.complete) else None
-    )
+    anew = options.certificate or options.details or options.complete or options.audit
+    known = cache.load(unit, key) if cache and not anew else None
     if known is not None:
         return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
 
@@ -215,8 +216,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     )
     if result.verdict is Verdict.PROVED:
         result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
-    if cache:
-        cache.store(unit, key, result)
+    if options.audit and result.proved_launch is not None:
+        from .second_reading import audited
+
+        result = audited(module, entry, unit, summary, result)
+    if cache and result.verdict is not Verdict.ERROR:
+        cache.store(unit, key, replace(result, second_reading=None))
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete and result.proved_launch is not None:

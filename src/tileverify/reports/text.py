@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results.second_reading import reading_lines
 from ..system.printable import printable
 from .findings import finding_lines
 from .reasons import undetermined
@@ -133,6 +134,8 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
     if result.written is not None:
         yield from _clauses("written", _written(result.written))
+    if result.second_reading is not None:
+        yield from _clauses("audited", reading_lines(result.second_reading))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
         yield from _clauses("checked", (", ".join(result.proved_codes),) if result.proved_codes else ())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .codes import TV
+from .second_reading import SecondReading
 
 if TYPE_CHECKING:
     from ..contract.launch import LaunchSpec
@@ -283,6 +284,7 @@ class KernelResult:
     notes: tuple[str, ...] = ()
     line: int | None = None
     written: WrittenArrays | None = None  # of a proof, where it was asked for
+    second_reading: SecondReading | None = None  # of a proof, where it was asked for
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports

@@ -197,6 +197,17 @@ class TimesDocument(Struct, frozen=True):
     prove: float
 
 
+class SecondReadingDocument(Struct, frozen=True, kw_only=True):
+    asked: int
+    launches: int
+    blocks: int
+    accesses: int
+    waits: int
+    unclaimed: int
+    not_compared: dict[str, int]
+    disagreement: str | None
+
+
 class ResultDocument(Struct, frozen=True, kw_only=True):
     file: str
     kernel: str
@@ -213,6 +224,7 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     obligations: ObligationsDocument
     proved_codes: list[str] = []
     written: WrittenDocument | UnsetType = UNSET
+    second_reading: SecondReadingDocument | UnsetType = UNSET
     notes: list[str] = []
     bytecode_sha256: str
     time_ms: TimesDocument

@@ -38,6 +38,7 @@ from .documents import (
     ObligationsDocument,
     ReportDocument,
     ResultDocument,
+    SecondReadingDocument,
     SideDocument,
     SiteDocument,
     SuppressionDocument,
@@ -50,6 +51,7 @@ from .documents import (
     from_json,
     to_json,
 )
+from .second_reading import SecondReading
 
 _SHIPPED: Final = f"{__package__.rpartition('.')[0]}.reports"
 """Where the schema lies."""
@@ -118,6 +120,7 @@ def _result(result: KernelResult) -> ResultDocument:
         obligations=ObligationsDocument(count.total, count.structural, count.solver),
         proved_codes=list(result.proved_codes),
         written=UNSET if written is None else WrittenDocument(list(written.whole), list(written.open)),
+        second_reading=UNSET if result.second_reading is None else reading_document(result.second_reading),
         notes=list(result.notes),
         bytecode_sha256=result.bytecode_sha256,
         time_ms=TimesDocument(
@@ -211,12 +214,42 @@ def _read_result(document: ResultDocument) -> KernelResult:
         notes=tuple(document.notes),
         line=document.line,
         written=_read_written(document.written),
+        second_reading=_read_reading(document.second_reading),
         cached=document.cached,
     )
 
 
 def _read_written(document: WrittenDocument | UnsetType) -> WrittenArrays | None:
     return None if isinstance(document, UnsetType) else WrittenArrays(tuple(document.whole), tuple(document.open))
+
+
+def reading_document(reading: SecondReading) -> SecondReadingDocument:
+    """What JSON says of a second reading, in reports and of certificates."""
+    return SecondReadingDocument(
+        asked=reading.asked,
+        launches=reading.launches,
+        blocks=reading.blocks,
+        accesses=reading.accesses,
+        waits=reading.waits,
+        unclaimed=reading.unclaimed,
+        not_compared=dict(reading.not_compared),
+        disagreement=reading.disagreement or None,
+    )
+
+
+def _read_reading(document: SecondReadingDocument | UnsetType) -> SecondReading | None:
+    if isinstance(document, UnsetType):
+        return None
+    return SecondReading(
+        document.asked,
+        document.launches,
+        document.blocks,
+        document.accesses,
+        document.waits,
+        document.unclaimed,
+        document.not_compared,
+        document.disagreement or "",
+    )
 
 
 def _read_finding(document: FindingDocument) -> Finding:

@@ -1,1 +1,1 @@
-"""A second reading of a proof: what the access summary says of launches of numbers, beside what the interpreter logs."""
+"""A second reading of a proof: an access summary on launches of numbers, beside the interpreter's log."""

@@ -11,7 +11,7 @@ from ...contract.launch import EntryParameter, Role
 from ...contract.terms import Function, Scope, Sort, Term, TermKind, postorder
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, ScalarType, TileType
-from ...frontend.symbolic.summary import AccessSummary, PointerFootprint, Promise, Site, ViewFootprint
+from ...frontend.symbolic.summary import AccessSummary, PointerFootprint, Site
 from ..interpreter import MemoryImage
 from .functions import FunctionValues, Sources
 from .lane_values import OPEN, Known, combine, lane
@@ -23,7 +23,11 @@ _ITERATION: Final = 2
 
 @dataclass(slots=True)
 class KernelTerms:
-    """What is the same in every launch of an entry: what its terms are made of, and where their symbols come from."""
+    """What is the same in every launch of an entry: what its terms are made of, and where their symbols come from.
+
+    ``rank``: dimensions of the largest tile that an access or a term speaks of; ``levels``: of the parts that `orders`
+    was asked for, whether the launch, the block or the iteration decides their values.
+    """
 
     entry: Entry
     parameters: Sequence[EntryParameter]
@@ -31,7 +35,7 @@ class KernelTerms:
     sources: Sources = field(init=False)
     rank: int = field(init=False)
     functions: tuple[Function, ...] = field(init=False)
-    _levels: dict[Term, int] = field(default_factory=dict)
+    levels: dict[Term, int] = field(default_factory=dict)
     _orders: dict[Term, tuple[tuple[Term, ...], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -49,10 +53,11 @@ class KernelTerms:
         if known is None:
             parts = list(postorder(term))
             for part in parts:
-                if part not in self._levels:
-                    self._levels[part] = max((self._levels[arg] for arg in part.args), default=_LAUNCH)
-                    self._levels[part] = max(self._levels[part], _own_level(part))
-            known = tuple(tuple(p for p in parts if self._levels[p] == level) for level in (_LAUNCH, _BLOCK, _ITERATION))
+                if part not in self.levels:
+                    self.levels[part] = max((self.levels[arg] for arg in part.args), default=_LAUNCH)
+                    self.levels[part] = max(self.levels[part], _own_level(part))
+            levels = (_LAUNCH, _BLOCK, _ITERATION)
+            known = tuple(tuple(part for part in parts if self.levels[part] == level) for level in levels)
             self._orders[term] = known
         return known
 
@@ -99,9 +104,7 @@ class LaunchTerms:
         self.kernel = kernel
         self.image = image
         self.memo: dict[Term, Known] = {}
-        self.numbers: dict[str, int] = dict(
-            zip((axis.symbol.name for axis in GRID), launch.grid, strict=True)
-        )
+        self.numbers: dict[str, int] = dict(zip((axis.symbol.name for axis in GRID), launch.grid, strict=True))
         for name, array in launch.arrays.items():
             self.numbers |= {f"{name}.shape[{d}]": size for d, size in enumerate(array.shape)}
             self.numbers |= {f"{name}.strides[{d}]": step for d, step in enumerate(array.strides)}
@@ -142,7 +145,7 @@ class BlockTerms:
         known = memos[level].get(term)
         if known is not None:
             return known
-        levels = kernel._levels
+        levels = kernel.levels
         for parts, memo in zip(orders, memos, strict=True):
             for part in parts:
                 if part not in memo:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...contract.terms import Function, Sort
-from ...frontend.bytecode.model import Entry, Op, PointerType, ScalarType, TileType, Value
+from ...frontend.bytecode.model import Entry, Op, PointerType, TileType, Value
 from ...frontend.symbolic.numbering import number
 from ..interpreter import Memory, MemoryImage
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED, Array, Tile, as_signed
@@ -138,7 +138,9 @@ class FunctionValues:
         low, high = int(known.min()), int(known.max())
         if (function.low is not None and low < function.low) or (function.high is not None and high > function.high):
             limits = f"from {function.low} to {function.high}"
-            raise Disagreement(f"the proof takes '{function.name}' to lie {limits}, but in the run it reaches {low} to {high}")
+            raise Disagreement(
+                f"the proof takes '{function.name}' to lie {limits}, but in the run it reaches {low} to {high}"
+            )
 
     # ---------------------------------------------------------------------------------- of the run
     def _rounds(self, source: Rounds, args: Sequence[Data]) -> Known:
@@ -235,7 +237,9 @@ class FunctionValues:
         memory = self._image.allocations[allocation]
         where = np.asarray(offset) + (base - memory.base)
         outside = (where < 0) | (where > memory.size - width) | (where % width != 0)
-        raw = self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width) if memory.size else None
+        raw = (
+            self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width) if memory.size else None
+        )
         if raw is None:
             return OPEN
         if function.sort is Sort.BOOL:

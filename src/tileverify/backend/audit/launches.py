@@ -80,9 +80,7 @@ def _values(
     tiles = _tile_sizes(entry)
     borders = [0, 1, *(size for tile in tiles for size in (tile - 1, tile, tile + 1, 2 * tile + 1))]
     whole = tuple(dict.fromkeys((*tiles, *SIZES)))
-    palettes = [
-        Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES) for border in dict.fromkeys(borders)
-    ]
+    palettes = [Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES) for border in dict.fromkeys(borders)]
     palettes.append(Palette((*LARGE, *whole), (*LARGE, *SCALARS, 0, 1), AXES[::-1]))
     sizes = tuple(dict.fromkeys((*SIZES, *borders)))
     palettes += [Palette(sizes, (*SCALARS, *tiles, 0, 1), AXES, Random(number)) for number in range(4 * count)]

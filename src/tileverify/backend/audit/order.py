@@ -65,7 +65,9 @@ def compare_order(
                     claimed = np.broadcast_to(np.asarray(found.data, np.bool_), len(others))
                     known = ~np.broadcast_to(np.asarray(bool(0) if found.open is None else found.open), len(others))
                 if not known.all():
-                    counts.not_compared["an order that depends on a value that the run does not give"] += int((~known).sum())
+                    counts.not_compared["an order that depends on a value that the run does not give"] += int(
+                        (~known).sum()
+                    )
                 wrong = claimed & ~really & known
                 if wrong.any():
                     context = others[int(np.flatnonzero(wrong)[0])][0]

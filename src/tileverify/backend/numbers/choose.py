@@ -79,9 +79,7 @@ def draw(
     return values if search.fill(values, 0) and not any(c.broken_by(values) for c in conditions) else None
 
 
-def _small(
-    contract: ContractInNumbers, elements: int = FEW_ELEMENTS, blocks: int = FEW_BLOCKS
-) -> Iterator[Condition]:
+def _small(contract: ContractInNumbers, elements: int = FEW_ELEMENTS, blocks: int = FEW_BLOCKS) -> Iterator[Condition]:
     """What makes a launch quick to run; no part of the contract."""
     for array in contract.spec.arrays():
         sizes = tuple(map(contract.resolved, array.shape))

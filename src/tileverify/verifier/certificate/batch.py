@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ...errors import UsageError
+from ...results.second_reading import SecondReading
 from ...system.paths import display_path
 from .document import read_certificate
 from .files import bytecode_beside, bytecode_from, certificate_files, read_certificate_file
-from .model import CertificateError
+from .model import Certificate, CertificateError
 from .recheck import recheck
 from .report import CertificateRow
 from .scripts import write_scripts
@@ -17,11 +18,13 @@ from .second_solver import SecondSolver
 
 
 def recheck_files(
-    paths: Sequence[Path], *, bytecode: Path | None, scripts: Path | None, solver: SecondSolver
-) -> Iterator[CertificateRow]:
+    paths: Sequence[Path], *, bytecode: Path | None, scripts: Path | None, solver: SecondSolver,
+    reads: Callable[[Certificate, bytes], SecondReading] | None = None,
+) -> Iterator[CertificateRow]:  # fmt: skip
     """A row for every certificate under ``paths``; one that is rejected does not stop the others.
 
-    ``bytecode``: a file to compare with, in place of the one beside each certificate.  Raises `UsageError` for files
+    ``bytecode``: a file to compare with, in place of the one beside each certificate.  ``reads``: how the summary of a
+    certificate is compared with runs, where that is asked for and the bytecode is at hand.  Raises `UsageError` for files
     that cannot be read or written, and errors of the source that ``bytecode`` is.
     """
     files = list(certificate_files(paths))
@@ -34,7 +37,9 @@ def recheck_files(
             if scripts is not None:
                 _write(text, name, scripts)
             data = bytecode_beside(path) if bytecode is None else bytecode_from(bytecode, read_certificate(text, name))
-            yield CertificateRow(name, recheck(text, name, bytecode=data, solver=solver))
+            found = recheck(text, name, bytecode=data, solver=solver)
+            reading = None if reads is None or data is None else reads(found.certificate, data)
+            yield CertificateRow(name, found, reading=reading)
         except CertificateError as error:
             yield CertificateRow(name, problem=error.message)
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from ...results.documents import Json, to_json
+from ...results.documents import Json, SecondReadingDocument, to_json
+from ...results.json_report import reading_document
+from ...results.second_reading import SecondReading, reading_lines
 from ...results.tiers import Tier
 from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
@@ -23,15 +25,19 @@ _SHOWN: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class CertificateRow:
-    """One certificate file: what checking it found, or why it was rejected before a solver saw it."""
+    """One certificate file: what checking it found, or why it was rejected before a solver saw it; ``reading``: how it
+    compares with runs, where that was asked for."""
 
     file: str
     found: Rechecked | None = None
     problem: str = ""
+    reading: SecondReading | None = None
 
     @property
     def answer(self) -> Rechecking:
-        return Rechecking.REJECTED if self.found is None else self.found.answer
+        if self.found is None or (self.reading is not None and not self.reading.agrees):
+            return Rechecking.REJECTED
+        return self.found.answer
 
 
 def exit_code(rows: Sequence[CertificateRow]) -> int:
@@ -48,11 +54,26 @@ def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Rechecking)
     total = sum(len(each.answers) for each in found)
     lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
+    lines += _replayed([row.reading for row in rows if row.reading is not None])
     broken = sum(row.found is None for row in rows)
     if broken:
         lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
     lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(TRUSTED)}")
     return "".join(f"{printable(line)}\n" for line in lines)
+
+
+def _replayed(readings: Sequence[SecondReading]) -> Iterator[str]:
+    """The sum of all second readings."""
+    if readings:
+        blocks, accesses, launches = (
+            sum(getattr(each, name) for each in readings) for name in ("blocks", "accesses", "launches")
+        )
+        nothing = sum(not each.accesses for each in readings)
+        broken = sum(not each.agrees for each in readings)
+        yield (
+            f"replayed {launches} launches with {blocks} blocks and {accesses} accesses: {_plural(broken, 'disagreement')}"
+            + (f", nothing compared of {_plural(nothing, 'certificate')}" if nothing else "")
+        )
 
 
 TRUSTED: Final = (
@@ -75,6 +96,8 @@ def _row_lines(row: CertificateRow) -> Iterator[str]:
         if (total := sum(proved.tier == tier for proved in certificate.obligations))
     )
     yield f"{'':13}  obligations confirmed: {tiers or 'there are none'}"
+    if row.reading is not None:
+        yield from (f"{'':13}  replayed: {line}" for line in reading_lines(row.reading))
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
     for answer in (Rechecking.REJECTED, Rechecking.OPEN):
@@ -155,6 +178,7 @@ class CertificateDocument(Struct, frozen=True):
     derived: bool
     reason: str | None
     obligations: list[ObligationDocument]
+    second_reading: SecondReadingDocument | UnsetType = UNSET
 
 
 class RecheckDocument(Struct, frozen=True):
@@ -196,4 +220,5 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
             )
             for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
         ],
+        second_reading=UNSET if row.reading is None else reading_document(row.reading),
     )

@@ -44,8 +44,8 @@ class CheckOptions:
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`second_reading`).  ``per_file``: other limits for some files.  ``skip``: which
-    files in folders are none of our business."""
+    ``audit``: compare what is proved with runs of the interpreter (`second_reading`).  ``per_file``: other limits for
+    some files.  ``skip``: which files in folders are none of our business."""
 
     timeout_s: float | None = None
     deny_requires: bool = False

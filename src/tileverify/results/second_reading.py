@@ -12,7 +12,7 @@ class SecondReading:
     """``asked`` for so many launches, of which the contract had ``launches``.
 
     ``accesses`` and ``waits`` (an access that waits for another one) are those that were compared, ``not_compared``
-    counts by reason what was not.  ``unclaimed``: order that a run had and the summary leaves out inside of loops, which
+    counts by reason what was not.  ``unclaimed``: order that a run had and the summary leaves out inside of loops; that
     costs proofs and makes none wrong.  ``disagreement``: the first one, in a sentence.
     """
 

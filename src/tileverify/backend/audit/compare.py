@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -115,8 +115,8 @@ class _Block:
             raise Disagreement(
                 f"{where}: the proof has elements of {site.footprint.element_bytes} bytes, the run {accesses[0].width}"
             )
-        if problem := difference(wanted.offsets, seen):
-            raise Disagreement(f"{where}: of {site.origin.name or 'memory'} {problem}")
+        if problem := difference(wanted.offsets, seen, self._element(accesses[0].origin)):
+            raise Disagreement(f"{where}: {problem}")
         self.counts.accesses += 1
 
     def _offsets(self, site: Site, wanted: Expected, access: DynamicAccess, where: str) -> np.ndarray:
@@ -128,6 +128,10 @@ class _Block:
         elif origin.name != name:
             raise Disagreement(f"{where}: the proof has {name}, the run touches {origin.name}")
         return access.footprints[0].addresses() - origin.base
+
+    def _element(self, number: int) -> Callable[[int], str]:
+        origin = self.launch.image.origins[number]
+        return lambda offset: origin.element(origin.base + offset)
 
     # ------------------------------------------------------------------------------ what it did not do
     def _absences(self, site: Site) -> None:
@@ -142,9 +146,10 @@ class _Block:
             if wanted.unknown:
                 self.counts.not_compared[f"an access that did not happen: {wanted.unknown}"] += 1
             elif wanted.offsets.size:
+                count = f"{wanted.offsets.size} element{'' if wanted.offsets.size == 1 else 's'}"
                 raise Disagreement(
-                    f"{self._named(site, context)}: the proof has {wanted.offsets.size} elements of"
-                    f" {site.origin.name or 'memory'} from byte {wanted.offsets.min()} on, the run makes no access"
+                    f"{self._named(site, context)}: the proof has {count} of {site.origin.name or 'memory'}"
+                    f" from byte {wanted.offsets.min()} on, the run makes no access"
                 )
 
     def _contexts(self, loops: Sequence[Loop], done: Context) -> Iterator[Context]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 import numpy as np
@@ -70,36 +70,36 @@ def _reach(terms: BlockTerms, site: Site, live: Data) -> tuple[Data, Known]:
     return live, Known(offset, np.any([np.any(each) for each in opens]) if opens else None)
 
 
-def difference(expected: Array, seen: Array) -> str:
-    """In words, how two sets of bytes differ; empty where they do not (lanes may stand in any order)."""
+def difference(expected: Array, seen: Array, element: Callable[[int], str]) -> str:
+    """In words, how two sets of bytes differ; empty where they do not (lanes may stand in any order).
+
+    ``element`` names what lies at an offset.
+    """
     if np.array_equal(expected, seen):
         return ""
     ours, theirs = np.sort(expected), np.sort(seen)
     if np.array_equal(ours, theirs):
         return ""
-    return f"the proof has {_words(ours)}, the run touches {_words(theirs)}{_first(ours, theirs)}"
+    said, told = _words(ours, element), _words(theirs, element)
+    return f"the proof has {said}, the run touches {told}{_first(ours, theirs, element)}"
 
 
-def _words(offsets: Array) -> str:
+def _words(offsets: Array, element: Callable[[int], str]) -> str:
     if not offsets.size:
-        return "no element"
-    count = f"{offsets.size} element{'' if offsets.size == 1 else 's'}"
-    return f"{count} from byte {offsets[0]} to {offsets[-1]}"
+        return "nothing"
+    first, last = element(int(offsets[0])), element(int(offsets[-1]))
+    return first if offsets.size == 1 else f"{offsets.size} elements from {first} to {last}"
 
 
-def _first(ours: Array, theirs: Array) -> str:
-    """The first byte offset that one of the two has more often."""
+def _first(ours: Array, theirs: Array, element: Callable[[int], str]) -> str:
+    """The first element that one of the two has more often."""
     mine, other = Counter(ours.tolist()), Counter(theirs.tolist())
-    more, less = sorted((mine - other).elements()), sorted((other - mine).elements())
-    if more and (not less or more[0] <= less[0]):
-        return f" (byte {more[0]} is touched only in the proof)"
-    return f" (byte {less[0]} is touched only in the run)" if less else ""
+    more, less = min((mine - other).elements(), default=None), min((other - mine).elements(), default=None)
+    if more is not None and (less is None or more <= less):
+        return f"; {element(more)} is touched only in the proof"
+    return "" if less is None else f"; {element(less)} is touched only in the run"
 
 
 def is_private(site: Site) -> bool:
     """Whether the memory is the block's own, made while it runs."""
     return site.origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
-
-
-def lanes(site: Site) -> int:
-    return prod(each.size for each in site.lanes)

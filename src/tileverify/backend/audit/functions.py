@@ -167,9 +167,10 @@ class FunctionValues:
 
     def _lanes_of(self, source: Made, context: Context, dims: Sequence[int], lanes: Sequence[Data]) -> Known:
         kept = self._record.values.get((source.value, context))
-        if kept is None and source.after is not None and context:
-            if self._record.entered.get((source.loop, context[:-1])) == context[-1]:  # type: ignore[call-overload]
-                kept = self._record.values.get((source.after, context[:-1]))
+        if kept is None and source.loop is not None and source.after is not None and context:
+            around, time = context[:-1], context[-1]
+            if self._record.entered.get((source.loop, around)) == time:
+                kept = self._record.values.get((source.after, around))
         if not isinstance(kept, Tile):
             return OPEN
         data, open_ = self._numbers(source, kept)
@@ -237,11 +238,9 @@ class FunctionValues:
         memory = self._image.allocations[allocation]
         where = np.asarray(offset) + (base - memory.base)
         outside = (where < 0) | (where > memory.size - width) | (where % width != 0)
-        raw = (
-            self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width) if memory.size else None
-        )
-        if raw is None:
+        if not memory.size:
             return OPEN
+        raw = self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width)
         if function.sort is Sort.BOOL:
             data: Data = raw != 0
         else:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
+from ...contract.terms import FALSE, Term
 from ...frontend.symbolic.summary import AccessSummary, Site, earlier
 from ...results.second_reading import Counts
 from ..interpreter.access_log import DynamicAccess
+from ..interpreter.values import Array
 from .block_terms import BlockTerms
 from .functions import Disagreement
 from .lane_values import Known
@@ -17,6 +19,7 @@ from .recording import Context
 
 MOST_PAIRS: Final = 4096
 """Pairs of accesses of one block whose order is compared."""
+OPEN_ORDER: Final = "an order that depends on a value that the run does not give"
 
 
 def compare_order(
@@ -32,59 +35,67 @@ def compare_order(
     :raises Disagreement: the first wait that only one of the two has.
     """
     sites = {site.offset: site for site in summary.sites}
-    by_site: dict[int, list[tuple[Context, Sequence[DynamicAccess]]]] = {}
+    by_site: dict[int, list[_Execution]] = {}
     for (offset, iterations), accesses in executions.items():
         if offset in sites:
             by_site.setdefault(sites[offset].number, []).append((iterations, accesses))
     pairs = 0
     for site in summary.sites:
         conditions = {wait.site: wait.condition for wait in site.waits}
-        for iterations, accesses in by_site.get(site.number, ()):
-            waits = accesses[0].waits  # lanes in several arrays: what the first part waits for
-            now = {loop.iteration: Known(k) for loop, k in zip(site.loops, iterations, strict=True)}
+        for execution in by_site.get(site.number, ()):
             for other in summary.sites:
-                others = by_site.get(other.number, [])
-                condition = conditions.get(other.number)
-                if not others or (condition is None and not any(_bit(waits, each) for _, each in others)):
+                others, condition = by_site.get(other.number, []), conditions.get(other.number, FALSE)
+                really = np.array([_waits(execution, each) for each in others], np.bool_)
+                if not others or (condition is FALSE and not really.any()):
                     continue
                 pairs += len(others)
                 if pairs > MOST_PAIRS:
                     counts.not_compared[f"the order of pairs of accesses beyond {MOST_PAIRS} in a block"] += 1
                     return
-                really = np.array([_bit(waits, each) for _, each in others])
-                if condition is None:
-                    claimed, known = np.zeros(len(others), np.bool_), np.ones(len(others), np.bool_)
-                else:
-                    columns = zip(*(context for context, _ in others), strict=True)
-                    before = {
-                        earlier(loop.iteration): Known(np.array(column))
-                        for loop, column in zip(other.loops, columns, strict=False)
-                    }
-                    terms.at({**now, **before})
-                    found = terms.value(condition)
-                    claimed = np.broadcast_to(np.asarray(found.data, np.bool_), len(others))
-                    known = ~np.broadcast_to(np.asarray(bool(0) if found.open is None else found.open), len(others))
-                if not known.all():
-                    counts.not_compared["an order that depends on a value that the run does not give"] += int(
-                        (~known).sum()
-                    )
-                wrong = claimed & ~really & known
-                if wrong.any():
-                    context = others[int(np.flatnonzero(wrong)[0])][0]
-                    raise Disagreement(
-                        f"{named(site, iterations)}: the proof lets it wait for {named(other, context)},"
-                        " in the run it does not"
-                    )
-                missing = really & ~claimed & known
-                if missing.any() and not site.loops and not other.loops:
-                    context = others[int(np.flatnonzero(missing)[0])][0]
-                    raise Disagreement(
-                        f"{named(site, iterations)}: in the run it waits for {named(other, context)},"
-                        " in the proof it does not"
-                    )
-                counts.unclaimed += int(missing.sum())
-                counts.waits += int((claimed & really & known).sum())
+                claimed, known = _claimed(terms, site, execution, other, others, condition)
+                _compare(site, execution, other, others, (really, claimed, known), counts, named)
 
 
-def _bit(waits: int, accesses: Sequence[DynamicAccess]) -> bool:
-    return all(waits >> access.number & 1 for access in accesses)
+_Execution: TypeAlias = "tuple[Context, Sequence[DynamicAccess]]"
+
+
+def _waits(execution: _Execution, other: _Execution) -> bool:
+    """Whether the run has it wait; of lanes in several arrays, the first part does for all, and all are waited for."""
+    return all(execution[1][0].waits >> access.number & 1 for access in other[1])
+
+
+def _claimed(
+    terms: BlockTerms, site: Site, execution: _Execution, other: Site, others: Sequence[_Execution], condition: Term
+) -> tuple[Array, Array]:
+    """For each of ``others``, whether the summary says that it is waited for, and whether that can be told."""
+    columns = [np.array(column) for column in zip(*(context for context, _ in others), strict=True)]
+    now = {loop.iteration: Known(k) for loop, k in zip(site.loops, execution[0], strict=True)}
+    before = {earlier(loop.iteration): Known(column) for loop, column in zip(other.loops, columns, strict=True)}
+    terms.at({**now, **before})
+    found = terms.value(condition)
+    open_ = np.broadcast_to(np.asarray(False if found.open is None else found.open), len(others))
+    return np.broadcast_to(np.asarray(found.data, np.bool_), len(others)), ~open_
+
+
+def _compare(
+    site: Site, execution: _Execution, other: Site, others: Sequence[_Execution],
+    order: tuple[Array, Array, Array], counts: Counts, named: Callable[[Site, Context], str],
+) -> None:  # fmt: skip
+    """``order``: for each of ``others``, whether it is waited for in the run, in the summary, and whether that can be
+    told."""
+    really, claimed, known = order
+    if not known.all():
+        counts.not_compared[OPEN_ORDER] += int((~known).sum())
+    wrong, missing = claimed & ~really & known, really & ~claimed & known
+    if wrong.any():
+        context = others[int(np.flatnonzero(wrong)[0])][0]
+        raise Disagreement(
+            f"{named(site, execution[0])}: the proof lets it wait for {named(other, context)}, in the run it does not"
+        )
+    if missing.any() and not site.loops and not other.loops:
+        context = others[int(np.flatnonzero(missing)[0])][0]
+        raise Disagreement(
+            f"{named(site, execution[0])}: in the run it waits for {named(other, context)}, in the proof it does not"
+        )
+    counts.unclaimed += int(missing.sum())
+    counts.waits += int((claimed & really & known).sum())

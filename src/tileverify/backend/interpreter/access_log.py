@@ -110,8 +110,8 @@ def _merged(starts: Array, length: int) -> Runs:
 class DynamicAccess:
     """One execution of a memory op; ``reads`` and ``writes`` are ``None`` where it does neither.
 
-    ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.  ``iterations``: the
-    numbers of the iterations that it stands in, the outermost loop's first.
+    ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.
+    ``iterations``: the numbers of the iterations that it stands in, the outermost loop's first.
     """
 
     number: int

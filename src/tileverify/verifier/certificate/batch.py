@@ -24,8 +24,9 @@ def recheck_files(
     """A row for every certificate under ``paths``; one that is rejected does not stop the others.
 
     ``bytecode``: a file to compare with, in place of the one beside each certificate.  ``reads``: how the summary of a
-    certificate is compared with runs, where that is asked for and the bytecode is at hand.  Raises `UsageError` for files
-    that cannot be read or written, and errors of the source that ``bytecode`` is.
+    certificate is compared with runs, where that is asked for and the bytecode is at hand.
+
+    Raises `UsageError` for files that cannot be read or written, and errors of the source that ``bytecode`` is.
     """
     files = list(certificate_files(paths))
     if len(files) > 1 and (bytecode is not None or scripts is not None):

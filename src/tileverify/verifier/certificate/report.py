@@ -70,10 +70,9 @@ def _replayed(readings: Sequence[SecondReading]) -> Iterator[str]:
         )
         nothing = sum(not each.accesses for each in readings)
         broken = sum(not each.agrees for each in readings)
-        yield (
-            f"replayed {launches} launches with {blocks} blocks and {accesses} accesses: {_plural(broken, 'disagreement')}"
-            + (f", nothing compared of {_plural(nothing, 'certificate')}" if nothing else "")
-        )
+        found = f"{blocks} blocks and {accesses} accesses: {_plural(broken, 'disagreement')}"
+        missed = f", nothing compared of {_plural(nothing, 'certificate')}" if nothing else ""
+        yield f"replayed {launches} launches with {found}{missed}"
 
 
 TRUSTED: Final = (

@@ -117,7 +117,8 @@ def _fits(term: Term, data: Sequence[Data]) -> bool:
     if term.kind is TermKind.PRODUCT:
         return reduce(lambda a, b: a * b, (max(size, 1) for size in sizes)) < _LIMIT
     if term.kind is TermKind.WRAP:
-        return sizes[0] + (1 << int(term.payload)) < _LIMIT
+        bits: int = term.payload
+        return sizes[0] + (1 << bits) < _LIMIT
     constant, coefficients = term.payload
     return abs(constant) + sum(abs(c) * size for c, size in zip(coefficients, sizes, strict=True)) < _LIMIT
 

@@ -66,7 +66,7 @@ def recheck(
     solver = SecondSolver(limit or LIMIT)
     reads = None
     if replay is not None:
-        from ..pipeline.second_reading import reading_of_certificate
+        from ..pipeline.auditing import reading_of_certificate
 
         reads = partial(reading_of_certificate, count=replay)
     with Working(live=True) as working:

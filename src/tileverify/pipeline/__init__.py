@@ -44,7 +44,7 @@ class CheckOptions:
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`second_reading`).  ``per_file``: other limits for
+    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for
     some files.  ``skip``: which files in folders are none of our business."""
 
     timeout_s: float | None = None
@@ -217,7 +217,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if result.verdict is Verdict.PROVED:
         result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
     if options.audit and result.proved_launch is not None:
-        from .second_reading import audited
+        from .auditing import audited
 
         result = audited(module, entry, unit, summary, result)
     if cache and result.verdict is not Verdict.ERROR:

@@ -15,9 +15,9 @@ import numpy as np
 
 from tileverify.backend.audit.block_terms import BlockTerms, KernelTerms, LaunchTerms
 from tileverify.backend.audit.compare import compare_block
-from tileverify.backend.audit.functions import Disagreement, FunctionValues
 from tileverify.backend.audit.lane_values import Known
-from tileverify.backend.audit.recording import BlockRecord, Context, run_blocks
+from tileverify.backend.audit.run_records import BlockRecord, Context, run_blocks
+from tileverify.backend.audit.symbol_values import Disagreement, FunctionValues
 from tileverify.backend.interpreter import Budget, bind_launch
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
@@ -143,9 +143,9 @@ def _check_promises(kernel: KernelTerms, terms: BlockTerms, record: BlockRecord,
         event = log.events[0]
         if event.code in ("TV401", "TV402"):
             concerned = [promise for promise in kernel.summary.promises if promise.offset == event.offset]
-            kept = [kept for promise in concerned for kept in _kept(kernel, terms, record, promise)]
+            answers = [answer for promise in concerned for answer in _kept(kernel, terms, record, promise)]
             assert concerned, f"no promise says {event}"
-            assert None in kept or not all(kept), f"no promise is broken by {event}"
+            assert None in answers or not all(answers), f"no promise is broken by {event}"
             outcome.broken += 1
         return
     for promise in kernel.summary.promises:

@@ -13,8 +13,8 @@ from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, ScalarType, TileType
 from ...frontend.symbolic.summary import AccessSummary, PointerFootprint, Site
 from ..interpreter import MemoryImage
-from .functions import FunctionValues, Sources
 from .lane_values import OPEN, Known, combine, lane
+from .symbol_values import FunctionValues, Sources
 
 _LAUNCH: Final = 0
 _BLOCK: Final = 1

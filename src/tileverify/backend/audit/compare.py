@@ -14,12 +14,12 @@ from ...results.codes import TV
 from ...results.second_reading import Counts
 from ...system.paths import display_path
 from ..interpreter.access_log import DynamicAccess
+from .awaited import compare_order
 from .block_terms import BlockTerms, LaunchTerms
 from .footprints import Expected, difference, expected, is_private
-from .functions import Disagreement, FunctionValues
 from .lane_values import Known
-from .order import compare_order
-from .recording import BlockRecord, Context
+from .run_records import BlockRecord, Context
+from .symbol_values import Disagreement, FunctionValues
 
 MOST_INSTANCES: Final = 96
 """Executions of one access in a block that are compared, and iterations in which it should not happen."""

@@ -120,7 +120,8 @@ def _fits(term: Term, data: Sequence[Data]) -> bool:
         bits: int = term.payload
         return sizes[0] + (1 << bits) < _LIMIT
     constant, coefficients = term.payload
-    return abs(constant) + sum(abs(c) * size for c, size in zip(coefficients, sizes, strict=True)) < _LIMIT
+    total: int = abs(constant) + sum(abs(c) * size for c, size in zip(coefficients, sizes, strict=True))
+    return total < _LIMIT
 
 
 def _size(data: Data) -> int:

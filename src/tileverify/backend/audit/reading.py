@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,13 +14,14 @@ from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.second_reading import Counts, SecondReading
 from ..interpreter import Budget, InterpreterStop, bind_launch
+from ..interpreter.values import Array
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .block_terms import KernelTerms, LaunchTerms
 from .compare import compare_block
-from .functions import Disagreement
-from .launches import drawn
-from .recording import run_blocks
+from .legal_launches import drawn
+from .run_records import run_blocks
+from .symbol_values import Disagreement
 
 STEPS: Final = 1 << 26
 """Steps of the interpreter for the blocks of one launch (see `machine.Budget`)."""
@@ -73,15 +74,15 @@ def _one(module: Module, kernel: KernelTerms, inputs: Inputs, counts: Counts) ->
     launch = inputs.launch
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
     try:
-        return compare_launch(module, kernel, launch, data, chosen_blocks(launch.grid), counts)
+        return compare_launch(module, kernel, launch, data, chosen_blocks(launch.grid), counts, STEPS)
     except InterpreterStop as stop:
         counts.not_compared[f"a launch that the interpreter cannot run: {stop}"] += 1
     return ""
 
 
 def compare_launch(
-    module: Module, kernel: KernelTerms, launch: ConcreteLaunch, data: dict[str, np.ndarray], blocks: Sequence[Block],
-    counts: Counts, *, steps: int = STEPS, proved: bool = True,
+    module: Module, kernel: KernelTerms, launch: ConcreteLaunch, data: Mapping[str, Array], blocks: Sequence[Block],
+    counts: Counts, steps: int,
 ) -> str:  # fmt: skip
     """Run ``blocks`` and compare them; the first disagreement.
 
@@ -94,7 +95,7 @@ def compare_launch(
         terms = LaunchTerms(kernel, launch, bound.image)
         for record in records:
             try:
-                compare_block(terms, record, counts, proved=proved)
+                compare_block(terms, record, counts)
             except Disagreement as found:
                 return str(found)
     return ""

@@ -13,9 +13,9 @@ from ...results.second_reading import Counts
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array
 from .block_terms import BlockTerms
-from .functions import Disagreement
 from .lane_values import Known
-from .recording import Context
+from .run_records import Context
+from .symbol_values import Disagreement
 
 MOST_PAIRS: Final = 4096
 """Pairs of accesses of one block whose order is compared."""

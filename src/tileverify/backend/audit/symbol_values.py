@@ -19,7 +19,7 @@ from ...frontend.symbolic.numbering import number
 from ..interpreter import Memory, MemoryImage
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED, Array, Tile, as_signed
 from .lane_values import OPEN, Data, Known
-from .recording import BlockRecord, Context
+from .run_records import BlockRecord, Context
 
 
 class Disagreement(Exception):

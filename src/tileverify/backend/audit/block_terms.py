@@ -14,7 +14,7 @@ from ...frontend.bytecode.model import Entry, ScalarType, TileType
 from ...frontend.symbolic.summary import AccessSummary, PointerFootprint, Site
 from ..interpreter import MemoryImage
 from .lane_values import OPEN, Known, combine, lane
-from .symbol_values import FunctionValues, Sources
+from .symbol_values import FunctionValues, SymbolSources
 
 _LAUNCH: Final = 0
 _BLOCK: Final = 1
@@ -32,14 +32,14 @@ class KernelTerms:
     entry: Entry
     parameters: Sequence[EntryParameter]
     summary: AccessSummary
-    sources: Sources = field(init=False)
+    sources: SymbolSources = field(init=False)
     rank: int = field(init=False)
     functions: tuple[Function, ...] = field(init=False)
     levels: dict[Term, int] = field(default_factory=dict)
     _orders: dict[Term, tuple[tuple[Term, ...], ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sources = Sources(self.entry)
+        self.sources = SymbolSources(self.entry)
         roots = list(_roots(self.summary))
         leaves = frozenset[Term]().union(*(root.free for root in roots))
         self.functions = tuple({leaf.function: None for leaf in leaves if leaf.kind is TermKind.APPLY})

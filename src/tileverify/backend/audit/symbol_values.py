@@ -55,7 +55,7 @@ _WORD: Final = re.compile(r"(.+)\[\]\.(address|(shape|strides)\[(\d+)\])")
 _CONTENTS: Final = re.compile(r"(?:global )?(.+?)(\[\])?(?: as [a-zA-Z]*(\d+)\w*)?( at byte)?")
 
 
-class Sources:
+class SymbolSources:
     """Where the values of function symbols of an entry come from, by their names."""
 
     def __init__(self, entry: Entry) -> None:
@@ -100,7 +100,7 @@ class Sources:
 class FunctionValues:
     """The function symbols in one block of one launch."""
 
-    def __init__(self, sources: Sources, image: MemoryImage, record: BlockRecord) -> None:
+    def __init__(self, sources: SymbolSources, image: MemoryImage, record: BlockRecord) -> None:
         self._sources = sources
         self._image = image
         self._record = record

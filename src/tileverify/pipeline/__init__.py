@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..results import TRUSTED, CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from ..results.codes import TV
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
@@ -45,7 +45,7 @@ class CheckOptions:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
     ``per_file``: other limits for some files.  ``skip``: which
-    files in folders are none of our business."""
+    files in folders are none of our business.  ``trust``: words of `contract.trustable`, for every launch."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -58,6 +58,7 @@ class CheckOptions:
     complete: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
+    trust: tuple[str, ...] = ()
 
     def of(self, file: Path) -> CheckOptions:
         """The options for one file."""
@@ -99,6 +100,7 @@ def check_units(
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
     """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
+    from ..contract.trustable import trusted_text
     from ..reports.fingerprints import with_fingerprints
     from ..reports.snippets import Snippets
 
@@ -109,7 +111,8 @@ def check_units(
     learn(results)
     snippets = Snippets()
     finished = tuple(with_fingerprints(result, snippets) for result in results)
-    return Report(results=finished, tool_version=__version__, solver=solver_version())
+    trusted = (*TRUSTED, *trusted_text(dict.fromkeys(word for result in finished for word in result.trusted)))
+    return Report(results=finished, tool_version=__version__, solver=solver_version(), trusted=trusted)
 
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
@@ -122,7 +125,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     target = target_of(targets)
     if target is None:
         return None
-    key: dict[str, Any] = {"deny_requires": options.deny_requires}
+    key: dict[str, Any] = {"deny_requires": options.deny_requires, "trust": list(options.trust)}
     if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
         key["per_file"] = denied
     return KnownFiles(options.cache, solver_version(), key, target)
@@ -130,6 +133,10 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
     """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
+    from ..contract.trustable import trusting
+
+    if options.trust:
+        unit = replace(unit, launch=trusting(unit.launch, options.trust))
     compiled = _unverified(unit)
     try:
         with collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
@@ -161,6 +168,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
         time_ms=Times(compile=unit.compile_ms),
         notes=unit.notes,
         line=unit.line,
+        trusted=unit.launch.trust,
     )
 
 
@@ -370,10 +378,15 @@ def tool_failure(error: BaseException) -> Finding:
 
 # ----------------------------------------------------------------------------------------------- helpers
 def entry_of(module: Module, unit: KernelUnit) -> Entry:
-    """The entry that ``unit`` speaks of.  Raises `SourceError` if the module has none of that name."""
+    """The entry that ``unit`` speaks of, under what its launch trusts.
+
+    Raises `SourceError` if the module has none of that name.
+    """
+    from ..frontend.bytecode.trusting import under_trust
+
     for entry in module.entries:
         if entry.name == unit.symbol:
-            return entry
+            return under_trust(entry, unit.launch.trust)
     raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
 
 

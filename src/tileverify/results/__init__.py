@@ -287,6 +287,7 @@ class KernelResult:
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    trusted: tuple[str, ...] = ()  # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
     details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
 
     @property
@@ -308,19 +309,16 @@ class KernelResult:
         return Verdict.UNDECIDED if left or not self.findings else None
 
 
+TRUSTED = ("tileiras", "ptxas", "driver", "hardware", "solver", "reading of the Tile IR specification")
+"""What every verdict rests on, and nothing here checks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     results: tuple[KernelResult, ...]
     tool_version: str
     solver: str
-    trusted: tuple[str, ...] = (
-        "tileiras",
-        "ptxas",
-        "driver",
-        "hardware",
-        "solver",
-        "reading of the Tile IR specification",
-    )
+    trusted: tuple[str, ...] = TRUSTED
     findings: tuple[Finding, ...] = ()  # about suppressions and the baseline, not about a kernel
 
     @property

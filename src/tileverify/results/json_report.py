@@ -127,6 +127,7 @@ def _result(result: KernelResult) -> ResultDocument:
             prove=round(times.prove, 3),
         ),
         cached=result.cached,
+        trusted=list(result.trusted) or UNSET,
     )
 
 
@@ -212,6 +213,7 @@ def _read_result(document: ResultDocument) -> KernelResult:
         line=document.line,
         written=_read_written(document.written),
         cached=document.cached,
+        trusted=tuple(_given(document.trusted, [])),
     )
 
 

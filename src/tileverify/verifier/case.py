@@ -16,6 +16,7 @@ from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
+from .messages import assertion
 from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
@@ -214,6 +215,17 @@ class Case:
                 left.append(answer)
         return left
 
+    def open_assertions(self) -> list[str]:
+        """The assertions that may fail, as far as is known, in words; that blocks stop there is trusted."""
+        left: dict[str, None] = {}
+        for item in self.summary.assertions:
+            exact = Preparer(self.summary, self.contract, Limited(self.decider, OPEN_LIMITS), use=self.use)
+            reached = replace(item, guard=exact.term(item.guard))
+            asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
+            if isinstance(self.answer(asked, OPEN_LIMITS), Open):
+                left[assertion(item)] = None
+        return list(left)
+
     def out_of_time(self) -> bool:
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self.started > limit
@@ -279,7 +291,8 @@ class Case:
     def outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
-        one_result = deterministic(self.sites, self.contract, self.decider) if proved else None
+        may_fail = self.open_assertions() if proved else []
+        one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
             holds_for=self._holds_for() if proved else None,
@@ -292,7 +305,7 @@ class Case:
             obligations=self.tally.counts(open_count),
             proved_codes=tuple(sorted(self.tally.codes)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
-            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
+            notes=(*self.launch.notes, *self.summary.notes, *self.notes, *may_fail),
             launch=self.launch,
             decided=tuple(self.tally.decided.values()),
         )

@@ -10,6 +10,7 @@ from .rows import LOWEST, ZERO
 
 HEAD: Final = 64
 """The width of a head."""
+HEADS: Final = 2
 HALF: Final = HEAD // 2
 QUERIES: Final = 16
 """Rows of a tile of queries or keys."""
@@ -32,9 +33,9 @@ def add_positions(module: ModuleBuilder) -> None:
 
 
 def rope(module: ModuleBuilder, name: str, *, every_head: bool = True) -> None:
-    """``(x: &[-1, -1, HEAD], cos: &[-1, HALF], sin: &[-1, HALF], pos: &[1], out: &mut [-1, -1, HEAD])``: both halves of
-    a head are turned by the angles of its position."""
-    x, angles, out = Tensor(F16, (None, None, HEAD)), Tensor(F16, (None, HALF)), Tensor(F16, (None, None, HEAD), True)
+    """``(x: &[-1, HEADS, HEAD], cos: &[-1, HALF], sin: &[-1, HALF], pos: &[1], out: &mut [-1, HEADS, HEAD])``: both
+    halves of a head are turned by the angles of its position."""
+    x, angles, out = Tensor(F16, (None, HEADS, HEAD)), Tensor(F16, (None, HALF)), Tensor(F16, (None, HEADS, HEAD), True)
     with entry(module, name, [x, angles, angles, POSITION, out]) as k:
         x_view, cos_view, sin_view, pos_view, out_view = k.views
         token, head, _ = k.blocks()
@@ -53,9 +54,9 @@ def rope(module: ModuleBuilder, name: str, *, every_head: bool = True) -> None:
 
 
 def cache_update(module: ModuleBuilder, name: str, *, every_row: bool = True) -> None:
-    """``(new: &[-1, -1, HEAD], pos: &[1], cache: &[-1, -1, HEAD])``: rows of new keys go behind those of the cache, a
-    shared tensor that the ``unsafe`` kernel writes."""
-    new, cache = Tensor(F16, (None, None, HEAD)), Tensor(F16, (None, None, HEAD))
+    """``(new: &[-1, HEADS, HEAD], pos: &[1], cache: &[HEADS, -1, HEAD])``: rows of new keys go behind those of the
+    cache, a shared tensor that the ``unsafe`` kernel writes."""
+    new, cache = Tensor(F16, (None, HEADS, HEAD)), Tensor(F16, (HEADS, None, HEAD))
     with entry(module, name, [new, POSITION, cache]) as k:
         new_view, pos_view, cache_view = k.views
         token, head, _ = k.blocks()
@@ -67,10 +68,15 @@ def cache_update(module: ModuleBuilder, name: str, *, every_row: bool = True) ->
 
 
 def attention(module: ModuleBuilder, name: str, *, every_head: bool = True) -> None:
-    """``(q: &[-1, -1, HEAD], k: like q, v: like q, pos: &[1], out: &mut [-1, -1, HEAD], scale: f32)``: causal attention
-    of new queries on a cache, as far as the last of the block's queries sees; later keys score minus infinity."""
-    heads, out = Tensor(F16, (None, None, HEAD)), Tensor(F16, (None, None, HEAD), True)
-    with entry(module, name, [heads, heads, heads, POSITION, out, F32]) as k:
+    """``(q: &[-1, HEADS, HEAD], k: &[HEADS, -1, HEAD], v: &[HEADS, -1, HEAD], pos: &[1], out: &mut [-1, HEADS, HEAD],
+    scale: f32)``: causal attention of new queries on a cache, as far as the last of the block's queries sees; later
+    keys score minus infinity."""
+    q, cache, out = (
+        Tensor(F16, (None, HEADS, HEAD)),
+        Tensor(F16, (HEADS, None, HEAD)),
+        Tensor(F16, (None, HEADS, HEAD), True),
+    )
+    with entry(module, name, [q, cache, cache, POSITION, out, F32]) as k:
         q_view, k_view, v_view, pos_view, out_view = k.views
         rows, head, _ = k.blocks()
         start = k.add(k.single(pos_view.load((1,), [k.number(0)])), k.times(rows, k.number(QUERIES)))

@@ -29,11 +29,11 @@ NAME: Final = "any"
 def init(context: click.Context, file: Path, output: Path | None, force: bool, no_cache: bool) -> None:
     """Write the launch specs that `check` infers for FILE: arguments, and the clauses of each proof.
 
-    FILE is a .py or .cu file or Tile IR bytecode; its specs go to NAME.tileverify.toml beside it. They are checked again
-    as they are written. Kernels whose launches stand in the source or in pyproject.toml are left out.
+    FILE is a .py or .cu file or Tile IR bytecode; its specs go to NAME.tileverify.toml beside it, and are checked again
+    as they stand there. Kernels whose launches are written in the source or in pyproject.toml are left out.
     """
     from ..contract.spec_files import spec_path
-    from ..pipeline import CheckOptions
+    from ..pipeline import CheckOptions, check_unit
     from ..pipeline.cache.verdicts import default_folder
 
     if not file.is_file():
@@ -47,7 +47,7 @@ def init(context: click.Context, file: Path, output: Path | None, force: bool, n
         units, failed = _inferred_units(file)
         if not units:
             raise UsageError(f"nothing is inferred for '{file}': {failed or 'all of its launches are written down'}")
-        results = [_judged(unit, options) for unit in units]
+        results = [check_unit(unit, options) for unit in units]
         text = "\n".join(["# Inferred by `tileverify init`; to be edited.\n", *map(_table, units, results)])
         again = _proved_again(file, text, target, options)
     emit(text, target)
@@ -82,12 +82,6 @@ def _inferred_units(file: Path) -> tuple[list[KernelUnit], str]:
     except NoKernelFound as error:
         failed = failed or str(error)
     return units, failed
-
-
-def _judged(unit: KernelUnit, options: CheckOptions) -> KernelResult:
-    from ..pipeline import check_unit
-
-    return check_unit(unit, options)
 
 
 def _table(unit: KernelUnit, result: KernelResult) -> str:

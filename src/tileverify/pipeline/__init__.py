@@ -305,7 +305,10 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
     if problem is not None:
         raise unit.launch.error(f"args: {problem}")
-    return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+    try:
+        return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+    except SpecError as error:
+        raise unit.launch.error(error.message) from None
 
 
 # ------------------------------------------------------------------------------------------ many kernels

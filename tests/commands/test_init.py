@@ -57,7 +57,7 @@ def test_kernels_of_python_are_proved_again(source: str, tmp_path: Path, tilever
 
 def test_bytecode_is_proved_again(tmp_path: Path, tileverify: CommandLine) -> None:
     """Entries of cuTile Rust have no words of their own: sizes are scalars, as the views of the kernel say."""
-    assert round_trip(written("cutile_rust/tiles.tileirbc", tmp_path), tileverify) >= 1
+    assert round_trip(written("cutile_rust/rows.tileirbc", tmp_path), tileverify) >= 1
 
 
 def test_what_is_there_is_not_overwritten(tmp_path: Path, tileverify: CommandLine) -> None:

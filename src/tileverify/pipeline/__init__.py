@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..results import TRUSTED, CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from ..results.codes import TV
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
@@ -100,7 +100,6 @@ def check_units(
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
     """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
-    from ..contract.trustable import trusted_text
     from ..reports.fingerprints import with_fingerprints
     from ..reports.snippets import Snippets
 
@@ -111,8 +110,7 @@ def check_units(
     learn(results)
     snippets = Snippets()
     finished = tuple(with_fingerprints(result, snippets) for result in results)
-    trusted = (*TRUSTED, *trusted_text(dict.fromkeys(word for result in finished for word in result.trusted)))
-    return Report(results=finished, tool_version=__version__, solver=solver_version(), trusted=trusted)
+    return Report(results=finished, tool_version=__version__, solver=solver_version())
 
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:

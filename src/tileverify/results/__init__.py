@@ -322,6 +322,14 @@ class Report:
     findings: tuple[Finding, ...] = ()  # about suppressions and the baseline, not about a kernel
 
     @property
+    def rests_on(self) -> tuple[str, ...]:
+        """What is trusted, with what the contracts of single launches trust beyond that."""
+        from ..contract.trustable import trusted_text
+
+        words = dict.fromkeys(word for result in self.results for word in result.trusted)
+        return tuple(dict.fromkeys((*self.trusted, *trusted_text(words))))
+
+    @property
     def exit_code(self) -> int:
         """0 all proved; 1 something refuted; 2 an error; 3 something undecided; 4 nothing found.
 

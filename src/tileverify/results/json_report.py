@@ -61,7 +61,7 @@ def json_report(report: Report) -> str:
     """The report as one JSON document in plain ASCII, ending with a newline."""
     document = ReportDocument(
         schema=SCHEMA,
-        tool=ToolDocument(report.tool_version, report.solver, list(report.trusted)),
+        tool=ToolDocument(report.tool_version, report.solver, list(report.rests_on)),
         results=list(map(_result, report.results)),
         findings=list(map(_finding, report.findings)) or UNSET,
     )

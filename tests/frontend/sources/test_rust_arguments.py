@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.command_line import CommandLine
 
 from tileverify.contract.descriptions import parse_description, print_array
@@ -17,9 +20,13 @@ from tileverify.corpus.cutile_rust.generator.entry import Tensor, entry
 from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F16, I32, ModuleBuilder
+from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.sources.abi import entry_parameters
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from tileverify.pipeline import check_unit
+from tileverify.launching.bundle.build import build_bundle
+from tileverify.launching.bundle.manifest import bundle_bytes
+from tileverify.launching.bundled import load
+from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
@@ -120,7 +127,7 @@ def copied(fill_index: int | None = None) -> bytes:
     """``(x: &[-1, 32] of f16, n: i32, out: &mut [-1, 32] of f16)``: rows are copied; ``fill_index``: the number of the
     entry's parameters that it adds to the row that it reads."""
     module = ModuleBuilder((13, 3))
-    tensors = [Tensor(F16, (None, 32)), I32, Tensor(F16, (None, 32), output=True)]
+    tensors: list[Tensor | ScalarType] = [Tensor(F16, (None, 32)), I32, Tensor(F16, (None, 32), output=True)]
     with entry(module, "k", tensors) as k:
         x, out = k.views
         row, column, _ = k.blocks()
@@ -188,3 +195,22 @@ def test_the_other_commands_take_such_lists(tmp_path: Path, tileverify: CommandL
     again = tileverify("recheck", str(certificate))
     assert again.code == 0, again.out
     assert "out = &mut f16[16 * M, 256] @ [1, 256]" in again.out
+
+
+def test_a_bundle_runs_with_the_function_s_arguments(tmp_path: Path) -> None:
+    (found,) = bytecode_entries(copied(), tmp_path / "k.tileirbc")
+    unit = entry_unit(found, launch(*LIST))
+    bundle = build_bundle(unit, check_unit(unit, CheckOptions(certificate=True)), solver_version(), None, ())
+    (tmp_path / "k.tvk").write_bytes(bundle_bytes(bundle))
+    kernel = load(tmp_path / "k.tvk", trust_proof=True)
+    x, out = (aligned(np.float16, 32, 32) for _ in range(2))
+    x[:] = np.arange(1024).reshape(32, 32)
+    kernel.launch(None, None, (x, 7, out))
+    np.testing.assert_array_equal(out, x)
+
+
+def aligned(dtype: type, *shape: int) -> NDArray[Any]:
+    """Zeros at an address that is divisible by 16."""
+    room = np.zeros(int(np.prod(shape)) * np.dtype(dtype).itemsize + 16, np.uint8)
+    start = -room.ctypes.data % 16
+    return room[start : start + len(room) - 16].view(dtype).reshape(shape)

@@ -419,6 +419,7 @@ def test_a_certificate_without_its_trust_is_rejected() -> None:
     assert found.answer is Rechecking.CONFIRMED
     told = recheck_text([CertificateRow("c", found)], "0", "cvc5")
     assert "trusts    that a block stops at an assertion that fails (assert-stops)" in told
+    assert "the second solver, that a block stops at an assertion that fails (assert-stops)\n" in told
     del document["launch"]["trust"]
     with pytest.raises(CertificateError):
         recheck(json.dumps(document), "c", bytecode=code, solver=SecondSolver())

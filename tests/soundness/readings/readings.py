@@ -170,6 +170,7 @@ def _expected(spec: LaunchSpec, parameter: EntryParameter, values: Mapping[str, 
     value = values[parameter.argument]
     if parameter.role is Role.SCALAR:
         return int(value)
+    assert parameter.dim is not None
     if parameter.role is Role.PARTITION:
         argument = next(each for each in order(spec) if each.name == parameter.argument)
         assert isinstance(argument, ArrayArgument)

@@ -154,7 +154,7 @@ Theorem bits_shift_left : bits_shift_left_schema.
 Proof.
   intros x s p -> Hw. unfold shl. rewrite !word by lia. cbv zeta. split; intros ->.
   - rewrite Z.shiftl_0_l. destruct ((0 <=? s) && (s <? 66)); auto.
-  - change ((0 <=? 0) && (0 <? 66)) with true. cbv iota. rewrite Z.shiftl_0_r. apply word. lia.
+  - change ((0 <=? 0) && (0 <? 66)) with true. cbv iota. rewrite Z.shiftl_0_r, ?word by lia. reflexivity.
 Qed.
 
 Theorem all_schemas : every_schema.

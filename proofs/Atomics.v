@@ -2,37 +2,8 @@
     same and end in the same memory, but for what the atomics themselves give back. *)
 
 From Coq Require Import ZArith List Bool Permutation Wellfounded.
-From TileVerify Require Import Machine Obligations RaceFree Orders Values.
+From TileVerify Require Import Machine Obligations HarmlessAtomics RaceFree Orders Values.
 Import ListNotations.
-
-(** ** What is asked besides the obligations (verifier/rules/determinism.py) *)
-
-Section Asked.
-  Context {L : launch}.
-  Variable written : array L -> Prop.
-
-  (** All scoped accesses are atomic read-modify-writes. *)
-  Definition only_atomics_are_scoped : Prop := forall b r i a,
-    one_access written b r i a -> ~ weak a -> kind_of a = Rmw.
-
-  (** Nothing uses what they give back. *)
-  Definition results_of_atomics_unused : Prop := forall b r i a,
-    one_access written b r i a -> kind_of a = Rmw ->
-    forall j, depends j i = false /\ ~ steers j i.
-
-  (** Two that meet commute. *)
-  Definition atomics_commute : Prop := forall b r i a b' r' i' a',
-    one_access written b r i a -> one_access written b' r' i' a' ->
-    kind_of a = Rmw -> kind_of a' = Rmw -> share_a_byte a a' ->
-    forall m x, perform a (perform a' m) x = perform a' (perform a m) x.
-
-  Record atomics_are_harmless : Prop := {
-    scoped_are_atomic : only_atomics_are_scoped;
-    unused : results_of_atomics_unused;
-    commuting : atomics_commute;
-    by_elements : whole_elements written
-  }.
-End Asked.
 
 (** ** Two executions agree *)
 

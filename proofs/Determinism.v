@@ -2,7 +2,7 @@
     them, and they end in the same memory. *)
 
 From Coq Require Import ZArith List Bool.
-From TileVerify Require Import Machine Obligations RaceFree Values Atomics.
+From TileVerify Require Import Machine Obligations HarmlessAtomics RaceFree Values Atomics.
 
 (** No access of the generic block is scoped. *)
 Definition nothing_is_scoped {L : launch} (written : array L -> Prop) : Prop :=

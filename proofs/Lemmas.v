@@ -137,7 +137,7 @@ Qed.
 
 Theorem bits_shift_right : bits_shift_right_schema.
 Proof.
-  intros x s p -> Hw. unfold shr. rewrite !word by lia. cbv zeta.
+  intros x s p -> Hw. unfold shr. cbv zeta. rewrite (word x), (word s) by lia.
   destruct ((0 <=? s) && (s <? 66)) eqn:Hs.
   - apply andb_true_iff in Hs. destruct Hs as [Hs _]. apply Z.leb_le in Hs.
     rewrite Z.shiftr_div_pow2 by assumption.
@@ -152,9 +152,9 @@ Qed.
 
 Theorem bits_shift_left : bits_shift_left_schema.
 Proof.
-  intros x s p -> Hw. unfold shl. rewrite !word by lia. cbv zeta. split; intros ->.
+  intros x s p -> Hw. unfold shl. cbv zeta. rewrite (word x), (word s) by lia. split; intros ->.
   - rewrite Z.shiftl_0_l. destruct ((0 <=? s) && (s <? 66)); auto.
-  - change ((0 <=? 0) && (0 <? 66)) with true. cbv iota. rewrite Z.shiftl_0_r, ?word by lia. reflexivity.
+  - change ((0 <=? 0) && (0 <? 66)) with true. cbv iota. rewrite Z.shiftl_0_r. apply word. lia.
 Qed.
 
 Theorem all_schemas : every_schema.

@@ -197,8 +197,7 @@ Section OfALaunch.
 
     Inductive happens_before : event -> event -> Prop :=
       | by_token : forall c e, token_before c e -> happens_before c e
-      | by_release_and_acquire : forall c s r e,
-          token_before c s -> synchronises s r -> token_before r e -> happens_before c e
+      | by_synchronisation : forall s r, synchronises s r -> happens_before s r
       | by_both : forall c d e, happens_before c d -> happens_before d e -> happens_before c e.
 
     (** ** Races *)

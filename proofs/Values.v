@@ -3,15 +3,8 @@
     - what a weak load finds is what the writes leave for which it waits. *)
 
 From Coq Require Import ZArith List Bool Permutation Wellfounded Lia.
-From TileVerify Require Import Machine Obligations RaceFree Orders.
+From TileVerify Require Import Machine Obligations HarmlessAtomics RaceFree Orders.
 Import ListNotations.
-
-(** What meets an atomic read-modify-write is an access to the same element: of other atomics by their width and
-    alignment, of weak accesses (of the same block, by TV103) as far as arrays are accessed by elements. *)
-Definition whole_elements {L : launch} (written : array L -> Prop) : Prop :=
-  forall b r i a b' r' i' a',
-    one_access written b r i a -> one_access written b' r' i' a' ->
-    kind_of a = Rmw -> share_a_byte a a' -> bytes a' = bytes a.
 
 Section Values.
   Context {L : launch}.

@@ -1,8 +1,9 @@
 (** What every main theorem rests on, printed when this file is compiled: nothing but Coq itself. *)
 
-From TileVerify Require Import RaceFree Bounds Atomics Determinism Commuting Reduction Words Lemmas Protocols.
+From TileVerify Require Import RaceFree Bounds Atomics Determinism Example Commuting Reduction Words Lemmas Protocols Counters.
 
 Print Assumptions race_free.
+Print Assumptions race_free_with_protocols.
 Print Assumptions deterministic.
 Print Assumptions same_but_for_results_of_atomics.
 Print Assumptions updates_commute.
@@ -11,6 +12,10 @@ Print Assumptions fault_free.
 Print Assumptions promises_in_program_order.
 Print Assumptions one_width_is_one_element.
 Print Assumptions proved.
+Print Assumptions copy_obligations.
+Print Assumptions copy_coherent.
+Print Assumptions copy_ends_as_written.
+Print Assumptions copy_race.
 Print Assumptions all_schemas.
 Print Assumptions signed_fits.
 Print Assumptions count.
@@ -24,3 +29,6 @@ Print Assumptions by_source.
 Print Assumptions by_turn.
 Print Assumptions given_between.
 Print Assumptions given_before_taken.
+Print Assumptions addition_gives_back.
+Print Assumptions different_tickets.
+Print Assumptions by_count.

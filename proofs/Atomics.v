@@ -27,6 +27,44 @@ Section TwoExecutions.
   Hypothesis obligations : obligations_hold written.
   Hypothesis harmless : atomics_are_harmless written.
 
+  (** ** What the obligations give of one execution, for Values.v *)
+
+  Lemma excused_everywhere : forall (E : execution L), possible E ->
+    forall e a e' a' x, everywhere x -> is_access E e a -> is_access E e' a' -> e <> e' ->
+    In x (bytes a) -> In x (bytes a') -> writes a' = true ->
+    morally_strong (fst e) a (fst e') a' \/ token_before E e e' \/ token_before E e' e.
+  Proof.
+    intros E PE e a e' a' x _ Ha Ha' Hneq Hx Hx' Hw.
+    apply (meetings_are_excused written obligations E PE e a e' a').
+    split; [exact Hneq|]. split; [exact Ha|]. split; [exact Ha'|]. split; [exists x; auto|]. now right.
+  Qed.
+
+  Lemma writes_excused_everywhere : forall (E : execution L), possible E ->
+    forall e a e' a' x, everywhere x -> is_access E e a -> is_access E e' a' -> e <> e' ->
+    In x (bytes a) -> In x (bytes a') -> writes a = true -> writes a' = true ->
+    morally_strong (fst e) a (fst e') a' \/ token_before E e e' \/ token_before E e' e.
+  Proof. intros E PE e a e' a' x Hplace Ha Ha' Hneq Hx Hx' _. now apply (excused_everywhere E PE e a e' a' x). Qed.
+
+  Lemma loads_excused_everywhere : forall (E : execution L), possible E ->
+    forall e a e' a' x, everywhere x -> is_access E e a -> is_access E e' a' -> e <> e' ->
+    In x (bytes a) -> In x (bytes a') -> kind_of a = Load -> writes a' = true ->
+    morally_strong (fst e) a (fst e') a' \/ token_before E e e' \/ token_before E e' e.
+  Proof. intros E PE e a e' a' x Hplace Ha Ha' Hneq Hx Hx' _. now apply (excused_everywhere E PE e a e' a' x). Qed.
+
+  Lemma elements_everywhere : forall (E : execution L), possible E ->
+    forall e a e' a' x, everywhere x -> is_access E e a -> is_access E e' a' ->
+    kind_of a = Rmw -> writes a' = true -> In x (bytes a) -> In x (bytes a') -> bytes a' = bytes a.
+  Proof.
+    intros E PE e a e' a' x _ Ha Ha' Hrmw _ Hx Hx'.
+    pose proof (an_event_is_one_access written obligations E PE _ _ Ha) as H.
+    pose proof (an_event_is_one_access written obligations E PE _ _ Ha') as H'.
+    apply (by_elements _ harmless _ _ _ _ _ _ _ _ H H' Hrmw). exists x. auto.
+  Qed.
+
+  Lemma all_lie_there : forall (E : execution L) e a x y, is_access E e a -> kind_of a = Rmw -> everywhere x ->
+    In x (bytes a) -> In y (bytes a) -> everywhere y.
+  Proof. intros. exact I. Qed.
+
   Lemma agree_symmetric : forall (E F : execution L) b i, agree E F b i -> agree F E b i.
   Proof. intros E F b i [H H']. split; auto. intros Hn. symmetry. apply H'. now rewrite H. Qed.
 
@@ -79,7 +117,7 @@ Section TwoExecutions.
     pose proof (proper_possible _ HE) as PE. pose proof (proper_coherent _ HE) as CE.
     pose proof (proper_possible _ HF) as PF. pose proof (proper_coherent _ HF) as CF.
     destruct Hu as (a & Ha & Hw & Hx).
-    destruct (writes_of_one_byte_meet written obligations E PE u a v x Ha Hx Hv Hneq)
+    destruct (writes_of_one_byte_meet E everywhere (writes_excused_everywhere E PE) u a v x I Ha Hw Hx Hv Hneq)
       as (a' & Ha' & Hx' & Hw' & Hcase).
     pose proof (an_event_is_one_access written obligations E PE _ _ Ha) as H.
     pose proof (an_event_is_one_access written obligations E PE _ _ Ha') as H'.
@@ -93,10 +131,10 @@ Section TwoExecutions.
       - assert (b = b') by auto. subst b'. destruct (Hall eq_refl) as (A1 & A2 & A3).
         assert (T' : token_before F (b, i) (b, j)).
         { eapply (token_in_both E F); eauto using proper_complete. apply (only_blocks_of_the_grid E PE (b, i)), Ha. }
-        eapply (not_in_order F CF); [exact Hreverse|]. eapply (ordered_by_token F CF); eauto.
+        apply (not_in_order F everywhere CF _ _ Hreverse). apply (ordered_by_token F everywhere CF _ _ x I HFu HFv T').
       - assert (b = b') by auto. subst b'.
-        eapply (not_in_order E CE); [exact Horder|].
-        eapply (ordered_by_token E CE); eauto. exists a. auto. }
+        apply (not_in_order E everywhere CE _ _ Horder). apply (ordered_by_token E everywhere CE _ _ x I); auto.
+        exists a. auto. }
     destruct Hcase as [Hms|Hcase]; [|tauto].
     assert (Hrmw : kind_of a = Rmw /\ kind_of a' = Rmw).
     { destruct Hms as (S & S' & _). unfold scope_includes in S, S'. split.
@@ -125,9 +163,13 @@ Section TwoExecutions.
     intros E F b i a x v v' HE HF Hb Hearlier Ha Ha' Hload Hweak Hx Hv Hv'.
     pose proof (proper_possible _ HE) as PE. pose proof (proper_coherent _ HE) as CE.
     pose proof (proper_possible _ HF) as PF. pose proof (proper_coherent _ HF) as CF.
-    destruct (weak_load_finds written obligations (by_elements _ harmless) E PE CE _ _ _ _ Ha Hload Hweak Hx Hv)
+    destruct (weak_load_finds E PE everywhere CE (writes_excused_everywhere E PE)
+      (loads_excused_everywhere E PE) (elements_everywhere E PE) (all_lie_there E)
+      _ _ _ _ I Ha Hload Hweak Hx Hv)
       as (l & (Hnodup & Horder & Hin) & ->).
-    destruct (weak_load_finds written obligations (by_elements _ harmless) F PF CF _ _ _ _ Ha' Hload Hweak Hx Hv')
+    destruct (weak_load_finds F PF everywhere CF (writes_excused_everywhere F PF)
+      (loads_excused_everywhere F PF) (elements_everywhere F PF) (all_lie_there F)
+      _ _ _ _ I Ha' Hload Hweak Hx Hv')
       as (l' & (Hnodup' & Horder' & Hin') & ->).
     assert (Hback : forall k, earlier k i -> agree F E b k) by (intros; now apply agree_symmetric, Hearlier).
     assert (Htok : forall (P Q : execution L) j, proper P -> proper Q -> (forall k, earlier k i -> agree P Q b k) ->
@@ -212,15 +254,15 @@ Section TwoExecutions.
     intros E F HE HF x v v' Hv Hv'.
     pose proof (proper_possible _ HE) as PE. pose proof (proper_coherent _ HE) as CE.
     pose proof (proper_possible _ HF) as PF. pose proof (proper_coherent _ HF) as CF.
-    rewrite (remains written obligations (by_elements _ harmless) E PE CE x v Hv).
-    rewrite (remains written obligations (by_elements _ harmless) F PF CF x v' Hv').
+    rewrite (remains E PE everywhere CE (writes_excused_everywhere E PE) (elements_everywhere E PE) (all_lie_there E) x v I Hv).
+    rewrite (remains F PF everywhere CF (writes_excused_everywhere F PF) (elements_everywhere F PF) (all_lie_there F) x v' I Hv').
     unfold after. set (l := filter (writes_at E x) (modifications E)).
     set (l' := filter (writes_at F x) (modifications F)).
     assert (Hin : forall (P : execution L), coherent P -> forall w,
               In w (filter (writes_at P x) (modifications P)) <-> writes_to P w x).
     { intros P CP w. rewrite filter_In, writes_to_at. split.
-      - intros [Hm Hw]. split; auto. apply (all_writes P CP) in Hm. destruct Hm as (z & a & [Hp _] & _). exact Hp.
-      - intros Hw. split; [|apply Hw]. apply (all_writes P CP). exists x. now apply writes_to_at. }
+      - intros [Hm Hw]. split; auto. apply (all_writes P everywhere CP) in Hm. destruct Hm as (z & _ & a & [Hp _] & _). exact Hp.
+      - intros Hw. split; [|apply Hw]. apply (all_writes P everywhere CP). exists x. split; [exact I|]. now apply writes_to_at. }
     assert (Hsame : forall w, In w l <-> In w l').
     { assert (Hone : forall (P Q : execution L) w, proper P -> proper Q -> writes_to P w x -> writes_to Q w x).
       { intros P Q [b i] HP HQ Hw. apply writes_to_at in Hw. destruct Hw as [Hp Hw].
@@ -231,8 +273,8 @@ Section TwoExecutions.
       intros w. unfold l, l'. rewrite !Hin by assumption. split; apply Hone; auto. }
     assert (Hgrid : forall w, In w l -> in_grid L (fst w)).
     { intros w Hw. apply Hin in Hw; auto. destruct Hw as (a & [Hp _] & _). exact (only_blocks_of_the_grid E PE _ Hp). }
-    assert (Hnodup : NoDup l) by (apply NoDup_filter, (each_write_once E CE)).
-    assert (Hnodup' : NoDup l') by (apply NoDup_filter, (each_write_once F CF)).
+    assert (Hnodup : NoDup l) by (apply NoDup_filter, (each_write_once E everywhere CE)).
+    assert (Hnodup' : NoDup l') by (apply NoDup_filter, (each_write_once F everywhere CF)).
     transitivity (runs (run E) l' (initial L) x).
     - apply reordered.
       + apply run_pointwise.
@@ -278,7 +320,7 @@ Proof.
   - destruct e as [b i]. rewrite <- (access_in_both E F); [apply H|]. apply (Hagree E F HE HF (b, i)), H.
   - intros e a [He Ha] Hrmw. apply (Hagree E F HE HF e He). intros a' Ha'. unfold access_of in Ha. congruence.
   - intros x.
-    destruct (something_remains E (proper_possible _ HE) (proper_coherent _ HE) x) as [v Hv].
-    destruct (something_remains F (proper_possible _ HF) (proper_coherent _ HF) x) as [v' Hv'].
+    destruct (something_remains E (proper_possible _ HE) everywhere (proper_coherent _ HE) x I) as [v Hv].
+    destruct (something_remains F (proper_possible _ HF) everywhere (proper_coherent _ HF) x I) as [v' Hv'].
     exists v. split; auto. now rewrite (same_end written obligations harmless E F HE HF x v v' Hv Hv').
 Qed.

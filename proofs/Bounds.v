@@ -25,9 +25,10 @@ Proof.
   intros L written obligations E is_possible e (a & Ha & Hbad). apply Hbad.
   pose proof (an_event_is_one_access written obligations E is_possible _ _ Ha) as H.
   repeat split.
-  - exact (tv302_inside _ obligations _ _ _ _ H).
-  - exact (tv302_aligned _ obligations _ _ _ _ H).
-  - intros []; [eapply tv301|eapply tv303|eapply tv401|eapply tv402]; eauto.
+  - exact (tv302_inside _ _ obligations _ _ _ _ H).
+  - exact (tv302_aligned _ _ obligations _ _ _ _ H).
+  - intros []; [eapply (tv301 _ _ obligations)|eapply (tv303 _ _ obligations)|eapply (tv401 _ _ obligations)
+      |eapply (tv402 _ _ obligations)]; eauto.
 Qed.
 
 (** Section 3: the promises of the generic block are decided in program order, each under those before it.  By

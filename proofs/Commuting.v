@@ -2,7 +2,7 @@
     largest and smallest, each with those of its own kind, on one element. *)
 
 From Coq Require Import ZArith List Bool Lia.
-From TileVerify Require Import Machine Values Orders.
+From TileVerify Require Import Machine Words.
 Open Scope Z_scope.
 
 (** How the bytes of one element make an integer.  [machine_integer]: those that the element holds. *)
@@ -22,6 +22,25 @@ Definition updates {array} (T : element_type) (bs : list addr) (f : Z -> Z) (a :
 Definition reads_back (T : element_type) (bs : list addr) : Prop :=
   forall z, machine_integer T z -> read_as T (map (written_as T z) bs) = z.
 
+Lemma update_performed : forall array (T : element_type) bs f (a : access array), updates T bs f a ->
+  forall m x, perform a m x =
+    if existsb (Z.eqb x) bs then written_as T (f (read_as T (map m bs))) x else m x.
+Proof.
+  intros array T bs f a (K & B & W) m x. unfold perform, writes, reads, touches. rewrite K, B. simpl.
+  destruct (existsb (Z.eqb x) bs); auto.
+Qed.
+
+Lemma read_after_update : forall array (T : element_type) bs f (a : access array),
+  reads_back T bs -> (forall z, machine_integer T z -> machine_integer T (f z)) -> updates T bs f a ->
+  forall m, read_as T (map (perform a m) bs) = f (read_as T (map m bs)).
+Proof.
+  intros array T bs f a Hback Hf Ha m.
+  rewrite <- (Hback (f (read_as T (map m bs)))) by (apply Hf, read_is_integer). f_equal.
+  apply map_ext_in. intros x Hx. rewrite (update_performed _ T bs f a Ha).
+  replace (existsb (Z.eqb x) bs) with true; auto.
+  symmetry. apply existsb_exists. exists x. split; auto. apply Z.eqb_refl.
+Qed.
+
 Theorem updates_commute : forall array (T : element_type) bs f g (a a' : access array),
   reads_back T bs ->
   (forall z, machine_integer T z -> machine_integer T (f z)) ->
@@ -30,28 +49,12 @@ Theorem updates_commute : forall array (T : element_type) bs f g (a a' : access 
   updates T bs f a -> updates T bs g a' ->
   forall m x, perform a (perform a' m) x = perform a' (perform a m) x.
 Proof.
-  intros array T bs f g a a' Hback Hf Hg Hcommute (Hk & Hb & Hw) (Hk' & Hb' & Hw') m x.
-  assert (Hone : forall (c : access array) h, updates T bs h c -> forall n y,
-            perform c n y = if existsb (Z.eqb y) bs then written_as T (h (read_as T (map n bs))) y else n y).
-  { intros c h (K & B & W) n y. unfold perform, writes, reads, touches. rewrite K, B. simpl.
-    destruct (existsb (Z.eqb y) bs); auto. }
-  assert (Ha : updates T bs f a) by (repeat split; auto).
-  assert (Ha' : updates T bs g a') by (repeat split; auto).
-  assert (Hread : forall (c : access array) h, updates T bs h c ->
-            (forall z, machine_integer T z -> machine_integer T (h z)) -> forall n,
-            read_as T (map (perform c n) bs) = h (read_as T (map n bs))).
-  { intros c h Hc Hh n. rewrite <- (Hback (h (read_as T (map n bs)))) by (apply Hh, read_is_integer). f_equal.
-    apply map_ext_in. intros y Hy. rewrite (Hone c h Hc).
-    replace (existsb (Z.eqb y) bs) with true; auto.
-    symmetry. apply existsb_exists. exists y. split; auto. apply Z.eqb_refl. }
-  rewrite (Hone a f Ha (perform a' m)), (Hone a' g Ha' (perform a m)), (Hone a f Ha m), (Hone a' g Ha' m).
-  rewrite (Hread a' g Ha' Hg), (Hread a f Ha Hf).
+  intros array T bs f g a a' Hback Hf Hg Hcommute Ha Ha' m x.
+  rewrite (update_performed _ T bs f a Ha (perform a' m)), (update_performed _ T bs g a' Ha' (perform a m)).
+  rewrite (update_performed _ T bs g a' Ha' m), (update_performed _ T bs f a Ha m).
+  rewrite (read_after_update _ T bs g a' Hback Hg Ha'), (read_after_update _ T bs f a Hback Hf Ha).
   destruct (existsb (Z.eqb x) bs); auto. f_equal. apply Hcommute. apply read_is_integer.
 Qed.
-
-(** The signed and the unsigned reading of the lowest [n] bits. *)
-Definition unsigned (n z : Z) : Z := z mod 2 ^ n.
-Definition signed (n z : Z) : Z := (z + 2 ^ (n - 1)) mod 2 ^ n - 2 ^ (n - 1).
 
 (** The eight kinds, for all operands [c] and [d].  (umax and umin are max and min of the unsigned reading.) *)
 Theorem additions_commute : forall n v c d,

@@ -218,29 +218,32 @@ Section OfALaunch.
 
     Definition in_order (w w' : event) : Prop := precedes (modifications E) w w'.
 
-    (** Coherence and atomicity.  Only determinism needs them. *)
-    Record coherent : Prop := {
-      all_writes : forall w, In w (modifications E) <-> exists x, writes_to w x;
+    (** Coherence and atomicity, at the bytes of [place].  Only determinism and protocols need them. *)
+    Record coherent_at (place : addr -> Prop) : Prop := {
+      all_writes : forall w, In w (modifications E) <-> exists x, place x /\ writes_to w x;
       each_write_once : NoDup (modifications E);
-      order_of_writes : forall w w' x,
+      order_of_writes : forall w w' x, place x ->
         writes_to w x -> writes_to w' x -> happens_before w w' -> in_order w w';
-      reads_the_latest : forall e x w w', reads_at e x -> source E e x = Some w ->
+      reads_the_latest : forall e x w w', place x -> reads_at e x -> source E e x = Some w ->
         writes_to w' x -> happens_before w' e -> ~ in_order w w';
-      reads_nothing_later : forall e x w w', reads_at e x -> source E e x = Some w ->
+      reads_nothing_later : forall e x w w', place x -> reads_at e x -> source E e x = Some w ->
         writes_to w' x -> happens_before e w' -> in_order w w';
-      reads_the_beginning : forall e x w', reads_at e x -> source E e x = None ->
+      reads_the_beginning : forall e x w', place x -> reads_at e x -> source E e x = None ->
         writes_to w' x -> ~ happens_before w' e;
-      (** Between what an atomic read-modify-write reads and what it writes, no other such write comes. *)
-      atomicity : forall e a x w w' a', is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
-        source E e x = Some w -> is_access w' a' -> writes_to w' x -> e <> w' ->
-        morally_strong (fst e) a (fst w') a' -> in_order w' e -> w' = w \/ in_order w' w;
-      atomic_source : forall e a x w a', is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
+      (** What an atomic read-modify-write reads comes before it, and no morally strong write between them. *)
+      atomic_source : forall e a x w a', place x -> is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
         source E e x = Some w -> is_access w a' ->
         morally_strong (fst e) a (fst w) a' -> in_order w e;
-      atomicity_at_first : forall e a x w' a', is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
+      atomicity : forall e a x w w' a', place x -> is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
+        source E e x = Some w -> is_access w' a' -> writes_to w' x -> e <> w' ->
+        morally_strong (fst e) a (fst w') a' -> in_order w' e -> w' = w \/ in_order w' w;
+      atomicity_at_first : forall e a x w' a', place x -> is_access e a -> kind_of a = Rmw -> In x (bytes a) ->
         source E e x = None -> is_access w' a' -> writes_to w' x -> e <> w' ->
         morally_strong (fst e) a (fst w') a' -> ~ in_order w' e
     }.
+
+    Definition everywhere (x : addr) : Prop := True.
+    Definition coherent : Prop := coherent_at everywhere.
 
     (** Every block has done all that it does. *)
     Definition complete : Prop :=

@@ -42,17 +42,21 @@ Section Obligations.
   Definition two_blocks b r i a b' r' i' a' : Prop :=
     one_access b r i a /\ one_access b' r' i' a' /\ b <> b' /\ share_a_byte a a'.
 
+  (** What a question may assume besides: what holds if the two accesses race ("protocols"). *)
+  Variable learnt : block -> results (id L) -> id L -> block -> results (id L) -> id L -> Prop.
+
   (** Two weak writes. *)
   Definition TV101 : Prop := forall b r i a b' r' i' a',
-    two_blocks b r i a b' r' i' a' -> weak a -> weak a' -> both_write a a' -> False.
+    two_blocks b r i a b' r' i' a' -> learnt b r i b' r' i' -> weak a -> weak a' -> both_write a a' -> False.
 
   (** A weak read and a weak write. *)
   Definition TV102 : Prop := forall b r i a b' r' i' a',
-    two_blocks b r i a b' r' i' a' -> weak a -> weak a' -> one_writes a a' -> ~ both_write a a' -> False.
+    two_blocks b r i a b' r' i' a' -> learnt b r i b' r' i' -> weak a -> weak a' -> one_writes a a' -> ~ both_write a a' -> False.
 
   (** A scoped access, and one whose scope, or width, or lack of a scope does not exclude it. *)
   Definition TV103 : Prop := forall b r i a b' r' i' a',
-    two_blocks b r i a b' r' i' a' -> ~ (weak a /\ weak a') -> one_writes a a' -> morally_strong b a b' a'.
+    two_blocks b r i a b' r' i' a' -> learnt b r i b' r' i' ->
+    ~ (weak a /\ weak a') -> one_writes a a' -> morally_strong b a b' a'.
 
   (** ** Inside a block: two accesses that share the block and what it has read *)
 
@@ -74,7 +78,7 @@ Section Obligations.
     one_access b r i a -> one_access b r i' a' -> same_op i i' = true ->
     kind_of a = kind_of a' /\ scoped a = scoped a' /\ width a = width a'.
 
-  Record obligations_hold : Prop := {
+  Record obligations_hold_with : Prop := {
     tv101 : TV101; tv102 : TV102; tv103 : TV103; tv201 : TV201; tv202 : TV202;
     tv301 : TV301; tv302_inside : TV302_inside; tv302_aligned : TV302_aligned; tv303 : TV303;
     tv401 : TV401; tv402 : TV402;
@@ -82,3 +86,7 @@ Section Obligations.
     ops_of_one_kind : lanes_alike
   }.
 End Obligations.
+
+(** Without protocols nothing is assumed. *)
+Definition obligations_hold {L : launch} (written : array L -> Prop) : Prop :=
+  obligations_hold_with written (fun _ _ _ _ _ _ => True).

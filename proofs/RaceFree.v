@@ -6,10 +6,11 @@
 From Coq Require Import ZArith List Bool Relations Wellfounded.
 From TileVerify Require Import Machine Obligations.
 
-Section RaceFree.
+Section Reads.
   Context {L : launch}.
   Variable written : array L -> Prop.
-  Hypothesis obligations : obligations_hold written.
+  Hypothesis inside_arrays : TV302_inside written.
+  Hypothesis over_approximated : only_written written.
   Variable E : execution L.
   Hypothesis is_possible : possible E.
 
@@ -62,8 +63,8 @@ Section RaceFree.
       - now apply before_it_allowed.
       - now rewrite does_the_same_before_it. }
     split.
-    - exact (tv302_inside _ obligations _ _ _ _ Hone).
-    - intros Hw. exact (written_over_approximated _ obligations _ _ _ _ Hone Hw).
+    - exact (inside_arrays _ _ _ _ Hone).
+    - intros Hw. exact (over_approximated _ _ _ _ Hone Hw).
   Qed.
 
   Lemma finds_the_beginning_if_the_past_stays : forall e,
@@ -93,19 +94,44 @@ Section RaceFree.
   Qed.
 
   (** What a block reads in an execution is among what the obligations were asked for. *)
-  Theorem reads_are_allowed : forall b, allowed written b (got E b).
+  Theorem what_is_read_is_allowed : forall b, allowed written b (got E b).
   Proof.
     intros b i a l Hdoes Hgot Hload Hweak.
     apply (proj1 (every_access_is_sound (b, i))); auto.
     split; auto. eapply nothing_from_nowhere; eauto.
   Qed.
 
-  Lemma an_event_is_one_access : forall e a,
+  Lemma what_happens_is_one_access : forall e a,
     is_access E e a -> one_access written (fst e) (got E (fst e)) (snd e) a.
   Proof.
     intros e a [He Ha]. repeat split; auto.
     - now apply (only_blocks_of_the_grid E).
-    - apply reads_are_allowed.
+    - apply what_is_read_is_allowed.
+  Qed.
+End Reads.
+
+Section RaceFree.
+  Context {L : launch}.
+  Variable written : array L -> Prop.
+  Variable learnt : block -> results (id L) -> id L -> block -> results (id L) -> id L -> Prop.
+  Hypothesis obligations : obligations_hold_with written learnt.
+  Variable E : execution L.
+  Hypothesis is_possible : possible E.
+
+  Definition learnt_of (e e' : event L) : Prop :=
+    learnt (fst e) (got E (fst e)) (snd e) (fst e') (got E (fst e')) (snd e').
+
+  Lemma reads_allowed : forall b, allowed written b (got E b).
+  Proof.
+    apply (what_is_read_is_allowed written (tv302_inside _ _ obligations) (written_over_approximated _ _ obligations) E
+      is_possible).
+  Qed.
+
+  Lemma is_one_access : forall e a,
+    is_access E e a -> one_access written (fst e) (got E (fst e)) (snd e) a.
+  Proof.
+    apply (what_happens_is_one_access written (tv302_inside _ _ obligations) (written_over_approximated _ _ obligations)
+      E is_possible).
   Qed.
 
   (** ** Sections 7 and 8: what conflicts is ordered, or morally strong *)
@@ -115,17 +141,17 @@ Section RaceFree.
     e <> e' /\ is_access E e a /\ is_access E e' a' /\ share_a_byte a a' /\ one_writes a a'.
 
   Lemma between_blocks : forall e a e' a',
-    meet e a e' a' -> fst e <> fst e' -> morally_strong (fst e) a (fst e') a'.
+    meet e a e' a' -> fst e <> fst e' -> learnt_of e e' -> morally_strong (fst e) a (fst e') a'.
   Proof.
-    intros e a e' a' (_ & Ha & Ha' & Hshare & Hwrite) Hblocks.
+    intros e a e' a' (_ & Ha & Ha' & Hshare & Hwrite) Hblocks Hlearnt.
     assert (Htwo : two_blocks written (fst e) (got E (fst e)) (snd e) a (fst e') (got E (fst e')) (snd e') a').
-    { split; [now apply an_event_is_one_access|]. split; [now apply an_event_is_one_access|auto]. }
+    { split; [now apply is_one_access|]. split; [now apply is_one_access|auto]. }
     destruct (scoped a) as [s|] eqn:Hs, (scoped a') as [s'|] eqn:Hs'.
-    1-3: apply (tv103 _ obligations _ _ _ _ _ _ _ _ Htwo); [unfold weak; intros [? ?]; congruence | exact Hwrite].
+    1-3: apply (tv103 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt); [unfold weak; intros [? ?]; congruence | exact Hwrite].
     exfalso.
     destruct (bool_dec (writes a && writes a') true) as [Hboth|Hnot].
-    - apply andb_true_iff in Hboth. now apply (tv101 _ obligations _ _ _ _ _ _ _ _ Htwo).
-    - apply (tv102 _ obligations _ _ _ _ _ _ _ _ Htwo); auto.
+    - apply andb_true_iff in Hboth. now apply (tv101 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt).
+    - apply (tv102 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt); auto.
       intros Hboth. now apply Hnot, andb_true_iff.
   Qed.
 
@@ -143,17 +169,17 @@ Section RaceFree.
   Proof.
     intros [b i] a [b' i'] a' (Hneq & Ha & Ha' & Hshare & Hwrite) Hblocks.
     simpl in *. subst b'.
-    pose proof (an_event_is_one_access _ _ Ha) as H. pose proof (an_event_is_one_access _ _ Ha') as H'. simpl in *.
+    pose proof (is_one_access _ _ Ha) as H. pose proof (is_one_access _ _ Ha') as H'. simpl in *.
     assert (Htwo : two_accesses written b (got E b) i a i' a').
     { repeat split; auto; try apply H; try apply H'. intros ->. now apply Hneq. }
     destruct (same_op i i') eqn:Hop.
     - (* lanes of one op *)
-      destruct (ops_of_one_kind _ obligations _ _ _ _ _ _ H H' Hop) as (Hkind & Hscope & Hwidth).
+      destruct (ops_of_one_kind _ _ obligations _ _ _ _ _ _ H H' Hop) as (Hkind & Hscope & Hwidth).
       destruct (scoped a) as [s|] eqn:Hs.
       + left. apply scoped_in_one_block; auto; congruence.
       + exfalso. destruct (kind_of a) eqn:Hk.
         * unfold one_writes, writes in Hwrite. rewrite Hk, <- Hkind in Hwrite. destruct Hwrite; discriminate.
-        * now apply (tv202 _ obligations _ _ _ _ _ _ Htwo).
+        * now apply (tv202 _ _ obligations _ _ _ _ _ _ Htwo).
         * exact (rmw_is_scoped L b (got E b) i a (proj2 (proj2 H)) Hk Hs).
         * unfold one_writes, writes in Hwrite. rewrite Hk, <- Hkind in Hwrite. destruct Hwrite; discriminate.
     - (* different ops *)
@@ -163,7 +189,7 @@ Section RaceFree.
           ((left; repeat split; congruence) || (right; intros (? & ? & ?); congruence)). }
       destruct Hms as [(Hs & Hs' & Hwidth)|Hms].
       + left. now apply scoped_in_one_block.
-      + right. destruct (tv201 _ obligations _ _ _ _ _ _ Htwo Hop Hwrite Hms) as [Hw|Hw].
+      + right. destruct (tv201 _ _ obligations _ _ _ _ _ _ Htwo Hop Hwrite Hms) as [Hw|Hw].
         * right. repeat split; auto; try apply Ha; apply Ha'.
         * left. repeat split; auto; try apply Ha; apply Ha'.
   Qed.
@@ -172,27 +198,65 @@ Section RaceFree.
   Proof. intros [[x y] z] [[x' y'] z']. destruct (Z.eq_dec x x'), (Z.eq_dec y y'), (Z.eq_dec z z');
     ((left; congruence) || (right; congruence)). Qed.
 
-  Theorem meetings_are_excused : forall e a e' a', meet e a e' a' ->
+  Theorem meetings_excused : forall e a e' a',
+    meet e a e' a' -> (fst e <> fst e' -> learnt_of e e') ->
     morally_strong (fst e) a (fst e') a' \/ token_before E e e' \/ token_before E e' e.
   Proof.
-    intros e a e' a' H. destruct (same_block (fst e) (fst e')).
+    intros e a e' a' H Hlearnt. destruct (same_block (fst e) (fst e')).
     - now apply inside_a_block.
-    - left. now apply between_blocks.
+    - left. now apply between_blocks; auto.
   Qed.
+
+  (** What is learnt holds if the two race (Protocols.v, Counters.v). *)
+  Hypothesis learnt_if_they_race : forall e e', fst e <> fst e' -> race E e e' -> learnt_of e e'.
 
   Theorem no_race : forall e e', ~ race E e e'.
   Proof.
-    intros e e' (a & a' & Hconflict & Hbefore & Hafter & Hstrong).
+    intros e e' Hrace. pose proof Hrace as (a & a' & Hconflict & Hbefore & Hafter & Hstrong).
     destruct Hconflict as (Hneq & Ha & Ha' & Hshare & Hwrite & _).
-    destruct (meetings_are_excused e a e' a') as [H|[H|H]]; [exact (conj Hneq (conj Ha (conj Ha' (conj Hshare Hwrite))))| | |].
+    destruct (meetings_excused e a e' a') as [H|[H|H]].
+    - exact (conj Hneq (conj Ha (conj Ha' (conj Hshare Hwrite)))).
+    - intros Hblocks. now apply learnt_if_they_race.
     - contradiction.
     - apply Hbefore. now apply by_token.
     - apply Hafter. now apply by_token.
   Qed.
 End RaceFree.
 
+Section WithoutProtocols.
+  Context {L : launch}.
+  Variable written : array L -> Prop.
+  Hypothesis obligations : obligations_hold written.
+  Variable E : execution L.
+  Hypothesis is_possible : possible E.
+
+  Theorem reads_are_allowed : forall b, allowed written b (got E b).
+  Proof. exact (reads_allowed written _ obligations E is_possible). Qed.
+
+  Lemma an_event_is_one_access : forall e a,
+    is_access E e a -> one_access written (fst e) (got E (fst e)) (snd e) a.
+  Proof. exact (is_one_access written _ obligations E is_possible). Qed.
+
+  Theorem meetings_are_excused : forall e a e' a', meet E e a e' a' ->
+    morally_strong (fst e) a (fst e') a' \/ token_before E e e' \/ token_before E e' e.
+  Proof.
+    intros e a e' a' H. apply (meetings_excused written _ obligations E is_possible e a e' a' H). intros _. exact I.
+  Qed.
+End WithoutProtocols.
+
 (** The theorem in one line, for the reader: what is on the left speaks of one or two copies of a generic block, what is
     on the right of all executions of all blocks. *)
 Theorem race_free : forall (L : launch) (written : array L -> Prop),
   obligations_hold written -> forall E : execution L, possible E -> forall e e', ~ race E e e'.
-Proof. intros. eapply no_race; eauto. Qed.
+Proof.
+  intros L written obligations E is_possible. apply (no_race written _ obligations E is_possible).
+  intros e e' _ _. exact I.
+Qed.
+
+(** The same with protocols: a question between blocks may assume what holds in every execution in which the two accesses
+    race. *)
+Theorem race_free_with_protocols : forall (L : launch) (written : array L -> Prop) learnt,
+  obligations_hold_with written learnt -> forall E : execution L, possible E ->
+  (forall e e', fst e <> fst e' -> race E e e' -> learnt_of learnt E e e') ->
+  forall e e', ~ race E e e'.
+Proof. intros L written learnt obligations E is_possible sound. exact (no_race written learnt obligations E is_possible sound). Qed.

@@ -35,18 +35,18 @@ Section Reduction.
   Theorem obligations_of_the_launch : obligations_hold written.
   Proof.
     constructor.
-    - intros b r i a b' r' i' a' H Hw Hw' [Hwr Hwr'].
+    - intros b r i a b' r' i' a' H _ Hw Hw' [Hwr Hwr'].
       destruct (two_copies _ _ _ _ _ _ _ _ H) as (s & o & k & l & s' & o' & k' & l' & C & K & Sc & _ & K' & Sc' & _).
       apply (answered_TV101 S answered s v o k l s' o' k' l'); auto; unfold is_weak, weak in *; try congruence.
       + now rewrite <- (writes_as_its_site a).
       + now rewrite <- (writes_as_its_site a').
-    - intros b r i a b' r' i' a' H Hw Hw' Hone Hnot.
+    - intros b r i a b' r' i' a' H _ Hw Hw' Hone Hnot.
       destruct (two_copies _ _ _ _ _ _ _ _ H) as (s & o & k & l & s' & o' & k' & l' & C & K & Sc & _ & K' & Sc' & _).
       apply (answered_TV102 S answered s v o k l s' o' k' l'); auto; unfold is_weak, weak in *; try congruence.
       rewrite <- (writes_as_its_site a s K), <- (writes_as_its_site a' s' K').
       unfold one_writes, both_write in *. destruct (writes a), (writes a'); try congruence; [tauto|].
       destruct Hone; discriminate.
-    - intros b r i a b' r' i' a' H Hnot Hone. pose proof H as (_ & _ & Hneq & _).
+    - intros b r i a b' r' i' a' H _ Hnot Hone. pose proof H as (_ & _ & Hneq & _).
       destruct (two_copies _ _ _ _ _ _ _ _ H) as (s & o & k & l & s' & o' & k' & l' & C & K & Sc & W & K' & Sc' & W').
       assert (Hcover : covering_scope S s /\ covering_scope S s' /\ site_width s = site_width s' \/
                        ~ (covering_scope S s /\ covering_scope S s' /\ site_width s = site_width s')).

@@ -180,6 +180,13 @@ WEAKENINGS: Final = (
         RACE_FREE,
     ),
     Weakening(
+        "questions between blocks may assume more than what holds if the accesses race",
+        OBLIGATIONS,
+        "obligations_hold_with written (fun _ _ _ _ _ _ => True).",
+        "obligations_hold_with written (fun _ _ i _ _ i' => i = i').",
+        RACE_FREE,
+    ),
+    Weakening(
         "values out of thin air",
         "Machine.v",
         "no_thin_air : well_founded causes",
@@ -205,6 +212,13 @@ WEAKENINGS: Final = (
         HARMLESS,
         "one_access written b r i a -> ~ weak a -> kind_of a = Rmw.",
         "one_access written b r i a -> ~ weak a -> kind_of a <> Store.",
+        ATOMICS,
+    ),
+    Weakening(
+        "atomics of several widths",
+        HARMLESS,
+        "kind_of a = Rmw -> share_a_byte a a' -> bytes a' = bytes a.",
+        "kind_of a = Rmw -> share_a_byte a a' -> width a' = width a -> bytes a' = bytes a.",
         ATOMICS,
     ),
     Weakening(

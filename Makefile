@@ -40,7 +40,7 @@ oracle: ## run the tests that need the assembler and its disassembler
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m assembler --assembler
 
 proofs: ## check the theorem behind `proved` with Coq, which is installed if it can be
-	@python3 tools/check_proofs.py
+	@python3 -m tools.check_proofs
 
 lint: ## check style (ruff) and types (mypy --strict)
 	@tools/environment.sh $(VENV) dev

@@ -1,6 +1,7 @@
 (** What every main theorem rests on, printed when this file is compiled: nothing but Coq itself. *)
 
-From TileVerify Require Import RaceFree Bounds Atomics Determinism Example Commuting Reduction Words Lemmas Protocols Counters.
+From TileVerify Require Import RaceFree Bounds Atomics Determinism Example Commuting Reduction.
+From TileVerify Require Import Words Lemmas Protocols Counters.
 
 Print Assumptions race_free.
 Print Assumptions race_free_with_protocols.

@@ -1,5 +1,5 @@
-(** Theorem (c): with atomics that commute, and whose results nothing uses, all complete executions do the same, read the
-    same and end in the same memory, but for what the atomics themselves give back. *)
+(** Theorem (c): with atomics that commute, and whose results nothing uses, all complete executions do the same, read
+    the same and end in the same memory, but for what the atomics themselves give back. *)
 
 From Coq Require Import ZArith List Bool Permutation Wellfounded.
 From TileVerify Require Import Machine Obligations HarmlessAtomics RaceFree Orders Values.
@@ -254,15 +254,19 @@ Section TwoExecutions.
     intros E F HE HF x v v' Hv Hv'.
     pose proof (proper_possible _ HE) as PE. pose proof (proper_coherent _ HE) as CE.
     pose proof (proper_possible _ HF) as PF. pose proof (proper_coherent _ HF) as CF.
-    rewrite (remains E PE everywhere CE (writes_excused_everywhere E PE) (elements_everywhere E PE) (all_lie_there E) x v I Hv).
-    rewrite (remains F PF everywhere CF (writes_excused_everywhere F PF) (elements_everywhere F PF) (all_lie_there F) x v' I Hv').
+    rewrite (remains E PE everywhere CE (writes_excused_everywhere E PE) (elements_everywhere E PE)
+      (all_lie_there E) x v I Hv).
+    rewrite (remains F PF everywhere CF (writes_excused_everywhere F PF) (elements_everywhere F PF)
+      (all_lie_there F) x v' I Hv').
     unfold after. set (l := filter (writes_at E x) (modifications E)).
     set (l' := filter (writes_at F x) (modifications F)).
     assert (Hin : forall (P : execution L), coherent P -> forall w,
               In w (filter (writes_at P x) (modifications P)) <-> writes_to P w x).
     { intros P CP w. rewrite filter_In, writes_to_at. split.
-      - intros [Hm Hw]. split; auto. apply (all_writes P everywhere CP) in Hm. destruct Hm as (z & _ & a & [Hp _] & _). exact Hp.
-      - intros Hw. split; [|apply Hw]. apply (all_writes P everywhere CP). exists x. split; [exact I|]. now apply writes_to_at. }
+      - intros [Hm Hw]. split; auto. apply (all_writes P everywhere CP) in Hm.
+        destruct Hm as (z & _ & a & [Hp _] & _). exact Hp.
+      - intros Hw. split; [|apply Hw]. apply (all_writes P everywhere CP). exists x. split; [exact I|].
+        now apply writes_to_at. }
     assert (Hsame : forall w, In w l <-> In w l').
     { assert (Hone : forall (P Q : execution L) w, proper P -> proper Q -> writes_to P w x -> writes_to Q w x).
       { intros P Q [b i] HP HQ Hw. apply writes_to_at in Hw. destruct Hw as [Hp Hw].
@@ -309,7 +313,8 @@ Proof.
   intros L written obligations harmless E F HE HF.
   assert (Hagree : forall P Q : execution L, proper P -> proper Q ->
             forall e, performed P e -> agree P Q (fst e) (snd e)).
-  { intros P Q HP HQ e He. eapply executions_agree; eauto. exact (only_blocks_of_the_grid P (proper_possible _ HP) _ He). }
+  { intros P Q HP HQ e He. eapply executions_agree; eauto.
+    exact (only_blocks_of_the_grid P (proper_possible _ HP) _ He). }
   assert (Hboth : forall P Q : execution L, proper P -> proper Q -> forall e, performed P e -> performed Q e).
   { intros P Q HP HQ [b i] He. eapply (performed_in_both P Q); eauto using proper_possible, proper_complete.
     apply (Hagree P Q HP HQ (b, i) He). }

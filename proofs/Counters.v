@@ -165,7 +165,8 @@ Section Counter.
       clear - Hl Hin Hm. induction Hl as [|y v ys vs Hy _ IH]; [contradiction|].
       destruct Hin as [->|Hin]; [|auto]. unfold finds in Hy. rewrite Hm in Hy.
       destruct Hy as (b & ls & H1 & H2 & H3 & _). exists b. auto. }
-    pose proof (source_before E is_possible there is_coherent additions_are_strong w a x m Hx Ha Hrmw Hin Hm Hmx) as Hmw.
+    pose proof (source_before E is_possible there is_coherent additions_are_strong w a x m Hx Ha Hrmw Hin Hm Hmx)
+      as Hmw.
     unfold in_order in Hmw. rewrite Hsplit in Hmw. apply left_of in Hmw; auto.
     apply in_split in Hmw. destruct Hmw as (p1 & p2 & ->).
     pose proof Hmx as (b & Hb & Hwb & Hinb).
@@ -206,7 +207,8 @@ Section Counter.
       set (blocks := map (@fst block (id L)) (additions z p)).
       assert (Hblocks : NoDup blocks).
       { assert (Hall : NoDup (additions z p)) by (apply NoDup_filter; now apply nodup_prefix in Hlist).
-        assert (Hinjective : forall u v, In u (additions z p) -> In v (additions z p) -> fst u = fst v -> u = v) by auto.
+        assert (Hinjective : forall u v, In u (additions z p) -> In v (additions z p) -> fst u = fst v -> u = v)
+          by auto.
         unfold blocks. clear - Hall Hinjective. revert Hall Hinjective. generalize (additions z p).
         induction l as [|u t IH]; intros Ht H; simpl; [constructor|]. inversion Ht; subst. constructor.
         - intros Hin. apply in_map_iff in Hin. destruct Hin as (v & Hv & Hvt).
@@ -228,7 +230,8 @@ Section Counter.
           lia. }
       apply in_map_iff in Hblock. destruct Hblock as (u & Hu & Hup). assert (u = s) by auto. now subst u. }
     apply (published E x s r y); auto. exists as_, a.
-    destruct (only_additions s as_ z Hz Has Hins Hws) as (_ & S). destruct (only_additions r a z Hz Ha Hin Hw) as (_ & S').
+    destruct (only_additions s as_ z Hz Has Hins Hws) as (_ & S).
+    destruct (only_additions r a z Hz Ha Hin Hw) as (_ & S').
     repeat split; try apply Has; try apply Ha; auto. eapply observes_all_before; eauto.
   Qed.
 End Counter.

@@ -6,7 +6,7 @@ proves them by hand, and fails when a schema says something else than before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -115,11 +115,7 @@ def _read(words: Iterator[str]) -> Iterator[Tree]:
     for word in words:
         if word == ")":
             return
-        yield _nested(words) if word == "(" else word
-
-
-def _nested(words: Iterator[str]) -> Sequence[Tree] | Tree:
-    return list(_read(words))
+        yield list(_read(words)) if word == "(" else word
 
 
 if __name__ == "__main__":

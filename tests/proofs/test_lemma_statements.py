@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,14 +23,12 @@ def test_the_file_says_what_the_schemas_say() -> None:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_that_says_something_else_is_another_statement(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = SCHEMAS[name]
-    more = Schema(schema.parameters, schema.numbers, f"(and {schema.statement} (= {{x}} {{x}}))", schema.identities)
-    fewer = Schema(schema.parameters, schema.numbers, schema.statement, schema.identities[1:])
-    if "x" not in schema.parameters:
-        pytest.fail("no such parameter")
     before = coq_lemmas.text()
-    for changed in (more, fewer):
-        changed_schemas: Mapping[str, Schema] = {**SCHEMAS, name: changed}
-        monkeypatch.setattr(coq_lemmas, "SCHEMAS", changed_schemas)
+    for changed in (
+        replace(schema, statement=f"(and {schema.statement} (= 1 1))"),
+        replace(schema, identities=schema.identities[1:]),
+    ):
+        monkeypatch.setattr(coq_lemmas, "SCHEMAS", {**SCHEMAS, name: changed})
         assert coq_lemmas.text() != before
 
 
@@ -61,20 +59,18 @@ OPERATIONS = {
     TermKind.SHR: "shr",
 }
 EDGE = 1 << (WIDTH - 1)
-NUMBERS = (0, 1, -1, 5, -6, WIDTH - 1, WIDTH, 1 << 40, EDGE - 1, -EDGE, EDGE, -EDGE - 1, 3 * EDGE + 7)
+NUMBERS = (0, 5, -6, WIDTH - 1, WIDTH, EDGE - 1, -EDGE, 3 * EDGE + 7)
 
 
 @pytest.mark.coq
 def test_operations_on_words_mean_the_same_in_coq(tmp_path: Path) -> None:
-    checks = [
-        f"Goal {name} {WIDTH} ({a}) ({b}) = {number_of(kind, a, b)}. reflexivity. Qed."
-        for kind, name in OPERATIONS.items()
-        for a in NUMBERS
-        for b in NUMBERS
-    ]
-    head = "From Coq Require Import ZArith.\nFrom TileVerify Require Import Words.\nOpen Scope Z_scope.\n"
+    cases = [(kind, name, a, b) for kind, name in OPERATIONS.items() for a in NUMBERS for b in NUMBERS]
+    computed = "; ".join(f"{name} {WIDTH} ({a}) ({b})" for _, name, a, b in cases)
+    expected = "; ".join(f"({number_of(kind, a, b)})" for kind, _, a, b in cases)
+    head = "From Coq Require Import ZArith List.\nFrom TileVerify Require Import Words.\nImport ListNotations.\n"
+    goal = f"Open Scope Z_scope.\nGoal [{computed}] = [{expected}]. vm_compute. reflexivity. Qed.\n"
     (tmp_path / "Words.v").write_text((check_proofs.PROOFS / "Words.v").read_text(encoding="utf-8"))
-    (tmp_path / "Numbers.v").write_text(head + "\n".join(checks))
+    (tmp_path / "Numbers.v").write_text(head + goal)
     for name in ("Words.v", "Numbers.v"):
         done: subprocess.CompletedProcess[str] = check_proofs.compiled("coqc", tmp_path, name)
         assert done.returncode == 0, done.stderr

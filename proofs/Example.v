@@ -205,7 +205,8 @@ Section Copy.
     - intros b r i a H. apply Hone, copy_accesses in H. destruct H as [[_ ->]|[_ [v ->]]]; exact I.
     - intros b r i a H. apply Hone, copy_accesses in H. destruct H as [[_ ->]|[_ [v ->]]]; exact I.
     - intros b r i a H. apply Hone, copy_accesses in H. destruct H as [[_ ->]|[_ [v ->]]]; exact I.
-    - intros b r i a H Hw. apply Hone, copy_accesses in H. destruct H as [[_ ->]|[_ [v ->]]]; [discriminate|reflexivity].
+    - intros b r i a H Hw. apply Hone, copy_accesses in H.
+      destruct H as [[_ ->]|[_ [v ->]]]; [discriminate|reflexivity].
     - intros b r i a i' a' H H' Hop. apply Hone, copy_accesses in H, H'.
       destruct H as [[-> ->]|[-> [v ->]]], H' as [[-> ->]|[-> [v' ->]]]; simpl in *; try discriminate; auto.
   Qed.
@@ -240,7 +241,8 @@ Section Copy.
     constructor.
     - intros [b i]. simpl. rewrite in_map_iff. split.
       + intros (k & Heq & Hk). injection Heq as <- <-. apply in_seq in Hk.
-        exists (2 * target (Z.of_nat k) + 1). split; [exact I|]. apply copy_writes_to. unfold copy_grid. simpl. repeat split; lia.
+        exists (2 * target (Z.of_nat k) + 1). split; [exact I|]. apply copy_writes_to.
+        unfold copy_grid. simpl. repeat split; lia.
       + intros (x & _ & Hx). apply copy_writes_to in Hx. destruct Hx as ((Hk & Hy & Hz) & Hi & _). simpl in *.
         exists (Z.to_nat (fst (fst b))). split.
         * destruct b as [[k y] z]. unfold block_number. simpl in *. subst. now rewrite Z2Nat.id by lia.

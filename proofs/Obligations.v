@@ -51,7 +51,8 @@ Section Obligations.
 
   (** A weak read and a weak write. *)
   Definition TV102 : Prop := forall b r i a b' r' i' a',
-    two_blocks b r i a b' r' i' a' -> learnt b r i b' r' i' -> weak a -> weak a' -> one_writes a a' -> ~ both_write a a' -> False.
+    two_blocks b r i a b' r' i' a' -> learnt b r i b' r' i' ->
+    weak a -> weak a' -> one_writes a a' -> ~ both_write a a' -> False.
 
   (** A scoped access, and one whose scope, or width, or lack of a scope does not exclude it. *)
   Definition TV103 : Prop := forall b r i a b' r' i' a',

@@ -176,8 +176,10 @@ Section Orders.
       - assert (Hlater : w < w + Z.of_nat (S n)) by lia.
         destruct (Hchain _ e Hlater He) as (r' & e' & He' & Hsync & Htoken).
         replace (w + Z.of_nat (S n) - 1) with (w + Z.of_nat n) in He' by lia.
-        eapply by_both; [apply IH; eassumption|]. eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption]. }
-    eapply by_both; [exact Hbefore|]. eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption].
+        eapply by_both; [apply IH; eassumption|].
+        eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption]. }
+    eapply by_both; [exact Hbefore|].
+    eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption].
   Qed.
 End Orders.
 
@@ -202,7 +204,8 @@ Section Lock.
 
   Definition all_given (h : list change) : Prop := forall t, In (Taken t) h -> In (Given t) h.
 
-  (** Behind a take nothing is free, and all takes but this one have been given back; behind a give, or at first, all. *)
+  (** Behind a take nothing is free, and all takes but this one have been given back; behind a give, or at first, all
+      have. *)
   Lemma alternate : forall h, history h ->
     match h with
     | Taken t :: rest => all_given rest

@@ -147,7 +147,8 @@ Section RaceFree.
     assert (Htwo : two_blocks written (fst e) (got E (fst e)) (snd e) a (fst e') (got E (fst e')) (snd e') a').
     { split; [now apply is_one_access|]. split; [now apply is_one_access|auto]. }
     destruct (scoped a) as [s|] eqn:Hs, (scoped a') as [s'|] eqn:Hs'.
-    1-3: apply (tv103 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt); [unfold weak; intros [? ?]; congruence | exact Hwrite].
+    1-3: apply (tv103 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt);
+      [unfold weak; intros [? ?]; congruence | exact Hwrite].
     exfalso.
     destruct (bool_dec (writes a && writes a') true) as [Hboth|Hnot].
     - apply andb_true_iff in Hboth. now apply (tv101 _ _ obligations _ _ _ _ _ _ _ _ Htwo Hlearnt).
@@ -253,10 +254,13 @@ Proof.
   intros e e' _ _. exact I.
 Qed.
 
-(** The same with protocols: a question between blocks may assume what holds in every execution in which the two accesses
-    race. *)
+(** The same with protocols: a question between blocks may assume what holds in every execution in which the two
+    accesses race. *)
 Theorem race_free_with_protocols : forall (L : launch) (written : array L -> Prop) learnt,
   obligations_hold_with written learnt -> forall E : execution L, possible E ->
   (forall e e', fst e <> fst e' -> race E e e' -> learnt_of learnt E e e') ->
   forall e e', ~ race E e e'.
-Proof. intros L written learnt obligations E is_possible sound. exact (no_race written learnt obligations E is_possible sound). Qed.
+Proof.
+  intros L written learnt obligations E is_possible sound.
+  exact (no_race written learnt obligations E is_possible sound).
+Qed.

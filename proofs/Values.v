@@ -1,4 +1,5 @@
-(** What is read, and what remains, as a function of an order of writes.  Where what meets is ordered, or morally strong,
+(** What is read, and what remains, as a function of an order of writes.  Where what meets is ordered, or morally
+    strong,
     - what a write leaves at a byte is what its predecessors leave, performed one after the other;
     - what a weak load finds is what the writes leave for which it waits. *)
 
@@ -125,9 +126,11 @@ Section Values.
     assert (Hneq : w <> s).
     { intros ->. apply (no_cause_of_itself s). split; [apply Ha|]. split; [apply Ha|]. right. eauto. }
     assert (Hwrites : writes a = true) by (unfold writes; now rewrite Hrmw).
-    destruct (writes_of_one_byte_meet _ _ _ _ Hplace Ha Hwrites Hx Hsx Hneq) as (a' & Ha' & Hx' & Hwr' & [Hms|[Htok|Htok]]).
+    destruct (writes_of_one_byte_meet _ _ _ _ Hplace Ha Hwrites Hx Hsx Hneq)
+      as (a' & Ha' & Hx' & Hwr' & [Hms|[Htok|Htok]]).
     - exact (atomic_source E place is_coherent w a x s a' Hplace Ha Hrmw Hx Hs Ha' Hms).
-    - exfalso. pose proof (reads_nothing_later E place is_coherent w x s s Hplace Hread Hs Hsx (by_token _ _ _ Htok)) as H.
+    - exfalso. pose proof (reads_nothing_later E place is_coherent w x s s Hplace Hread Hs Hsx (by_token _ _ _ Htok))
+        as H.
       exact (not_in_order _ _ H H).
     - exact (ordered_by_token _ _ _ Hplace Hsx Hwx Htok).
   Qed.
@@ -247,7 +250,8 @@ Section Values.
     NoDup l /\ (forall u v, precedes l u v -> in_order E u v) /\
     (forall w, In w l <-> writes_to E w x /\ token_before E w e).
 
-  Theorem weak_load_finds : forall e a x v, place x -> is_access E e a -> kind_of a = Load -> weak a -> In x (bytes a) ->
+  Theorem weak_load_finds : forall e a x v, place x ->
+    is_access E e a -> kind_of a = Load -> weak a -> In x (bytes a) ->
     finds E e x v -> exists l, waited_for e x l /\ v = runs run l (initial L) x.
   Proof.
     intros e a x v Hplace Ha Hload Hweak Hx Hfind.
@@ -276,7 +280,8 @@ Section Values.
           { apply (all_writes E place is_coherent) in Hmod. destruct Hmod as (z & _ & aw & [H _] & _). exact H. }
           split; auto. destruct (Hcase w) as [H|H]; auto; [now apply writes_to_at|]. exfalso.
           assert (Hlater : in_order E s w).
-          { apply (reads_nothing_later E place is_coherent e x s w Hplace Hread Hs); [now apply writes_to_at|now apply by_token]. }
+          { apply (reads_nothing_later E place is_coherent e x s w Hplace Hread Hs);
+              [now apply writes_to_at|now apply by_token]. }
           apply in_app_iff in Hw. destruct Hw as [Hw|[->|[]]].
           -- apply (not_in_order s w Hlater). unfold in_order. rewrite Hsplit. apply precedes_middle; simpl; auto.
           -- exact (not_in_order _ _ Hlater Hlater).
@@ -285,7 +290,8 @@ Section Values.
           { rewrite <- Hsplit. apply (all_writes E place is_coherent). exists x. split; auto. now apply writes_to_at. }
           apply in_app_iff in Hmod. apply in_app_iff. simpl in *.
           destruct Hmod as [?|[?|Hq]]; auto. exfalso.
-          apply (reads_the_latest E place is_coherent e x s w Hplace Hread Hs); [now apply writes_to_at|now apply by_token|].
+          apply (reads_the_latest E place is_coherent e x s w Hplace Hread Hs);
+            [now apply writes_to_at|now apply by_token|].
           unfold in_order. rewrite Hsplit. now apply right_of.
       + exact (leaves_what_its_predecessors_make p s q x v Hplace Hsplit Hfind).
     - exists []. split; [split; [constructor|split]|exact Hfind].

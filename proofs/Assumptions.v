@@ -1,6 +1,6 @@
 (** What every main theorem rests on, printed when this file is compiled: nothing but Coq itself. *)
 
-From TileVerify Require Import RaceFree Bounds Atomics Determinism Example Commuting Reduction.
+From TileVerify Require Import RaceFree Bounds Atomics Determinism Example AtomicExample Commuting Reduction.
 From TileVerify Require Import Words Lemmas Protocols Counters.
 
 Print Assumptions race_free.
@@ -17,6 +17,9 @@ Print Assumptions copy_obligations.
 Print Assumptions copy_coherent.
 Print Assumptions copy_ends_as_written.
 Print Assumptions copy_race.
+Print Assumptions counting_obligations.
+Print Assumptions counting_is_harmless.
+Print Assumptions counted_proper.
 Print Assumptions all_schemas.
 Print Assumptions signed_fits.
 Print Assumptions count.

@@ -23,6 +23,10 @@ from .fact_trial import Key, key_of, with_terms
 CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one obligation under some facts."""
 
+NATURAL_LIMITS: Final = replace(Limits(), bits=0)
+"""For one obligation under few natural facts, as in the proof that follows: where they suffice, none of the many sets
+of others is tried."""
+
 EVERY_LIMITS: Final = Limits(linear=200_000, nonlinear=0, rounds=30, total=400_000, bits=0)
 """For one obligation under all facts that are offered."""
 
@@ -33,6 +37,9 @@ open is looked at no longer."""
 LEAST_EFFORT: Final = 100_000
 MORE_EFFORT: Final = 3
 """Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
+
+MOST_EACH: Final = 4_000_000
+"""For one obligation: what takes more would not be found again in the proof under those facts alone."""
 
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
@@ -71,9 +78,8 @@ class FactChoice:
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        usual = self.case.options.limits
         again: list[tuple[Sequence[DataFact], Key, int]] = []
-        for offered, limits in ((plain, usual), (natural, usual), (every, EVERY_LIMITS)):
+        for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
             self._limit(limits)
             if offered and closes(offered):
                 return tuple(fewest(offered, closes))
@@ -121,5 +127,6 @@ class FactChoice:
                 return False
         if self._effort is None:
             self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
-            self._limit(replace(CHOICE_LIMITS, linear=self._effort, total=self._effort))
+            each = min(self._effort, MOST_EACH)
+            self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True

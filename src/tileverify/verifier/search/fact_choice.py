@@ -38,8 +38,8 @@ LEAST_EFFORT: Final = 100_000
 MORE_EFFORT: Final = 3
 """Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
 
-MOST_EACH: Final = 4_000_000
-"""For one obligation: what takes more would not be found again in the proof under those facts alone."""
+MOST_EACH: Final = 1_000_000
+"""For one check of those: what takes more counts as a no, which costs a fact that might have been left out."""
 
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
@@ -78,17 +78,17 @@ class FactChoice:
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        again: list[tuple[Sequence[DataFact], Key, int]] = []
+        hard: Key | None = None
         for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
-            self._limit(limits)
-            if offered and closes(offered):
+            # What the solver gave up under fewer facts seldom gets easy under more.
+            self._limit(limits if hard is None or limits is EVERY_LIMITS else MORE_LIMITS)
+            if offered and self._close(offered, wanted, hard):
                 return tuple(fewest(offered, closes))
-            if self._given_up is not None:
-                again.append((offered, self._given_up, self._spent))
-        self._limit(MORE_LIMITS)
-        for facts, hard, before in again:
-            if self._close(facts, wanted, hard, before):
-                return tuple(fewest(facts, closes))
+            hard = self._given_up
+        if hard is not None:
+            self._limit(MORE_LIMITS)
+            if self._close(every, wanted, hard, self._spent):
+                return tuple(fewest(every, closes))
         return ()
 
     def _limit(self, limits: Limits) -> None:

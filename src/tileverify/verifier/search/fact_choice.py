@@ -78,14 +78,17 @@ class FactChoice:
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        hard: Key | None = None
+        hard, patient = None, False
         for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
-            # What the solver gave up under fewer facts seldom gets easy under more.
-            self._limit(limits if hard is None or limits is EVERY_LIMITS else MORE_LIMITS)
-            if offered and self._close(offered, wanted, hard):
+            if not offered or (limits is NATURAL_LIMITS and patient):
+                continue
+            self._limit(limits)
+            if self._close(offered, wanted, hard):
                 return tuple(fewest(offered, closes))
+            # What the solver gave up patiently under a few facts does not get easy under more.
             hard = self._given_up
-        if hard is not None:
+            patient = patient or (hard is not None and limits is NATURAL_LIMITS)
+        if hard is not None and not patient:
             self._limit(MORE_LIMITS)
             if self._close(every, wanted, hard, self._spent):
                 return tuple(fewest(every, closes))

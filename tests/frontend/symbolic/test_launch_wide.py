@@ -91,7 +91,7 @@ def _carried_alike_by_all(patch: pytest.MonkeyPatch) -> None:
 
 def _carried_alike_if_begun_alike(patch: pytest.MonkeyPatch) -> None:
     """Nobody looks at what iterations hand on."""
-    plain = recurrences.carried_alike
+    plain = launch_wide.carried_alike
 
     def alike(carried: Mapping[Function, tuple[Term, Term]], k: Term, around: Collection[Term]) -> frozenset[Function]:
         return plain({function: (init, init) for function, (init, _) in carried.items()}, k, around)

@@ -73,7 +73,14 @@ class FactChoice:
         (terms,) = with_terms([every], self.case.launch)
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
-        plain = [fact for fact in natural if subject_of(fact) not in (*DISTINCT, Subject.STEPS)]
+        ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
+        # Offsets that never fall are no shares of anything, whatever their sum is.
+        plain = [
+            fact
+            for fact in natural
+            if subject_of(fact) not in (*DISTINCT, Subject.STEPS)
+            and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
+        ]
 
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)

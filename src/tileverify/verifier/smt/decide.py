@@ -34,7 +34,7 @@ MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
 
 
-PATIENCE: Final = 2
+PATIENCE: Final = 6
 """How much more than the non-linear tier the linear one is given at last, where a question has twins."""
 
 MANY_MULTIPLES: Final = 4
@@ -96,7 +96,7 @@ class Decider:
         if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
         wanted = self.expanded(conditions)
-        result, merged = self._with_twins(conditions, wanted, twins, limits, model=model)
+        result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
             return result
         if limits.bits and mentions_bits(wanted):
@@ -112,9 +112,11 @@ class Decider:
         result = self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merged.merges, ())
         if answer is not Answer.UNKNOWN or not twins:
             return result
-        # Much of a proof is found by merging twins, one small question each: those are worth more patience.
+        # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
+        # solver, which no earlier question has led astray.
         patient = replace(limits, linear=PATIENCE * limits.nonlinear, total=PATIENCE * limits.nonlinear)
-        return self._with_twins(conditions, wanted, twins, patient, model=model)[0]
+        fresh = self._new_tier(exact_products=False)
+        return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
 
     def _with_twins(
         self,
@@ -122,11 +124,11 @@ class Decider:
         wanted: list[Term],
         twins: Sequence[tuple[Term, Term]],
         limits: Limits,
+        tier: TierSolver,
         *,
         model: bool,
     ) -> tuple[Result, _Merged]:
         """The answer of linear integers, and what is ``wanted`` with twins merged."""
-        tier = self.tier()
         merged = self._merge(tier, wanted, twins, limits)
         # Witnesses and proofs are made from what the solver itself says.
         quick = not model and not self.explain

@@ -31,6 +31,12 @@ __tile_global__ void falls(float* out, int const* at, int n) {
   if (i + 1 < n && at[i + 1] < at[i]) out[n] = 1.0f;
 }
 
+__tile_global__ void spread(float* out, float const* in_, int step, int n) {
+  auto at = ct::iota<row>() + int(ct::bid().x) * 32;
+  auto live = at < n;
+  ct::store_masked(out + at * step, ct::load_masked(in_ + at, live), live);
+}
+
 __tile_global__ void twice(int* out, int const* in_, int n) {
   auto at = ct::iota<row>() + int(ct::bid().x) * 32;
   auto live = at < n;
@@ -112,3 +118,14 @@ requires = ["out.address % 16 == 0", "in_.address % 16 == 0"]
 args = { out = "i32[100]", in_ = "i32[100]", n = "i32 = 100" }
 """
     assert verdict(tileverify, compiled, spec).startswith("proved any ")
+
+
+def test_places_that_are_multiples_of_a_step_need_one_that_is_not_zero(
+    tileverify: CommandLine, compiled: bytes
+) -> None:
+    """Not one as long as the whole vector."""
+    Path("pointers.tileirbc").write_bytes(compiled)
+    told = tileverify("check", "pointers.tileirbc::spread", "--no-cache").out
+    assert told.startswith("proved"), told
+    assert "arg2 >= 1" in told, told
+    assert "arg3 <= arg2" not in told, told

@@ -31,6 +31,11 @@ __tile_global__ void falls(float* out, int const* at, int n) {
   if (i + 1 < n && at[i + 1] < at[i]) out[n] = 1.0f;
 }
 
+__tile_global__ void halves(float* out, float const* in_, int const* at, int n) {
+  int i = int(ct::bid().x);
+  if (i < n) out[i] = in_[reinterpret_cast<short const*>(at)[i]];
+}
+
 __tile_global__ void spread(float* out, float const* in_, int step, int n) {
   auto at = ct::iota<row>() + int(ct::bid().x) * 32;
   auto live = at < n;
@@ -88,6 +93,19 @@ def verdict(tileverify: CommandLine, compiled: bytes, spec: str) -> str:
 @pytest.mark.parametrize("at", ["6", "2, 3", "1, 6, 1"])
 def test_a_range_speaks_of_every_element(tileverify: CommandLine, compiled: bytes, at: str) -> None:
     assert verdict(tileverify, compiled, PICK.format(count=6, at=at)).startswith("proved")
+
+
+def test_what_is_no_element_has_no_range(tileverify: CommandLine, compiled: bytes) -> None:
+    """Halves of elements: the one of 70000 is 4464."""
+    spec = """[[launch]]
+kernel = "halves"
+grid = [6]
+data = ["range(at, 70000, 70009)"]
+args = { out = "f32[6]", in_ = "f32[70009]", at = "i32[6]", n = "i32 = 6" }
+"""
+    assert verdict(tileverify, compiled, spec.replace("70009]", "9]")).split()[0] in ("undecided", "refuted")
+    small = spec.replace("70000, 70009", "0, 9").replace("70009]", "9]")
+    assert verdict(tileverify, compiled, small).split()[0] in ("undecided", "refuted")
 
 
 def test_one_element_alone_has_a_range(tileverify: CommandLine, compiled: bytes) -> None:

@@ -62,11 +62,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("PYTHONPATH", str(HERE / "no_driver"))
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
 
-    def run_text(*parts: str, no_gpu: bool = True, ends: int = 0) -> dict[str, Any]:
+    def run_text(*parts: str, no_gpu: bool = True, interpret: bool = False, ends: int = 0) -> dict[str, Any]:
         program = tmp_path / "program.py"
         program.write_text("\n".join([PRELUDE, *(textwrap.dedent(part) for part in parts)]))
         command = [sys.executable, str(program)]
-        summary = record(command, output=tmp_path / "out", no_gpu=no_gpu)
+        summary = record(command, output=tmp_path / "out", no_gpu=no_gpu, interpret=interpret)
         assert summary.exit_code == ends
         index: dict[str, Any] = json.loads((tmp_path / "out" / "index.json").read_text())
         return index
@@ -173,6 +173,13 @@ def test_what_cannot_be_written_down_is_told(run: Run) -> None:
 def test_a_killed_program_leaves_what_it_launched(run: Run) -> None:
     index = run(DRIVER, "launch((VALUES, TYPES))", "import os", "os.kill(os.getpid(), 9)", ends=137)
     assert launches(index) == AS_LAUNCHED
+
+
+def test_results_are_not_pretended(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    index = run(DRIVER, "launch((VALUES, TYPES))", interpret=True, ends=1)
+    assert launches(index) == AS_LAUNCHED
+    told = "record --interpret does not run saxpy, a kernel that host code loads; use --no-gpu alone"
+    assert told in capfd.readouterr().err
 
 
 CORE = """

@@ -73,7 +73,9 @@ def install() -> None:
     device = None if runs else imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
     watch(after, hooks)
     modules = Modules(notes, environment["TILEVERIFY_RECORD_PYTHON"], Path(environment["TILEVERIFY_RECORD_PACKAGE"]))
-    watch_modules(after, ModuleLaunches(recorder, modules, PointerOwners(on_host=not runs), runs=runs), device)
+    owners = PointerOwners(on_host=not runs)
+    launches = ModuleLaunches(recorder, modules, owners, runs=runs, results_matter=interpret is not None)
+    watch_modules(after, launches, device)
     after.install()
 
 

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from .interpreting import CannotInterpret
 from .modules import Modules, NotedEntry, TileModule
 from .packed_arguments import described
 from .pointer_owners import PointerOwners
@@ -20,12 +21,14 @@ _FIRST_HANDLE = 0x7E000000
 
 @dataclass
 class ModuleLaunches:
-    """What the process has loaded and launched.  ``runs``: on a GPU, else launches end here."""
+    """What the process has loaded and launched.  ``runs``: on a GPU, else launches end here; ``results_matter``: then
+    they are refused instead."""
 
     recorder: Recorder
     modules: Modules
     owners: PointerOwners
     runs: bool
+    results_matter: bool = False
     _loaded: dict[int, TileModule | None] = field(default_factory=dict)
     _kernels: dict[int, tuple[int, str]] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(_FIRST_HANDLE))
@@ -80,7 +83,10 @@ class ModuleLaunches:
     def launched(
         self, kernel: int, grid: Sequence[int], arguments: Callable[[NotedEntry], Sequence[bytes]], how: str
     ) -> None:
-        """Record the launch; what cannot be written down is noted, and never stops the program."""
+        """Record the launch; what cannot be written down is noted, and never stops the program.
+
+        Raises `CannotInterpret` where results are asked for, and nothing runs the kernel.
+        """
         entry = self.entry(kernel)
         module = self._loaded.get(self._kernels[kernel][0]) if entry is not None else None
         if entry is None or module is None:
@@ -90,3 +96,7 @@ class ModuleLaunches:
             self.recorder.entry_launch(module, entry, grid, found, arrays, how)
         except Exception as error:
             self.recorder.entry_failed(entry, error)
+        if self.results_matter:
+            raise CannotInterpret(
+                f"record --interpret does not run {entry['name']}, a kernel that host code loads; use --no-gpu alone"
+            )

@@ -494,6 +494,12 @@ def _scatter_in_parts(a: Arrays, v: Values) -> Arrays:
     return {"out": out}
 
 
+def _mark_slots(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out[a["slots"][a["slots"] < len(out)]] = 1
+    return {"out": out}
+
+
 def _scatter_unchecked(a: Arrays, _: Values) -> Arrays:
     out = a["out"].copy()
     out[a["places"]] = a["x"]
@@ -772,6 +778,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "scatter_elements": _scatter,
     "scatter_in_parts": _scatter_in_parts,
     "scatter_through_two": _scatter_through_two,
+    "mark_slots": _mark_slots,
     "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
     "set_flag": lambda a, v: {"found": np.full(1, 7)},
@@ -901,6 +908,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/sorted_tokens.py::scale_by_expert[injective-and-range]": Numbers({"N": 24, "T": 22, "E": 3}),
     "data/two_levels.py::scatter_through_two[both-injective]": Numbers({"N": 50, "M": 48, "P": 45}),
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
+    "data/padded_slots.py::mark_slots[no-row-for-padding]": Numbers({}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
     "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),

@@ -80,7 +80,12 @@ def _filled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 def _note_computed(made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Integers that an operation put into memory of its own are known as far as what it was given is."""
     for tensor in _tensors(made):
-        if tensor.dtype.is_floating_point or tensor.dtype.is_complex or tensor.device.type != "cpu" or not tensor.numel():
+        if (
+            tensor.dtype.is_floating_point
+            or tensor.dtype.is_complex
+            or tensor.device.type != "cpu"
+            or not tensor.numel()
+        ):
             continue
         memory, given = tensor.untyped_storage(), _tensors([args, list(kwargs.values())])
         if any(memory.data_ptr() == each.untyped_storage().data_ptr() for each in given):

@@ -87,8 +87,8 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
 def _of_three_arrays(case: Case, found: Outcome) -> bool:
     """Whether an address at fault is made of the contents of three arrays or more.
 
-    Facts speak of one array, or of two: what was observed tells the contents of three that belong together (ranks, counts
-    and keys of a routing) from no others, so that a fault in others shows nothing against the launch.
+    Facts speak of one array, or of two: what was observed does not tell contents of three that belong together (ranks,
+    counts and keys of a routing) from others, so that a fault in others shows nothing against the launch.
     """
     at_fault = {site.array for finding in found.findings if finding.witness is not None for site in finding.sites}
     addresses = (place_terms(each.place) for each in case.sites if each.origin.name in at_fault)

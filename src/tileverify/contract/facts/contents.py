@@ -150,7 +150,7 @@ def _sorted(values: Sequence[int], described: Described) -> Sequence[int]:
 
 def _layouts(described: Described) -> Layouts:
     if described.total is not None:
-        yield from _made_for(described, Subject.SUM)
+        yield from _made_for(described, Subject.SUM, *described.subjects & DISTINCT)
         return
     ordinary: list[Sequence[int]] = []
     for values in _ordinary(described):

@@ -77,6 +77,20 @@ def _gather_rows(a: Arrays, v: Values) -> Arrays:
     return {"out": np.where(known[:, None], table[np.where(known, ids, 0)], a["out"])}
 
 
+def _norm_backward(a: Arrays, _: Values) -> Arrays:
+    inverse = a["scale"][:, None]
+    weighted = a["dy"] * a["weight"]
+    share = inverse**2 * (weighted * a["x"]).sum(axis=1, keepdims=True) / a["x"].shape[1]
+    return {"dx": inverse * (weighted - share * a["x"]), "parts": a["dy"] * a["x"] * inverse}
+
+
+def _put_back(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    kept = a["slots"] < v["count"]
+    out[a["slots"][kept]] = a["rows"][kept]
+    return {"out": out}
+
+
 def _softmax_rows(a: Arrays, _: Values) -> Arrays:
     shifted = np.exp(a["in_"] - a["in_"].max(axis=1, keepdims=True))
     return {"out": shifted / shifted.sum(axis=1, keepdims=True)}
@@ -645,6 +659,12 @@ REFERENCES: Final[dict[str, Reference]] = {
     "count_in_variable": _own_number("out"),
     "double": lambda a, v: {"out": 2 * a["x"]},
     "double_arrays": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
+    "double_in_halves": lambda a, v: {"out": 2 * a["x"]},
+    "double_in_halves_that_are_there": lambda a, v: {"out": 2 * a["x"]},
+    "keep_last_tile_by_array": lambda a, v: {"out": np.concatenate([a["out"][:-16], a["x"][-16:]])},
+    "norm_backward": _norm_backward,
+    "put_back_without_padding": _put_back,
+    "turn_keys_by_turned_index": lambda a, v: {"out": a["keys"].T},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "double_rows": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "embedding": _embedding,
@@ -997,6 +1017,13 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "race_free/elementwise_2d.py::scale_columns[padded-rows]": Numbers({"M": 50, "N": 300, "ldx": 312, "ldo": 305}),
     "race_free/elementwise_3d.py::add_bias[any-size]": Numbers({"B": 3, "M": 20, "N": 150}),
     "race_free/exclusive_branches.py::header_and_lines[any-rows]": Numbers({"M": 7, "N": 80, "value": -3.0}),
+    "found/half_tiles.py::double_in_halves[long-tail]": Numbers({}),
+    "found/half_tiles.py::double_in_halves_that_are_there[any-size]": Numbers({"N": 620}),
+    "found/moving_window.py::keep_last_tile_by_array[four-tiles]": Numbers({}),
+    "found/norm_backward.py::norm_backward[separate]": Numbers({"M": 7}),
+    "found/norm_backward.py::norm_backward[in-place-and-told]": Numbers({"M": 7}),
+    "found/padding_row.py::put_back_without_padding[row-for-padding]": Numbers({}),
+    "found/turned_keys.py::turn_keys_by_turned_index[any-rows]": Numbers({"M": 200}),
     "race_free/gather_rows.py::embedding[ids-32-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
     "race_free/gather_rows.py::embedding[ids-64-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
     "race_free/histogram_atomic.py::histogram[any-data]": Numbers({"N": 1000, "C": 600}),

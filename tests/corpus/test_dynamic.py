@@ -49,6 +49,7 @@ ONE_RESULT = {
     "explained/tv201.py::clamp": NO_LATE_LOAD,
     "racy/block_scope.py::total_in_block_scope": ATOMIC_HERE,
     "order/same_array_twice.py::relu_into": NO_LATE_LOAD,
+    "found/norm_backward.py::norm_backward": NO_LATE_LOAD,
     "racy/missing_grid_axis.py::double": SAME_VALUES,
     "racy/persistent_wrong_step.py::constant_step": SAME_VALUES,
     "racy/persistent_wrong_step.py::step_one_short": SAME_VALUES,

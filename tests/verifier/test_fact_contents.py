@@ -72,6 +72,14 @@ def test_a_list_that_must_be_filled_up_is_filled_in_several_places() -> None:
     assert len(found) >= 4
 
 
+def test_all_sorted_lists_of_few_values_can_be_tried() -> None:
+    few = described((16,), "range(a, 0, 2)", "nondecreasing(a)")
+    assert exhausts(few)
+    assert {sum(values) for values in several(few)} == set(range(17))
+    assert not exhausts(described((4, 4), "range(a, 0, 2)", "nondecreasing(a)"))
+    assert not exhausts(described((16,), "range(a, 0, 2)"))
+
+
 @pytest.mark.parametrize(
     ("shape", "texts"),
     [

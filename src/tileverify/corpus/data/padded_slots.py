@@ -1,4 +1,4 @@
-"""Writes a one at every slot of a list that is filled up with a number that is no slot."""
+"""Writes down where every slot stands in a list, which is filled up with a number that is no slot."""
 
 import cuda.tile as ct
 
@@ -7,5 +7,6 @@ ConstInt = ct.Constant[int]
 
 @ct.kernel
 def mark_slots(slots, out, TILE: ConstInt):
-    places = ct.load(slots, index=(ct.bid(0),), shape=(TILE,))
-    ct.scatter(out, (places,), ct.full((TILE,), 1, dtype=ct.int32))
+    i = ct.bid(0)
+    places = ct.load(slots, index=(i,), shape=(TILE,))
+    ct.scatter(out, (places,), i * TILE + ct.arange(TILE, dtype=ct.int32))

@@ -56,6 +56,7 @@ def launch_table(
     requires += launch.get("requires", ())
     for parameter, argument, constraint in zip(names, launch["arguments"], signature or repeat({}), strict=False):
         requires += _of_lists(parameter, argument, constraint)
+    requires += _alignments(names, launch["arguments"])
     if requires:
         lines.append(f"requires = {_strings(requires)}")
     if launch["overlaps"]:
@@ -102,6 +103,12 @@ def _tuple(argument: Recorded, name: str, constants: bool, constraint: Recorded)
     if not texts and argument["items"]:
         return None
     return f"{{ {', '.join(texts)} }}" if argument.get("fields") else f"[{', '.join(texts)}]"
+
+
+def _alignments(names: Sequence[str], arguments: Sequence[Recorded]) -> list[str]:
+    """What is known of the addresses that arrays behind plain pointers have."""
+    known = zip(names, arguments, strict=False)
+    return [f"{name}.address % {each['aligned']} == 0" for name, each in known if each.get("aligned", 1) > 1]
 
 
 def array_text(argument: Recorded, name: str) -> str:

@@ -291,7 +291,7 @@ def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
     """
     known: dict[str, int] = {}
     places = _allocations(spec)
-    for array in spec.arrays():
+    for array in _arrays(spec):  # all arrays of a list are alike here
         shape, strides = _layout(array, values)
         address, sizes, steps = _spelled(array.name, len(shape))
         known[address] = places[array.name][1] * ELEMENT_BYTES[array.dtype] if array.name in places else 0

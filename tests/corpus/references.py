@@ -509,6 +509,13 @@ def _scatter_in_parts(a: Arrays, v: Values) -> Arrays:
     return {"out": out}
 
 
+def _mark_slots(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    (taken,) = np.nonzero(a["slots"] < len(out))
+    out[a["slots"][taken]] = taken
+    return {"out": out}
+
+
 def _scatter_unchecked(a: Arrays, _: Values) -> Arrays:
     out = a["out"].copy()
     out[a["places"]] = a["x"]
@@ -654,6 +661,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "copy_skipping": _copy,
     "count_in_variable": _own_number("out"),
     "double": lambda a, v: {"out": 2 * a["x"]},
+    "double_arrays": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "double_in_halves": lambda a, v: {"out": 2 * a["x"]},
     "double_in_halves_that_are_there": lambda a, v: {"out": 2 * a["x"]},
     "keep_last_tile_by_array": lambda a, v: {"out": np.concatenate([a["out"][:-16], a["x"][-16:]])},
@@ -661,6 +669,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "put_back_without_padding": _put_back,
     "turn_keys_by_turned_index": lambda a, v: {"out": a["keys"].T},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
+    "double_rows": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "embedding": _embedding,
     "exchange": _to_tiles(lambda i, n, v: i ^ 1),
     "fifth_clears_first_tile": _copy,
@@ -793,6 +802,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "scatter_elements": _scatter,
     "scatter_in_parts": _scatter_in_parts,
     "scatter_through_two": _scatter_through_two,
+    "mark_slots": _mark_slots,
     "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
     "set_flag": lambda a, v: {"found": np.full(1, 7)},
@@ -927,6 +937,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/sorted_tokens.py::scale_by_expert[injective-and-range]": Numbers({"N": 24, "T": 22, "E": 3}),
     "data/two_levels.py::scatter_through_two[both-injective]": Numbers({"N": 50, "M": 48, "P": 45}),
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
+    "data/padded_slots.py::mark_slots[no-row-for-padding]": Numbers({}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
     "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),
@@ -936,6 +947,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     ),
     "twins/named_strides.py::fill_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
     "twins/named_strides.py::scatter_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
+    "contract/every_array_of_list.py::double_arrays[whole-tiles]": Numbers({"L": 3, "n": 192}),
+    "contract/every_array_of_list.py::double_rows[rows-of-a-tile]": Numbers({"L": 3, "m": 5, "n": 64, "ld": 68}),
     "twins/list_targets.py::fill_own_array[one-block-an-array]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_tiles_of_arrays[every-tile]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_own_tile_of_all[every-tile]": Numbers({"L": 3}),

@@ -203,6 +203,10 @@ class LaunchSpec:
             elif isinstance(argument, TupleArgument):
                 stack.extend(reversed(argument.items))
 
+    def lists(self) -> Iterator[ListArgument]:
+        """All lists of arrays, those inside tuples included."""
+        return (argument for argument in flat(self.arguments) if isinstance(argument, ListArgument))
+
 
 # ------------------------------------------------------------------------------------- entry parameters
 class Role(enum.Enum):

@@ -96,7 +96,8 @@ class BundledKernel:
                 del self._by_lengths[next(iter(self._by_lengths))]
             spelled = spelled_out(self._launch, lengths)
             touched = self._touched._replace(written=spelled.names(self._touched.written))
-            guard = compile_guard(spelled.launch, self.bundle.certificate.requires, touched.written)
+            clauses = spelled.clauses(self.bundle.certificate.requires)
+            guard = compile_guard(spelled.launch, clauses, touched.written)
             self._by_lengths[key] = Admission(guard, touched, spelled.arrays)
         return self._by_lengths[key]
 

@@ -137,7 +137,7 @@ class Case:
     def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self.started + limit
-        self.use = FactUse(self.contract, self.offered)
+        self.use = FactUse(self.contract, self.offered, clauses=[clause.condition for clause in self.clauses])
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self.facts = frozenset(
             part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
@@ -238,6 +238,7 @@ class Case:
             decider.assume([clause.condition for clause in new])
         self.fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self.facts |= {clause.condition for clause in new}
+        self.use.adopt(clause.condition for clause in new)
         self.cache = {key: known for key, known in self.cache.items() if known.answer is Answer.UNSATISFIABLE}
 
     @contextmanager

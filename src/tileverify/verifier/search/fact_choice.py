@@ -123,7 +123,8 @@ class FactChoice:
         start = self.case.decider.spent - spent
         terms = strongest(self._terms[fact] for fact in facts)
         self.case.contract = replace(self._own, data=(*self._own.data, *terms))
-        self.case.use = FactUse(self.case.contract, said=self.case.use.said)
+        clauses = [clause.condition for clause in self.case.clauses]
+        self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
         self.case.prepare_again({offset for _, places in wanted for offset in places})
         asked: Iterable[Obligation] = every_obligation(self.case.sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)

@@ -111,7 +111,7 @@ class GeneralisedProof:
         sites = [plain.site(site) for site in self.case.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.case.summary.promises]
         for each in asked:
-            yield from launch_clause(each, each.conditions)
+            yield from launch_clause(each, each.conditions, self.case.use)
         terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
         yield from ignored_axes(self.case.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
@@ -123,7 +123,7 @@ class GeneralisedProof:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
         if opened.obligation.blocked is not None or self.case.options.deny_requires:
             return False
-        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.case.use)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
         wanted: list[Demand] | None = None
 

@@ -119,7 +119,7 @@ class Narrowing:
 
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        for clause in launch_clause(opened.obligation, opened.conditions):
+        for clause in launch_clause(opened.obligation, opened.conditions, self.case.use):
             left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
             if left and self.kept.leaves_something(opened.obligation, [clause.condition]):
                 with self.case.question(opened) as closes:

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..frontend.symbolic.summary import AccessSummary
     from .cache.known_files import KnownFiles
     from .configuration import FileSettings
+    from .under_way import UnderWay
 
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
@@ -45,7 +47,8 @@ class CheckOptions:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
     ``per_file``: other limits for some files.  ``skip``: which
-    files in folders are none of our business."""
+    files in folders are none of our business.  ``effort``: how many times the usual account (`verifier.effort`) pays
+    for the proof of each kernel.  ``under_way`` is told what is being verified."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -58,16 +61,25 @@ class CheckOptions:
     complete: bool = False
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
+    effort: float = 1.0
+    under_way: UnderWay | None = None
 
     def of(self, file: Path) -> CheckOptions:
         """The options for one file."""
-        timeout_s, deny_requires = self.timeout_s, self.deny_requires
+        timeout_s, deny_requires, effort = self.timeout_s, self.deny_requires, self.effort
         resolved = file.resolve() if self.per_file else file
         for settings in self.per_file:
             if settings.matches(resolved):
                 timeout_s = timeout_s if settings.timeout is None else settings.timeout
                 deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
-        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
+                effort = effort if settings.effort is None else settings.effort
+        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, effort=effort, per_file=())
+
+    @property
+    def decisive(self) -> dict[str, object]:
+        """Those on which a verdict depends that is kept."""
+        key: dict[str, object] = {"deny_requires": self.deny_requires}
+        return key if self.effort == 1 else {**key, "effort": self.effort}
 
 
 def check_paths(
@@ -122,17 +134,19 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     target = target_of(targets)
     if target is None:
         return None
-    key: dict[str, Any] = {"deny_requires": options.deny_requires}
-    if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
-        key["per_file"] = denied
+    key: dict[str, Any] = dict(options.decisive)
+    own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
+    if own:
+        key["per_file"] = own
     return KnownFiles(options.cache, solver_version(), key, target)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
     """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
     compiled = _unverified(unit)
+    waited = nullcontext() if options.under_way is None else options.under_way.at(_title(compiled))
     try:
-        with collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
+        with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
             result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
@@ -148,6 +162,10 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
         return replace(compiled, findings=(_finding(_error_code(error), error),))
     except (Exception, RecursionError, MemoryError) as error:
         return replace(compiled, findings=(tool_failure(error),))
+
+
+def _title(result: KernelResult) -> str:
+    return f"{result.file}::{result.kernel} [{result.launch}]"
 
 
 def _unverified(unit: KernelUnit) -> KernelResult:
@@ -169,11 +187,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from ..backend.replay.replay import Replayer
     from ..backend.split_loads import notes_on_split_loads
     from ..frontend.bytecode import decode
+    from ..verifier.effort import KERNEL_EFFORT
     from ..verifier.verify import VerifyOptions, verify
     from .cache.verdicts import ResultCache
 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
-    key = {"deny_requires": options.deny_requires}
+    key = options.decisive
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
     known = (
         cache.load(unit, key) if cache and not (options.certificate or options.details or options.complete) else None
@@ -193,7 +212,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         summary,
         unit.launch,
         unit.parameters,
-        options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
+        options=VerifyOptions(
+            timeout_s=left,
+            deny_requires=options.deny_requires,
+            effort=max(int(options.effort * KERNEL_EFFORT), 1),
+            watch=None if options.under_way is None else options.under_way.proves,
+        ),
         confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
@@ -321,7 +345,13 @@ def _check_all(
         more = next(work)
     except StopIteration:
         return
-    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed)
+
+    def waiting(item: KernelUnit | KernelResult) -> None:
+        if options.under_way is not None and not isinstance(item, KernelResult):
+            options.under_way.begin(_title(_unverified(item)))
+
+    check = partial(_check, options=replace(options, skip=None, under_way=None))
+    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting)
 
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:

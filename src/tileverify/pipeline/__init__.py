@@ -351,7 +351,10 @@ def _check_all(
             options.under_way.begin(_title(_unverified(item)))
 
     check = partial(_check, options=replace(options, skip=None, under_way=None))
-    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting)
+    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting):
+        if options.under_way is not None:
+            options.under_way.end()
+        yield result
 
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:

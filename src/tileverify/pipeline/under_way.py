@@ -28,11 +28,15 @@ class UnderWay:
         try:
             yield
         finally:
-            self.kernel = ""
+            self.end()
 
     def begin(self, kernel: str) -> None:
         """From now on it is this kernel."""
         self.effort, self.since, self.kernel = None, time.monotonic(), kernel
+
+    def end(self) -> None:
+        """From now on it is none."""
+        self.kernel = ""
 
     def proves(self, effort: Effort) -> None:
         """Its proof has begun, and is paid from this account."""

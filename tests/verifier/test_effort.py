@@ -59,7 +59,7 @@ def test_a_spent_account_has_no_answers() -> None:
 
 def test_what_the_account_could_not_pay_for_is_asked_again() -> None:
     effort = Effort(1_000_000)
-    decider = Decider([], session=Session(effort=effort))
+    decider = Decider([], session=Session(effort=effort), remembers=True)
     question = [lt(N, const(0))]
     with effort.share(1_000_000):
         effort.charge(1)
@@ -68,7 +68,7 @@ def test_what_the_account_could_not_pay_for_is_asked_again() -> None:
 
 
 def test_an_answer_is_known_until_there_are_more_facts() -> None:
-    decider = Decider([])
+    decider = Decider([], remembers=True)
     question = [lt(N, const(50))]
     assert decider.decide(question).answer is Answer.SATISFIABLE
     paid = decider.session.effort.spent

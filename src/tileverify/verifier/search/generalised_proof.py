@@ -78,6 +78,7 @@ class GeneralisedProof:
             return None
         self.case.holds_for = level.holds_for
         self.case.assume(launch_facts(self.case.contract))
+        self.case.decider.remembers = True
         self.case.finder = self.case.aside(self.case.session)
         level = level.aligned(self.case.summary.origins.values())
         if not self.case.options.deny_requires:

@@ -47,6 +47,7 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
+    ``remembers``: a question is asked once; asked again, one without an answer may have one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -55,6 +56,7 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
+    remembers: bool = False
     _tier: TierSolver | None = field(default=None, init=False)
     _answered: dict[_Question, Result] = field(default_factory=dict, init=False)  # under the present facts
     _spent_before: int = field(init=False)
@@ -92,13 +94,13 @@ class Decider:
         ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
-        limits, conditions, twins = limits or self.limits, tuple(conditions), tuple(twins)
-        if model or self.explain:
-            return self._decide(conditions, twins, limits, model=model)
-        question = (frozenset(conditions), twins, limits)
+        conditions, twins = tuple(conditions), tuple(twins)
+        if model or self.explain or not self.remembers:
+            return self._decide(conditions, twins, limits or self.limits, model=model)
+        question = (frozenset(conditions), twins, limits or self.limits)
         known = self._answered.get(question)
         if known is None:
-            known = self._decide(conditions, twins, limits, model=False)
+            known = self._decide(conditions, twins, limits or self.limits, model=False)
             if not self.session.effort.is_spent:  # with more to spend there may be an answer
                 self._answered[question] = known
         return known

@@ -49,11 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="write versions and rows to this file too")
     parser.add_argument("--repeat", type=int, default=20, help="runs of each racy launch (default %(default)s)")
+    parser.add_argument("--only", default="", help="prepare those alone whose names begin so, as found/")
     options = parser.parse_args(arguments)
     if options.step != "run":
         from .prepare import prepare  # needs what a machine with a GPU may lack
 
-        print(f"{prepare(options.folder)} launches in {options.folder}")
+        print(f"{prepare(options.folder, options.only)} launches in {options.folder}")
     if options.step == "prepare":
         return 0
     manifest = json.loads((options.folder / "manifest.json").read_text())

@@ -56,6 +56,12 @@ RACY: Final[dict[str, Numbers]] = {
     "racy/next_tile_store.py::write_and_clear_next[two-tiles-or-more]": Numbers({"N": 100_000}),
     "racy/load_beside_atomic.py::count_and_read[two-blocks-or-more]": Numbers({"M": 600, "R": 1}),
     "racy/block_scope.py::total_in_block_scope[two-tiles-or-more]": Numbers({"N": 300_000}),
+    "found/half_tiles.py::double_in_halves[short-tail]": Numbers({}),
+    "found/moving_window.py::keep_last_tile[four-tiles]": Numbers({}),
+    "found/moving_window.py::keep_last_tile[many-tiles]": Numbers({}),
+    "found/norm_backward.py::norm_backward[in-place]": Numbers({"M": 600}),
+    "found/padding_row.py::put_back[row-for-padding]": Numbers({}),
+    "found/turned_keys.py::turn_keys[four-tiles]": Numbers({}),
     "order/loop_carried_unordered.tileirbc::running_sum_unordered[two-tiles-or-more]": Numbers({"M": 300, "N": 1280}),
     "order/scratch_row_unordered.tileirbc::scratch_row_unordered[any-rows]": Numbers({"M": 600}),
     "order/two_stores_unordered.tileirbc::store_twice_unordered[any-size]": Numbers({"N": 100_000}),
@@ -63,15 +69,15 @@ RACY: Final[dict[str, Numbers]] = {
 """Refuted launches (label ids) whose twins are run often, to see whether the hardware shows the race."""
 
 
-def prepare(folder: Path) -> int:
-    """Write the folder; the number of cases in it."""
+def prepare(folder: Path, only: str = "") -> int:
+    """Write the folder, of launches and ops whose names begin with ``only``; the number of cases in it."""
     assembler = find_assembler()
     (folder / "cases").mkdir(parents=True, exist_ok=True)
     units = {(str(u.file), u.kernel, u.launch.name): u for u in discover([str(ROOT)]) if isinstance(u, KernelUnit)}
     problems = [
         *((label.id, kind, problem(units[str(label.file), label.kernel, label.launch], numbers))
-          for kind, label, numbers in _chosen()),
-        *((name, "ops", given) for name, given in (*op_problems(), *rounding_problems())),
+          for kind, label, numbers in _chosen() if label.id.startswith(only)),
+        *((name, "ops", given) for name, given in (*op_problems(), *rounding_problems()) if name.startswith(only)),
     ]  # fmt: skip
     cases = []
     for number, (name, kind, given) in enumerate(problems):

@@ -77,6 +77,20 @@ def _gather_rows(a: Arrays, v: Values) -> Arrays:
     return {"out": np.where(known[:, None], table[np.where(known, ids, 0)], a["out"])}
 
 
+def _norm_backward(a: Arrays, _: Values) -> Arrays:
+    inverse = a["scale"][:, None]
+    weighted = a["dy"] * a["weight"]
+    share = inverse**2 * (weighted * a["x"]).sum(axis=1, keepdims=True) / a["x"].shape[1]
+    return {"dx": inverse * (weighted - share * a["x"]), "parts": a["dy"] * a["x"] * inverse}
+
+
+def _put_back(a: Arrays, v: Values) -> Arrays:
+    out = a["out"].copy()
+    kept = a["slots"] < v["count"]
+    out[a["slots"][kept]] = a["rows"][kept]
+    return {"out": out}
+
+
 def _softmax_rows(a: Arrays, _: Values) -> Arrays:
     shifted = np.exp(a["in_"] - a["in_"].max(axis=1, keepdims=True))
     return {"out": shifted / shifted.sum(axis=1, keepdims=True)}
@@ -638,6 +652,12 @@ REFERENCES: Final[dict[str, Reference]] = {
     "copy_skipping": _copy,
     "count_in_variable": _own_number("out"),
     "double": lambda a, v: {"out": 2 * a["x"]},
+    "double_in_halves": lambda a, v: {"out": 2 * a["x"]},
+    "double_in_halves_that_are_there": lambda a, v: {"out": 2 * a["x"]},
+    "keep_last_tile_by_array": lambda a, v: {"out": np.concatenate([a["out"][:-16], a["x"][-16:]])},
+    "norm_backward": _norm_backward,
+    "put_back_without_padding": _put_back,
+    "turn_keys_by_turned_index": lambda a, v: {"out": a["keys"].T},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "embedding": _embedding,
     "exchange": _to_tiles(lambda i, n, v: i ^ 1),
@@ -785,6 +805,9 @@ REFERENCES: Final[dict[str, Reference]] = {
     "store_twice": _copy,
     "sum_all": lambda a, v: {"out": sum((x for name, x in a.items() if name.startswith("xs[")), np.zeros(()))},
     "sum_by_last": _sum_by_last,
+    "sum_and_exchange": lambda a, v: {**_sum_by_last(a, v), "counter": np.zeros(1)},
+    "sum_and_put_back": lambda a, v: {**_sum_by_last(a, v), "counter": np.zeros(1)},
+    "put_own_back": lambda a, v: {"out": a["x"].reshape(-1, 64).sum(axis=1), "counters": np.zeros_like(a["counters"])},
     "sum_rows_by_last": _sum_rows_by_last,
     "sum_past_and_append": _sum_past_and_append,
     "sum_prefixes": _sum_prefixes,
@@ -964,6 +987,9 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_queue[eight-blocks]": Numbers({"N": 700}),
     "protocols/turns.py::add_in_turn[up-to-8-blocks]": Numbers({"N": 160}),
     "protocols/turns.py::add_rows_in_turn[up-to-8-parts]": Numbers({"M": 3, "S": 4}),
+    "protocols/last_block_again.py::put_own_back[two-rows-or-more]": Numbers({"M": 3}),
+    "protocols/last_block_again.py::sum_and_exchange[up-to-16-blocks]": Numbers({"N": 640}),
+    "protocols/last_block_again.py::sum_and_put_back[up-to-16-blocks]": Numbers({"N": 640}),
     "protocols/last_block.py::sum_rows_by_last[up-to-8-parts]": Numbers({"M": 3, "S": 5}),
     "protocols/hand_over.py::hand_over_in_two_steps[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/lock.py::add_rows_locked[two-to-eight-blocks]": Numbers({"N": 160, "M": 3}),
@@ -985,6 +1011,13 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "race_free/elementwise_2d.py::scale_columns[padded-rows]": Numbers({"M": 50, "N": 300, "ldx": 312, "ldo": 305}),
     "race_free/elementwise_3d.py::add_bias[any-size]": Numbers({"B": 3, "M": 20, "N": 150}),
     "race_free/exclusive_branches.py::header_and_lines[any-rows]": Numbers({"M": 7, "N": 80, "value": -3.0}),
+    "found/half_tiles.py::double_in_halves[long-tail]": Numbers({}),
+    "found/half_tiles.py::double_in_halves_that_are_there[any-size]": Numbers({"N": 620}),
+    "found/moving_window.py::keep_last_tile_by_array[four-tiles]": Numbers({}),
+    "found/norm_backward.py::norm_backward[separate]": Numbers({"M": 7}),
+    "found/norm_backward.py::norm_backward[in-place-and-told]": Numbers({"M": 7}),
+    "found/padding_row.py::put_back_without_padding[row-for-padding]": Numbers({}),
+    "found/turned_keys.py::turn_keys_by_turned_index[any-rows]": Numbers({"M": 200}),
     "race_free/gather_rows.py::embedding[ids-32-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
     "race_free/gather_rows.py::embedding[ids-64-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
     "race_free/histogram_atomic.py::histogram[any-data]": Numbers({"N": 1000, "C": 600}),

@@ -45,10 +45,12 @@ ATOMIC_HERE = "the interpreter's atomics are atomic in any scope, and sums do no
 NO_LATE_LOAD = "no load happens later than it runs, so a store does not overtake a load of its own block"
 LANDED = "a block that waits lets its stores land first"
 NO_EARLY_LOAD = "no load is made before the branch that it stands behind"
+ALL_COUNTED = "a count that shows that all are over is the last one in every schedule, though nothing orders it"
 ONE_RESULT = {
     "explained/tv201.py::clamp": NO_LATE_LOAD,
     "racy/block_scope.py::total_in_block_scope": ATOMIC_HERE,
     "order/same_array_twice.py::relu_into": NO_LATE_LOAD,
+    "found/norm_backward.py::norm_backward": NO_LATE_LOAD,
     "racy/missing_grid_axis.py::double": SAME_VALUES,
     "racy/persistent_wrong_step.py::constant_step": SAME_VALUES,
     "racy/persistent_wrong_step.py::step_one_short": SAME_VALUES,
@@ -57,6 +59,7 @@ ONE_RESULT = {
     "contract/guarded_work.py::clear_first_unless_full": SAME_VALUES,
     "contract/row_spacing.py::write_spaced_too_close": SAME_VALUES,
     "protocols/last_block.py::sum_by_last_release_only": NO_EARLY_LOAD,
+    "protocols/last_block_again.py::sum_and_put_back_relaxed": ALL_COUNTED,
     "protocols/look_back.py::look_back_by_status_relaxed": LANDED,
     "protocols/tickets.py::fill_by_unrelated_counters": SAME_VALUES,
     "tile_cpp/heads.cu::attention_of_head_twice": SAME_VALUES,

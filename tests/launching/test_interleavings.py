@@ -29,7 +29,7 @@ STREAMS = {
     each.handle: each
     for each in (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 3, blocking=False), StreamId(0, 4, blocking=False))
 }
-INTERLEAVINGS = tries(short=4_000, long=40_000)
+INTERLEAVINGS = tries(short=1_600, long=40_000)
 STEPS = 24
 BATCH = 3
 SIZE = 64

@@ -23,10 +23,10 @@ from .mutation import Campaign, Judged, corpus_units, describe, mutants
 pytestmark = pytest.mark.random
 
 SEED = 1
-COUNT = tries(short=40, long=400)
+COUNT = tries(short=30, long=400)
 PART = 10
 """Mutants that a test process judges before it asks what is left."""
-AGAIN = range(12)
+AGAIN = range(6)
 """Mutants that are decided in another process, too."""
 
 

@@ -124,7 +124,7 @@ def solutions(first: Tree, second: Tree) -> list[dict[str, int]]:
 
 
 @given(trees, trees)
-@settings(max_examples=tries(short=125, long=2500), deadline=None)
+@settings(max_examples=tries(short=50, long=2500), deadline=None)
 def test_answers_are_those_of_trying_all_values(first: Tree, second: Tree) -> None:
     """Whichever tier answers; a model of the tier on words is one of the integers."""
     expected = solutions(first, second)
@@ -136,7 +136,7 @@ def test_answers_are_those_of_trying_all_values(first: Tree, second: Tree) -> No
 
 
 @given(trees, trees)
-@settings(max_examples=tries(short=125, long=2500), deadline=None)
+@settings(max_examples=tries(short=50, long=2500), deadline=None)
 def test_words_alone_give_the_same_answers(first: Tree, second: Tree) -> None:
     expected = solutions(first, second)
     answer, model = Words([], [t.eq(term(first), term(second))], 0).settle(LIMIT, None)
@@ -145,7 +145,7 @@ def test_words_alone_give_the_same_answers(first: Tree, second: Tree) -> None:
 
 
 @given(trees, trees)
-@settings(max_examples=tries(short=50, long=600), deadline=None)
+@settings(max_examples=tries(short=25, long=600), deadline=None)
 def test_the_second_solver_reads_words_the_same_way(first: Tree, second: Tree) -> None:
     vocabulary = Vocabulary()
     text = vocabulary.write(t.eq(term(first), term(second)))

@@ -44,7 +44,7 @@ ALL = launches()
 
 
 @given(sums, sums, st.lists(comparisons, max_size=2))
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_the_parts_of_an_equation_say_what_it_says(a: Term, b: Term, known: list[Term]) -> None:
     equation = t.eq(a, b)
     parts = split(equation, known_ranges(frozenset(known)))
@@ -55,14 +55,14 @@ def test_the_parts_of_an_equation_say_what_it_says(a: Term, b: Term, known: list
 
 
 @given(st.lists(conditions, max_size=4), st.lists(conditions, max_size=3))
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_what_is_refuted_has_no_solution(facts: list[Term], asked: list[Term]) -> None:
     if Differences(facts).refute(asked):
         assert not any(all(evaluate(each, values) for each in (*facts, *asked)) for values in ALL)
 
 
 @given(st.lists(conditions, min_size=1, max_size=4), st.lists(comparisons, max_size=2))
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_what_simplifies_to_nothing_has_no_solution(asked: list[Term], facts: list[Term]) -> None:
     if simplify(asked, frozenset(facts)) is None:
         assert not any(all(evaluate(each, values) for each in (*facts, *asked)) for values in ALL)

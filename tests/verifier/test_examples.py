@@ -21,7 +21,7 @@ LIMITS = Limits(linear=400_000, nonlinear=400_000, rounds=20)
 
 
 @given(trees, trees)
-@settings(max_examples=tries(short=125, long=2500), deadline=None)
+@settings(max_examples=tries(short=50, long=2500), deadline=None)
 def test_an_example_is_a_model(first: Tree, second: Tree) -> None:
     fact, condition = t.le(term(first), term(second)), t.lt(t.ZERO, term(first))
     assume(Examples([fact]).satisfy([condition]))
@@ -103,7 +103,7 @@ def test_results_of_functions_are_learned() -> None:
 
 
 @given(trees, trees, trees)
-@settings(max_examples=tries(short=125, long=2500), deadline=None)
+@settings(max_examples=tries(short=50, long=2500), deadline=None)
 def test_what_was_learned_changes_no_answer(first: Tree, second: Tree, third: Tree) -> None:
     facts = [t.le(term(first), term(second)), *_divisors(first), *_divisors(second), *_divisors(third)]
     questions = [[t.lt(t.ZERO, term(each))] for each in (first, second, third)]

@@ -237,6 +237,58 @@ def test_a_count_that_starts_anywhere_is_undecided_and_names_the_fact(tmp_path: 
     assert any("range(counter, 0, 1)" in hint.text for finding in result.findings for hint in finding.hints)
 
 
+# ------------------------------------------------------------------------------------- counters that are put back
+CLEAR = "ct.store(counter, index=(0,), tile=ct.zeros((1,), dtype=ct.int32))"
+SPIN = """    seen = 0
+    while seen < n:
+        seen = ct.atomic_add(counter, (0,), 0).item()
+    before = n - 1
+"""
+
+
+def cleared(where: str = "before == n - 1", how: str = CLEAR, publish: str = PUBLISH) -> str:
+    return f"{publish}    if {where}:\n        {how}\n"
+
+
+@pytest.mark.parametrize(
+    "publish",
+    [
+        pytest.param(cleared(), id="by a store"),
+        pytest.param(
+            cleared(how="ct.atomic_xchg(counter, (0,), 7, memory_order=ct.MemoryOrder.RELAXED)"), id="exchange"
+        ),
+        pytest.param(cleared(how="ct.atomic_add(counter, (0,), -n)"), id="by taking away"),
+        pytest.param(cleared(where="before + 1 >= n"), id="at least all"),
+    ],
+)
+def test_the_last_block_may_put_the_counter_back(tmp_path: Path, publish: str) -> None:
+    assert proved(by_count(tmp_path, publish=publish))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"publish": cleared(where="before == 0")}, id="by the first"),
+        pytest.param({"publish": cleared(where="before == n - 2")}, id="by the last but one"),
+        pytest.param({"publish": cleared(where="before >= n - 2")}, id="by the last two"),
+        pytest.param({"publish": cleared(where="i == n - 1")}, id="by the last number"),
+        pytest.param({"publish": cleared(), "data": 'data = ["range(counter, 0, 2)"]'}, id="one counted already"),
+        pytest.param({"publish": cleared(), "grid": '["N // 64", 2]'}, id="two blocks for each part"),
+        pytest.param(
+            {"publish": cleared(publish=PUBLISH.replace("(0,), 1", "(0,), 1, memory_order=ct.MemoryOrder.RELAXED"))},
+            id="nothing is handed over",
+        ),
+        pytest.param({"publish": cleared(publish=PUBLISH.replace("(0,), 1", "(i % 2,), 1"))}, id="another counter"),
+        pytest.param({"publish": cleared(how=CLEAR + "\n        ct.atomic_add(counter, (0,), 1)")}, id="counted again"),
+        pytest.param(
+            {"publish": cleared(how=CLEAR.replace("zeros((1,)", "full((1,), 900")) + SPIN}, id="read by others"
+        ),
+    ],
+)
+def test_without_a_premise_a_counter_that_is_put_back_proves_nothing(tmp_path: Path, changes: dict[str, str]) -> None:
+    assert not proved(by_count(tmp_path, **changes))
+
+
 # ------------------------------------------------------------------------------------------------- flags
 FLAG = """def kernel(x, data, flag, out, TILE: C):
     i = ct.bid(0)

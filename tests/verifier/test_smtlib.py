@@ -18,7 +18,7 @@ from .expressions import VARIABLES, Tree, assignments, number, term, trees
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=150, long=3000), deadline=None)
+@settings(max_examples=tries(short=60, long=3000), deadline=None)
 def test_the_second_solver_reads_terms_as_python_does(tree: Tree, values: Mapping[str, int]) -> None:
     """No number but the right one is possible once the variables are fixed; the right one always is."""
     try:
@@ -112,7 +112,7 @@ def test_the_same_terms_in_the_same_order_give_the_same_text() -> None:
 
 
 @given(trees)
-@settings(max_examples=tries(short=100, long=2000), deadline=None)
+@settings(max_examples=tries(short=50, long=2000), deadline=None)
 def test_texts_are_terms_of_their_sort(tree: Tree) -> None:
     odd = t.var("distance(a, b)'", Scope.LAUNCH, -5, 5)
     vocabulary = Vocabulary()

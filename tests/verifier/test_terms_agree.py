@@ -24,7 +24,7 @@ def _expected(tree: Tree, values: Mapping[str, int]) -> int:
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=750, long=15000), deadline=None)
+@settings(max_examples=tries(short=300, long=15000), deadline=None)
 @example(("wrap32", ("max", ("*", "b", -2_000_000_000), "b")), {"a": 0, "b": 2, "c": 0, "d": 1})
 @example(("%", ("wrap32", ("*", "b", 2_000_000_000)), 1000), {"a": 0, "b": 3, "c": 0, "d": 1})
 def test_constructors_keep_the_value(tree: Tree, values: Mapping[str, int]) -> None:
@@ -41,7 +41,7 @@ def test_constructors_keep_the_value(tree: Tree, values: Mapping[str, int]) -> N
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=125, long=2500), deadline=None)
+@settings(max_examples=tries(short=60, long=2500), deadline=None)
 def test_the_solver_reads_terms_the_same_way(tree: Tree, values: Mapping[str, int]) -> None:
     """No number but the right one is possible once the variables are fixed; the right one always is."""
     expected = _expected(tree, values)
@@ -55,7 +55,7 @@ def test_the_solver_reads_terms_the_same_way(tree: Tree, values: Mapping[str, in
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=150, long=3000), deadline=None)
+@settings(max_examples=tries(short=60, long=3000), deadline=None)
 def test_substitution_is_evaluation(tree: Tree, values: Mapping[str, int]) -> None:
     expected = _expected(tree, values)
     replaced = t.substitute(term(tree), {VARIABLES[name]: t.const(value) for name, value in values.items()})

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from tests.backend.ledger.model import Model
+from tests.profiles import tries
 
 from tileverify.backend.ledger import (
     LEGACY,
@@ -19,8 +20,10 @@ from tileverify.backend.ledger import (
     Work,
 )
 
+pytestmark = pytest.mark.random
+
 STREAMS = (StreamId(0, LEGACY), StreamId(0, 1), StreamId(0, 2, blocking=False))
-INTERLEAVINGS = 10_000
+INTERLEAVINGS = tries(short=3_000, long=30_000)
 STEPS = 14
 
 

@@ -28,21 +28,21 @@ def value(built: Term, values: Values) -> int | bool:
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_simplified_keeps_the_value(tree: Tree, values: Values) -> None:
     built = term(tree)
     assert value(t.simplified(built), values) == value(built, values)
 
 
 @given(conditions(trees), trees, trees, assignments)
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_choice_is_a_choice(test: Tree, then: Tree, otherwise: Tree, values: Values) -> None:
     c, a, b = term(test), term(then), term(otherwise)
     assert value(t.choice(c, a, b), values) == (value(a, values) if value(c, values) else value(b, values))
 
 
 @given(conditions(trees), trees, assignments)
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_assuming_what_holds_keeps_the_value(test: Tree, tree: Tree, values: Values) -> None:
     c, built = term(test), term(tree)
     c = c if value(c, values) else t.not_(c)
@@ -50,7 +50,7 @@ def test_assuming_what_holds_keeps_the_value(test: Tree, tree: Tree, values: Val
 
 
 @given(conditions(trees), trees, assignments)
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_intervals_under_a_path_hold_on_it(test: Tree, tree: Tree, values: Values) -> None:
     c, built = term(test), term(tree)
     assume(value(c, values))
@@ -60,7 +60,7 @@ def test_intervals_under_a_path_hold_on_it(test: Tree, tree: Tree, values: Value
 
 
 @given(conditions(trees), conditions(trees), assignments)
-@settings(max_examples=tries(short=200, long=4000), deadline=None)
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
 def test_weaken_is_a_disjunction(first: Tree, second: Tree, values: Values) -> None:
     a, b = term(first), term(second)
     assert value(weaken(a, b), values) == (value(a, values) or value(b, values))
@@ -68,7 +68,7 @@ def test_weaken_is_a_disjunction(first: Tree, second: Tree, values: Values) -> N
 
 
 @given(trees, assignments)
-@settings(max_examples=tries(short=150, long=3000), deadline=None)
+@settings(max_examples=tries(short=60, long=3000), deadline=None)
 def test_content_divides(tree: Tree, values: Values) -> None:
     built = term(tree)
     divisor = content(built)

@@ -45,8 +45,10 @@ def releases(prepared: PreparedSite) -> bool:
     return covers(prepared) and prepared.site.ordering in RELEASES
 
 
-def only_writers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> tuple[PreparedSite, ...] | None:
-    """All that may write the memory of ``origin``, if each covers all blocks and writes whole elements through it.
+def element_writers(
+    origin: Origin, sites: Sequence[PreparedSite], contract: Contract
+) -> tuple[PreparedSite, ...] | None:
+    """All that may write the memory of ``origin``, if each writes whole elements through it, with whatever scope.
 
     Elements then are either the same or share no byte, as accesses are aligned (TV302).  Multicast accesses reach the
     memory of other devices as well and are left out.
@@ -56,11 +58,17 @@ def only_writers(origin: Origin, sites: Sequence[PreparedSite], contract: Contra
     writers = tuple(each for each in sites if each.site.writes and may_share(each.origin, origin, contract))
     for each in writers:
         same = each.origin.name == origin.name and each.origin.kind is origin.kind
-        if each.site.op.startswith("multimem") or not same or not covers(each):
+        if each.site.op.startswith("multimem") or not same:
             return None
         if each.site.footprint.element_bytes != origin.element_bytes:
             return None
     return writers
+
+
+def only_writers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> tuple[PreparedSite, ...] | None:
+    """The same, if each covers all blocks."""
+    writers = element_writers(origin, sites, contract)
+    return None if writers is None or not all(map(covers, writers)) else writers
 
 
 def changers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) -> tuple[PreparedSite, ...] | None:
@@ -70,10 +78,11 @@ def changers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) 
     (Tile IR specification, memory model): who reads what it wrote synchronises with whoever put the value there.
     """
     writers = only_writers(origin, sites, contract)
-    return None if writers is None else tuple(each for each in writers if not _puts_back(each))
+    return None if writers is None else tuple(each for each in writers if not puts_back(each))
 
 
-def _puts_back(prepared: PreparedSite) -> bool:
+def puts_back(prepared: PreparedSite) -> bool:
+    """It changes nothing: an atomic whose operand is neutral."""
     site = prepared.site
     if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not TermKind.CONST:
         return False

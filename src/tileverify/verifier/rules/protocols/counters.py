@@ -1,4 +1,4 @@
-"""Counters: arrays that a launch changes by atomic additions of one positive number alone.
+"""Counters: arrays that a launch changes by atomic additions of one positive number alone, until the last one is over.
 
 Source: Tile IR specification, memory model.  Read-modify-writes of one location that carry scopes which include each
 other's block are atomic: in the order of modifications each reads what the one before it wrote.  So if the n-th
@@ -11,13 +11,14 @@ and with at most T additions to the location
     v0 <= r <= v0 + c * (T - 1),    a load gives  v0 <= v <= v0 + c * T                               (bounds)
     two different additions return different values, if  c * T <= 2**N                                (tickets)
 
-T is derived, never assumed; see `total`.
+T is derived, never assumed; see `total`.  What is written behind all additions changes nothing of this (`resets`), but
+for loads, which may find it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 from ....contract import terms as t
@@ -29,14 +30,15 @@ from ..footprint_overlap import PreparedSite, identity, meet
 from ..layout import IndexFootprint
 from ..obligations import block_axes
 from ..two_blocks import OTHER, CopyLevel, Second
-from .arrays import Initial, changers, initial_of
+from .arrays import Initial, covers, element_writers, initial_of, puts_back
 from .ground import Asker, Ground
 from .instances import Instance, different, own_instance, variables_of
+from .resets import behind_all
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """``adds``: all that writes the array, each adding ``step`` > 0 to integers of ``bits`` bits.
+    """``adds``: all that writes the array, but for ``resets``, each adding ``step`` > 0 to integers of ``bits`` bits.
 
     ``once``: a block adds at most once to one location; then ``blocks`` bounds how many blocks add there at all.
     ``total``: how many additions there are to one location; ``initial``: what it holds at first, where nothing wraps.
@@ -52,6 +54,11 @@ class Counter:
     initial: Initial | None
     distinct: bool
     grounds: tuple[Ground, ...]
+    resets: tuple[PreparedSite, ...] = ()
+
+    def tells(self, prepared: PreparedSite) -> bool:
+        """Whether what ``prepared`` found in the counter says how many additions there were before."""
+        return not self.resets or self.adds_by(prepared)
 
     def adds_by(self, prepared: PreparedSite) -> bool:
         """Whether ``prepared``, which accesses the counter, adds to it; what puts back what it reads does not."""
@@ -59,14 +66,28 @@ class Counter:
 
 
 def find_counter(origin: Origin, sites: Sequence[PreparedSite], contract: Contract, ask: Asker) -> Counter | None:
-    """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it."""
-    writers = changers(origin, sites, contract)
-    steps = {_step(each) for each in writers or ()}
-    if not writers or len(steps) != 1 or None in steps:
+    """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it.
+
+    What writes something else has to come behind all additions.
+    """
+    writers = element_writers(origin, sites, contract) or ()
+    changing = tuple(each for each in writers if not (covers(each) and puts_back(each)))
+    adds = tuple(each for each in changing if covers(each) and _step(each) is not None)
+    steps = {step for each in adds if (step := _step(each)) is not None}
+    if len(steps) != 1:
         return None
-    (step,) = steps
-    assert step is not None
-    return _Analysis(origin, writers, step, initial_of(origin, sites, contract), contract, ask).counter()
+    counter = _Analysis(origin, adds, steps.pop(), initial_of(origin, sites, contract), contract, ask).counter()
+    resets = tuple(each for each in changing if each not in adds)
+    return _put_back(counter, resets, contract, ask) if resets else counter
+
+
+def _put_back(counter: Counter, resets: tuple[PreparedSite, ...], contract: Contract, ask: Asker) -> Counter | None:
+    if not counter.once or counter.initial is None:
+        return None
+    others = t.scale(counter.step, t.sub(counter.blocks, t.ONE))
+    most = t.add(t.sub(counter.initial.high, t.ONE), others)
+    grounds = behind_all(resets, counter.adds, most, contract, ask)
+    return None if grounds is None else replace(counter, resets=resets, grounds=(*counter.grounds, *grounds))
 
 
 def _step(prepared: PreparedSite) -> int | None:

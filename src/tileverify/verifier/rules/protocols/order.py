@@ -4,10 +4,10 @@ Source: Tile IR specification, memory model.  A release publishes what its token
 a release wrote, or what a chain of atomic read-modify-writes made of it, synchronises with it if the scope of each
 includes the other's block; what waits for the acquire's token comes behind all that was published.
 
-Below, X in block A and Y in block B are the accesses of a question.  S is an access of A that releases, and whose token
-waits for X wherever both take place; R is an execution in B that acquires, gave back v, and whose token Y waits for.
-Each rule says what v cannot be if the two are *not* ordered, so its fact may be added to the question whether they
-race.  Whether A comes as far as S is never asked: v shows that it did.
+Below, X in block A and Y in block B are the accesses of a question.  S is an access of A that releases, and is X or
+has a token that waits for X wherever both take place; R is an execution in B that acquires, gave back v, and whose
+token Y waits for.  Each rule says what v cannot be if the two are *not* ordered, so its fact may be added to the
+question whether they race.  Whether A comes as far as S is never asked: v shows that it did.
 
 `by_count`: S adds to a counter (see `counters`) to which a block adds once per location and at most K blocks add.  Of
 the additions before R's reading at most K - 1 (K - 2 if R itself adds) are not A's.  If A's is among them, it heads a
@@ -108,13 +108,14 @@ class Orders:
 
     # ------------------------------------------------------------------------------------------ (count)
     def _by_count(self, way: Direction, seen: Instance, counter: Counter) -> Iterator[Fact]:
-        if not counter.once or counter.initial is None:
+        if not counter.once or counter.initial is None or not counter.tells(seen.origin):
             return
         others = t.sub(counter.blocks, t.const(2 if counter.adds_by(seen.origin) else 1))
         end = t.add(counter.initial.high, t.scale(counter.step, others))
         for add in counter.adds:
             mine = way.own(add)
-            given = None if mine is None else published(self.ask, way.x, add)
+            itself = add.site.number == way.x.site.number and releases(add)
+            given = None if mine is None else () if itself else published(self.ask, way.x, add)
             if mine is not None and given is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets)

@@ -25,7 +25,7 @@ def bounds(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract
     for side in sides:
         for seen in side.seen:
             counter = counter_of(seen.origin)
-            if counter is None or counter.initial is None or counter.total is None:
+            if counter is None or counter.initial is None or counter.total is None or not counter.tells(seen.origin):
                 continue
             most = t.sub(counter.total, t.ONE) if counter.adds_by(seen.origin) else counter.total
             end = t.add(counter.initial.high, t.scale(counter.step, most))

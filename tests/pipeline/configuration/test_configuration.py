@@ -70,13 +70,14 @@ def test_every_key_is_read(folder: Path) -> None:
     assert found.paths == ("kernels", "more/k.py")
     assert (found.format, found.output) == ("json", ("sarif=out.sarif",))
     assert (found.strict, found.deny_requires, found.timeout, found.jobs, found.cache) == (False, True, 2.5, 3, False)
+    assert found.effort == 1.5
     assert found.baseline == Path("ci/baseline.json")
     assert found.excludes(folder / "kernels" / "vendor" / "k.py")
     assert not found.excludes(folder / "kernels" / "k.py")
     assert found.strict_for("kernels/slow_one.py") is True
     assert found.strict_for("kernels/fast.py") is None
     (table,) = found.ignores
-    assert (table.rule.codes, table.rule.until, table.rule.line) == (("TV101", "TV901"), date(2027, 12, 31), 21)
+    assert (table.rule.codes, table.rule.until, table.rule.line) == (("TV101", "TV901"), date(2027, 12, 31), 23)
     assert table.files.fullmatch(f"{folder.resolve()}/kernels/a.tileirbc")
     assert table.kernel.fullmatch("gemm_f16")
     assert table.launch.fullmatch("")

@@ -78,11 +78,11 @@ class GeneralisedProof:
             return None
         self.case.holds_for = level.holds_for
         self.case.assume(launch_facts(self.case.contract))
-        self.case.decider.remembers = True
         self.case.finder = self.case.aside(self.case.session)
         level = level.aligned(self.case.summary.origins.values())
         if not self.case.options.deny_requires:
             self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self.case.decider.remembers = True  # whether integers fit is asked again and again
         self.case.prepare(
             Preparer(
                 self.case.summary,
@@ -91,6 +91,7 @@ class GeneralisedProof:
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
+        self.case.decider.remembers = False
         if self._prepared_too_long():
             return None
         miner = Miner(level, self.case.lane_counts())

@@ -38,6 +38,9 @@ MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
 
 
+PATIENCE: Final = 6
+"""How much more than the non-linear tier the linear one is given at last, where a question has twins."""
+
 MANY_MULTIPLES: Final = 4
 """Known multiples that make it worth to translate everything again."""
 
@@ -115,15 +118,10 @@ class Decider:
             return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
-        wanted, tier = self.expanded(conditions), self.tier()
-        merges: list[Merge] = []
-        merged = self._merge(tier, wanted, twins, merges)
-        # Witnesses and proofs are made from what the solver itself says.
-        quick = not model and not self.explain
-        satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
-        result, lemmas = self._linear(tier, merged, limits, model=model, satisfied=satisfied)
+        wanted = self.expanded(conditions)
+        result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
-            return self._explained(result, wanted, merges, lemmas)
+            return result
         if limits.bits and not self.session.effort.is_spent and mentions_bits(wanted):
             result = self._on_words(wanted, limits.bits, model=model)
             if result.answer is not Answer.UNKNOWN:
@@ -131,10 +129,35 @@ class Decider:
         if not limits.nonlinear:
             return result
         exact = self._new_tier(exact_products=True)
-        exact.push(merged)
+        exact.push(merged.conditions)
         answer = exact.check_exactly(limits.nonlinear)
         found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
-        return self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merges, ())
+        result = self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merged.merges, ())
+        if answer is not Answer.UNKNOWN or not twins:
+            return result
+        # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
+        # solver, which no earlier question has led astray.
+        patient = replace(limits, linear=PATIENCE * limits.nonlinear, total=PATIENCE * limits.nonlinear)
+        fresh = self._new_tier(exact_products=False)
+        return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
+
+    def _with_twins(
+        self,
+        conditions: tuple[Term, ...],
+        wanted: list[Term],
+        twins: Sequence[tuple[Term, Term]],
+        limits: Limits,
+        tier: TierSolver,
+        *,
+        model: bool,
+    ) -> tuple[Result, _Merged]:
+        """The answer of linear integers, and what is ``wanted`` with twins merged."""
+        merged = self._merge(tier, wanted, twins, limits)
+        # Witnesses and proofs are made from what the solver itself says.
+        quick = not model and not self.explain
+        satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
+        result, lemmas = self._linear(tier, merged.conditions, limits, model=model, satisfied=satisfied)
+        return self._explained(result, wanted, merged.merges, lemmas), merged
 
     def _on_words(self, wanted: Sequence[Term], limit: int, *, model: bool) -> Result:
         timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
@@ -210,18 +233,20 @@ class Decider:
         return model
 
     def _merge(
-        self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
-    ) -> list[Term]:
+        self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], limits: Limits
+    ) -> _Merged:
         """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
 
         The equality itself stays among the conditions, so the question does not change.
         """
+        merges: list[Merge] = []
         replaced: dict[Term, Term] = {}
         pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self.expanded, twins))]
+        few = replace(self.limits if limits.linear < self.limits.linear else limits, rounds=MERGE_ROUNDS)
         while pending:
             tier.push(wanted)
             try:
-                merge = self._first_equal(tier, pending, replaced)
+                merge = self._first_equal(tier, pending, replaced, few)
             finally:
                 tier.pop()
             if merge is None:
@@ -231,17 +256,21 @@ class Decider:
             replaced[b] = a
             memo: dict[Term, Term] = {}
             wanted = [t.eq(a, b), *(t.transform(condition, {b: a}.get, memo) for condition in wanted)]
-        return wanted
+        return _Merged(wanted, merges)
 
     def _first_equal(
-        self, tier: TierSolver, pending: list[tuple[int, tuple[Term, Term]]], replaced: Mapping[Term, Term]
+        self,
+        tier: TierSolver,
+        pending: list[tuple[int, tuple[Term, Term]]],
+        replaced: Mapping[Term, Term],
+        limits: Limits,
     ) -> Merge | None:
         """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
         while pending:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
             if a is not b:
-                result, lemmas = self._linear(tier, [t.ne(a, b)], replace(self.limits, rounds=MERGE_ROUNDS))
+                result, lemmas = self._linear(tier, [t.ne(a, b)], limits)
                 if result.answer is Answer.UNSATISFIABLE:
                     return Merge(number, a, b, lemmas)
         return None
@@ -282,6 +311,14 @@ class Decider:
             return Result(answer, Tier.LINEAR, lemmas=lemmas), known
         finally:
             tier.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """``conditions`` in which twins that must be equal are merged."""
+
+    conditions: list[Term]
+    merges: list[Merge]
 
 
 @dataclass(frozen=True, slots=True)

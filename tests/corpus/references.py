@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .problems import Numbers
+from .rust_references import RUST_NUMBERS, RUST_REFERENCES
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -599,6 +600,7 @@ def _fill_rows_of_32(a: Arrays, _: Values) -> Arrays:
 
 
 REFERENCES: Final[dict[str, Reference]] = {
+    **RUST_REFERENCES,
     "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
     "attention_of_head": _attention_of_head,
     "gather_rows": _gather_rows,
@@ -850,6 +852,7 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    **RUST_NUMBERS,
     "tile_cpp/heads.cu::attention_of_head[any-size]": Numbers({"queries": 70, "keys": 100, "scale": 0.125}),
     "tile_cpp/matrices.cu::product[any-size]": Numbers({"m": 40, "n": 70, "k": 50}),
     "tile_cpp/matrices.cu::product_in_parts[any-size]": Numbers({"m": 40, "n": 70, "k": 150}),

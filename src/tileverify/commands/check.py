@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..contract.trustable import TRUSTABLE
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option(
+    "--trust",
+    type=click.Choice(list(TRUSTABLE)),
+    multiple=True,
+    help="Take for granted, in every launch, what Tile IR does not promise: that blocks stop at failed assertions.",
+)
 @click.option(
     "--deny-undetermined",
     is_flag=True,
@@ -107,6 +114,7 @@ def check(
     since: Path | None,
     spec: Path | None,
     deny_requires: bool,
+    trust: tuple[str, ...],
     deny_undetermined: bool,
     strict: bool,
     jobs: int,
@@ -176,6 +184,7 @@ def check(
         skip=chosen.excludes if chosen.exclude else None,
         effort=settings.of("effort", effort, chosen.effort),
         under_way=under_way,
+        trust=tuple(sorted(set(trust))),
     )
     with Working(live=not quiet, under_way=under_way, told=verbose) as working:
         try:

@@ -53,6 +53,7 @@ def launch_table(
         lines.append(f"grid = {_strings(grid)}")
     requires = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
     requires += launch.get("requires", ())
+    requires += _alignments(names, launch["arguments"])
     if requires:
         lines.append(f"requires = {_strings(requires)}")
     if launch["overlaps"]:
@@ -99,6 +100,12 @@ def _tuple(argument: Recorded, name: str, constants: bool, constraint: Recorded)
     if not texts and argument["items"]:
         return None
     return f"{{ {', '.join(texts)} }}" if argument.get("fields") else f"[{', '.join(texts)}]"
+
+
+def _alignments(names: Sequence[str], arguments: Sequence[Recorded]) -> list[str]:
+    """What is known of the addresses that arrays behind plain pointers have."""
+    known = zip(names, arguments, strict=False)
+    return [f"{name}.address % {each['aligned']} == 0" for name, each in known if each.get("aligned", 1) > 1]
 
 
 def array_text(argument: Recorded, name: str) -> str:

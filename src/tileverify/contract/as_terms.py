@@ -38,6 +38,7 @@ from .operators import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, jo
 from .standing import array_ranges, grid_ranges, length_range
 from .strides import may_overlap_itself, strides_of
 from .terms import Scope, Term
+from .trustable import trusted_text
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256
@@ -407,3 +408,4 @@ def _contract_text(launch: LaunchSpec) -> Iterator[str]:
         named = " and ".join(sorted(group))
         yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
+    yield from (f"trusted: {text}" for text in trusted_text(launch.trust))

@@ -233,6 +233,17 @@ class Case:
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self.started > limit
 
+    def open_assertions(self) -> list[str]:
+        """The assertions that may fail, as far as is known, in words; that blocks stop there is trusted."""
+        left: dict[str, None] = {}
+        for item in self.summary.assertions:
+            exact = Preparer(self.summary, self.contract, Limited(self.decider, OPEN_LIMITS), use=self.use)
+            reached = replace(item, guard=exact.term(item.guard))
+            asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
+            if isinstance(self.answer(asked, OPEN_LIMITS), Open):
+                left[messages.assertion(item)] = None
+        return list(left)
+
     def end(self) -> str:
         """Why nothing more may be asked."""
         return messages.spent(self.session.effort) if self.session.effort.is_spent else TIME_IS_UP
@@ -298,7 +309,8 @@ class Case:
     def outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
-        one_result = deterministic(self.sites, self.contract, self.decider) if proved else None
+        may_fail = self.open_assertions() if proved else []
+        one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
             holds_for=self._holds_for() if proved else None,
@@ -311,7 +323,7 @@ class Case:
             obligations=self.tally.counts(open_count),
             proved_codes=tuple(sorted(self.tally.codes)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
-            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
+            notes=(*self.launch.notes, *self.summary.notes, *self.notes, *may_fail),
             launch=self.launch,
             decided=tuple(self.tally.decided.values()),
         )

@@ -57,6 +57,13 @@ def in_words(site: Site) -> str:
     return f"the {_VERB[site.access]} of `{site.origin.name}`{at}"
 
 
+def assertion(promise: Promise) -> str:
+    """What is told of an assertion that is not shown to hold, where its block is trusted to stop."""
+    line = _promise_site(promise).line
+    at = "" if line is None else f" at line {line}"
+    return f"the assertion '{promise.text}'{at} is not shown to hold; a block where it fails is trusted to stop there"
+
+
 def _promise_site(promise: Promise) -> SourceSite:
     return _place(promise.location, "assume" if promise.code == TV.ASSUME_PROMISE else "arithmetic", "", promise.text)
 

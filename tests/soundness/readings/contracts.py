@@ -85,11 +85,15 @@ def _array(drawn: Drawn, name: str) -> str:
             strides[-1] = "1"
         options += f"; strides=({', '.join(strides)}{',' if rank == 1 else ''})"
         drawn.atoms += [each for each in strides if each.isidentifier()]
-    if random.random() < 0.25:
+    wide = random.random() < 0.25
+    if wide:
         options += "; index=i64"
     drawn.arrays[name] = (dtype, rank)
     drawn.atoms += [each for each in sizes if each.isidentifier()]
-    return f"{dtype}[{', '.join(sizes)}{options}]"
+    described = f"{dtype}[{', '.join(sizes)}{options}]"
+    if rank and not wide and random.random() < 0.1:
+        return f"&mut {described} @ [{', '.join(str(random.choice((1, 1, 2, 3, 64))) for _ in range(rank))}]"
+    return f"&{described}" if random.random() < 0.05 else described
 
 
 def _extent(drawn: Drawn) -> str:

@@ -170,4 +170,10 @@ def _expected(spec: LaunchSpec, parameter: EntryParameter, values: Mapping[str, 
     value = values[parameter.argument]
     if parameter.role is Role.SCALAR:
         return int(value)
+    assert parameter.dim is not None
+    if parameter.role is Role.PARTITION:
+        argument = next(each for each in order(spec) if each.name == parameter.argument)
+        assert isinstance(argument, ArrayArgument)
+        assert argument.partition is not None
+        return int((*argument.partition, *value.strides)[parameter.dim])
     return int((value.shape if parameter.role is Role.SHAPE else value.strides)[parameter.dim])

@@ -93,6 +93,7 @@ class Machine:
         self.sites: dict[int, Site] = {}
         self.waits: dict[int, Token] = {}
         self.promises: list[Promise] = []
+        self.assertions: list[Promise] = []
         self.loop_values: list[LoopValue] = []
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
@@ -302,6 +303,15 @@ class Machine:
             return
         lanes = lanes_of(shape) if mentions_lanes(condition) else ()
         self.promises.append(Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset))
+
+    def assertion(self, op: Op, condition: Term, shape: Sequence[int]) -> None:
+        """An assertion at which blocks are trusted to stop."""
+        if self.recording and self.path is not FALSE:
+            lanes = lanes_of(shape) if mentions_lanes(condition) else ()
+            text = op.attributes["msg"]
+            self.assertions.append(
+                Promise(TV.ASSUME_PROMISE, condition, self.path, text, op.location, lanes, self.loops, op.offset)
+            )
 
     def access(
         self,

@@ -75,10 +75,22 @@ class Preparer:
         """``term`` with the contract's values put in."""
         return t.transform(term, self._value, self._memo)
 
+    def _in_grid(self, term: Term) -> Term | None:
+        """A block's number divided by no less than there are blocks: 0, and itself is left over."""
+        if term.kind not in (TermKind.DIV, TermKind.MOD) or term.args[0] not in BID:
+            return None
+        block, divisor = term.args
+        blocks = self._values.get(GRID[BID.index(block)])
+        known = blocks is not None and blocks.kind is divisor.kind is TermKind.CONST
+        if not known or divisor.value < blocks.value:  # type: ignore[union-attr]
+            return None
+        return t.ZERO if term.kind is TermKind.DIV else block
+
     def _value(self, term: Term) -> Term | None:
         if term.kind is TermKind.APPLY and self.contract.lists:
             return list_word(term, self.contract.lists)
-        return self._values.get(term)
+        known = self._values.get(term)
+        return self._in_grid(term) if known is None else known
 
     def site(self, site: Site) -> PreparedSite:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))

@@ -74,12 +74,12 @@ class GeneralisedProof:
 
         No contract is vacuous then: the launch satisfies it.
         """
+        level = level.aligned(self.case.summary.origins.values())
         if not all(holds(fact, level.own) for fact in self.case.contract.facts):
             return None
         self.case.holds_for = level.holds_for
         self.case.assume(launch_facts(self.case.contract))
         self.case.finder = self.case.aside(self.case.session)
-        level = level.aligned(self.case.summary.origins.values())
         if not self.case.options.deny_requires:
             self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
         self.case.decider.remembers = True  # whether integers fit is asked again and again

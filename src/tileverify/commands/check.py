@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     help="Seconds for each kernel.  [default: none]",
 )
 @click.option(
+    "--effort",
+    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
+    default=1,
+    show_default=True,
+    metavar="X",
+    help="Let the proof of each kernel take X times the usual resources of the solver.",
+)
+@click.option(
     "--playback",
     metavar="print|DIR",
     help="Write a pytest file that reproduces it for every refuted finding: to stdout, or into the folder DIR.",
@@ -112,6 +120,7 @@ def check(
     jobs: int,
     no_cache: bool,
     timeout: float | None,
+    effort: float,
     playback: str | None,
     certificate: Path | None,
     complete: bool,
@@ -153,10 +162,12 @@ def check(
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..pipeline import CheckOptions, check_paths, solver_version
     from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
     from ..results import Report
     from ..results import deny_undetermined as denied
 
+    under_way = UnderWay()
     page = pages(outputs)
     earlier = earlier_report(since, page)
     options = CheckOptions(
@@ -171,9 +182,11 @@ def check(
         complete=complete,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
+        effort=settings.of("effort", effort, chosen.effort),
+        under_way=under_way,
         trust=tuple(sorted(set(trust))),
     )
-    with Working(live=not quiet) as working:
+    with Working(live=not quiet, under_way=under_way, told=verbose) as working:
         try:
             report = check_paths(
                 paths, spec=spec, options=options, progress=lambda result: working.progress(_name(result))

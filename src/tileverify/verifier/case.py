@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +16,8 @@ from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
-from .messages import assertion
+from . import messages
+from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
 from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
@@ -40,6 +41,8 @@ WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
 OPEN_LIMITS = Limits(linear=100_000, nonlinear=0, rounds=12, total=150_000, bits=0)
 """For whether something that the specification leaves open may decide something: no verdict hangs on it."""
 
+TIME_IS_UP = "the time limit for this kernel was reached"
+
 SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for."""
 
@@ -47,12 +50,15 @@ SEARCH_TOTAL = 5_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary; ``effort``: units of the
+    account that pays for all of a kernel's proof, which is shown to ``watch`` first."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
+    effort: int = KERNEL_EFFORT
+    watch: Callable[[Effort], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +185,19 @@ class Case:
         alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
+        with self.session.effort.about(obligation):
+            return self._answered(obligation, limits)
+
+    def _answered(self, obligation: Obligation, limits: Limits | None) -> Open | Decided:
         started = time.perf_counter()
+        self.session.effort.charge(STRUCTURAL)
         simple = simplify((t.substitute(c, self.fixed) for c in obligation.conditions), self.facts)
         if simple is None:
             return Decided(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
         conditions = simple.conditions
         conditions = (*conditions, *self.use.known(conditions, self.origins))
-        if self.out_of_time():
-            late = (TV.BUDGET, "the time limit for this kernel was reached")
-            return Open(_blocked(obligation, late), conditions, unknown=True)
+        if self.at_its_end():
+            return Open(_blocked(obligation, (TV.BUDGET, self.end())), conditions, unknown=True)
         key = frozenset(conditions)
         result = self.cache.get(key)
         if result is None:
@@ -215,6 +225,14 @@ class Case:
                 left.append(answer)
         return left
 
+    def at_its_end(self) -> bool:
+        """Whether nothing more may be asked."""
+        return self.session.effort.is_spent or self._is_late()
+
+    def _is_late(self) -> bool:
+        limit = self.options.timeout_s
+        return limit is not None and time.monotonic() - self.started > limit
+
     def open_assertions(self) -> list[str]:
         """The assertions that may fail, as far as is known, in words; that blocks stop there is trusted."""
         left: dict[str, None] = {}
@@ -223,12 +241,12 @@ class Case:
             reached = replace(item, guard=exact.term(item.guard))
             asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
             if isinstance(self.answer(asked, OPEN_LIMITS), Open):
-                left[assertion(item)] = None
+                left[messages.assertion(item)] = None
         return list(left)
 
-    def out_of_time(self) -> bool:
-        limit = self.options.timeout_s
-        return limit is not None and time.monotonic() - self.started > limit
+    def end(self) -> str:
+        """Why nothing more may be asked."""
+        return messages.spent(self.session.effort) if self.session.effort.is_spent else TIME_IS_UP
 
     def adopt(self, clauses: Iterable[Clause]) -> None:
         """Make clauses part of the contract."""
@@ -261,7 +279,7 @@ class Case:
         return found.answer is Answer.UNSATISFIABLE
 
     def exhausted(self) -> bool:
-        return self.out_of_time() or self.finder.spent > SEARCH_TOTAL
+        return self.at_its_end() or self.finder.spent > SEARCH_TOTAL
 
     def unsized(self, obligation: Obligation) -> str | None:
         """The array of which nobody said how large it is, where it is asked if an access leaves it."""

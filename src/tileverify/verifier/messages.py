@@ -15,6 +15,7 @@ from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
+from .effort import Effort
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
 from .rules.two_blocks import CopyLevel
@@ -109,6 +110,25 @@ def _of_two_widths(first: Site | None, second: Site | None) -> bool:
     return first.atomic and second.atomic and not one_width(first, second)
 
 
+def short(obligation: Obligation) -> str:
+    """``TV101, the store of `out` at line 12``."""
+    item = obligation.promise
+    line = sites(obligation)[0].line if item is not None else None
+    subject = f"`{item.text}`" + (f" at line {line}" if line is not None else "") if item is not None else ""
+    each = [in_words(site) for site in (obligation.first, obligation.second) if site is not None]
+    return ", ".join([str(obligation.code), *filter(None, [subject, " and ".join(dict.fromkeys(each))])])
+
+
+def spent(effort: Effort) -> str:
+    """That the account of a kernel's proof is spent, and on what."""
+    stage, obligation, units = effort.most_expensive()
+    about = f" for {short(obligation)}" if obligation is not None else ""
+    return (
+        f"the effort of {effort.most:,} units for this kernel's proof is spent, {units:,} of it on {stage}{about} "
+        f"(--effort 2 allows twice as much)"
+    )
+
+
 class OpenReason(NamedTuple):
     """Why an obligation is open: a TV9xx code, the reason in words, and what would help."""
 
@@ -116,6 +136,9 @@ class OpenReason(NamedTuple):
     text: str
     hints: tuple[Hint, ...] = ()
 
+
+WIDER = {"any": "a contract for any sizes and grid", "sizes": "a contract for any grid"}
+"""What a proof wider than a launch of numbers is at, by how widely it would hold."""
 
 SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was found; a launch spec can say it"
 

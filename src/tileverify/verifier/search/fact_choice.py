@@ -118,7 +118,7 @@ class FactChoice:
         """
         self._tried += 1
         self._given_up, self._spent = None, spent
-        if self._tried > MOST_TRIED or self.case.out_of_time():
+        if self._tried > MOST_TRIED or self.case.at_its_end():
             return False
         start = self.case.decider.spent - spent
         terms = strongest(self._terms[fact] for fact in facts)

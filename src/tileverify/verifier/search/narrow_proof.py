@@ -53,7 +53,9 @@ class Narrowing:
         ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
-            if self._narrowed(opened):
+            with self.case.session.effort.about(opened.obligation):
+                narrowed = self._narrowed(opened)
+            if narrowed:
                 self.case.tally.codes.add(opened.obligation.code)
             else:
                 still.append((opened, len(self.case.clauses)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import lcm
-from typing import Final
+from typing import Final, TypeAlias
 
 import z3
 
@@ -20,6 +20,7 @@ from ...contract import terms as t
 from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...results.tiers import Tier
+from ..effort import QUESTION
 from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
@@ -29,6 +30,9 @@ from .on_bit_vectors import Words
 from .selection import Selection
 from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
+
+_Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...], Limits]
+"""Conditions, twins and limits: with the facts all that an answer depends on, but for the solver's luck."""
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -46,6 +50,7 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
+    ``remembers``: a question is asked once; asked again, one without an answer may have one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -54,7 +59,9 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
+    remembers: bool = False
     _tier: TierSolver | None = field(default=None, init=False)
+    _answered: dict[_Question, Result] = field(default_factory=dict, init=False)  # under the present facts
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
     _differences: Differences = field(init=False)
@@ -90,7 +97,23 @@ class Decider:
         ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
-        limits, conditions = limits or self.limits, tuple(conditions)
+        conditions, twins = tuple(conditions), tuple(twins)
+        if model or self.explain or not self.remembers:
+            return self._decide(conditions, twins, limits or self.limits, model=model)
+        question = (frozenset(conditions), twins, limits or self.limits)
+        known = self._answered.get(question)
+        if known is None:
+            known = self._decide(conditions, twins, limits or self.limits, model=False)
+            if not self.session.effort.is_spent:  # with more to spend there may be an answer
+                self._answered[question] = known
+        return known
+
+    def _decide(
+        self, conditions: tuple[Term, ...], twins: tuple[tuple[Term, Term], ...], limits: Limits, *, model: bool
+    ) -> Result:
+        if self.session.effort.is_spent:
+            return Result(Answer.UNKNOWN, None)
+        self.session.effort.charge(QUESTION)
         if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
@@ -99,7 +122,7 @@ class Decider:
         result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
             return result
-        if limits.bits and mentions_bits(wanted):
+        if limits.bits and not self.session.effort.is_spent and mentions_bits(wanted):
             result = self._on_words(wanted, limits.bits, model=model)
             if result.answer is not Answer.UNKNOWN:
                 return self._explained(result, wanted, (), ())
@@ -141,7 +164,7 @@ class Decider:
         if timeout is not None and timeout <= 1:
             return Result(Answer.UNKNOWN, Tier.BIT_VECTORS)
         words = Words(self.expanded(self.facts), wanted, self.session.seed)
-        answer, found = words.settle(limit, timeout)
+        answer, found = words.settle(min(limit, self.session.effort.left), timeout)
         self.session.charge(words.spent)
         return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
@@ -175,6 +198,7 @@ class Decider:
 
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
+        self._answered.clear()
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         if not self.explain:
@@ -347,12 +371,15 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A decider under other limits than its own."""
+    """A decider under other limits than its own, which has no more answers once there is an ``end``."""
 
     decider: Decider
     limits: Limits
+    end: Callable[[], bool] = lambda: False
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        if self.end():
+            return Result(Answer.UNKNOWN, None)
         return self.decider.decide(conditions, twins=twins, limits=self.limits)
 
 

@@ -16,7 +16,7 @@ SEED ?= 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help check test oracle lint format docs bench fuzz contracts mutants seeds soak dist clean
+.PHONY: help check test oracle proofs lint format docs bench fuzz contracts mutants seeds soak dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: ## run the tests
 oracle: ## run the tests that need the assembler and its disassembler
 	@tools/environment.sh $(VENV) test,assemble
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m assembler --assembler
+
+proofs: ## check the theorem behind `proved` with Coq, which is installed if it can be
+	@python3 -m tools.check_proofs
 
 lint: ## check style (ruff) and types (mypy --strict)
 	@tools/environment.sh $(VENV) dev

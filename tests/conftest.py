@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import re
+import shutil
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -52,6 +53,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     no_device = None if _has_cuda_device() else pytest.mark.skip(reason="no CUDA device")
+    no_coq = None if shutil.which("coqc") else pytest.mark.skip(reason="no Coq (apt-get install coq)")
     too_slow = None if config.getoption("--slow") else pytest.mark.skip(reason="slow; run with --slow")
     for item in items:
         if "tile_cpp" in item.name:  # a kernel of the corpus that nvcc compiles
@@ -60,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if no_device and item.get_closest_marker("gpu"):
             item.add_marker(no_device)
+        if no_coq and item.get_closest_marker("coq"):
+            item.add_marker(no_coq)
         if too_slow and item.get_closest_marker("slow"):
             item.add_marker(too_slow)
     items.sort(key=_takes_longer, reverse=True)

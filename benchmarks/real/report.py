@@ -1,6 +1,6 @@
 """What the checker makes of recorded launches: verdict, reason and milliseconds, one line a kernel, and a summary.
 
-    python -m benchmarks.real.report DIR [--per-kernel N] [--timeout S] [--lines FILE] [--table]
+    python -m benchmarks.real.report DIR [--per-kernel N] [--timeout S] [--jobs N] [--lines FILE] [--table]
 
 ``DIR`` is a folder that ``tileverify record`` wrote.  The first specialisation of every kernel is checked with all its
 launches, then the second of every kernel, and so on.  ``--lines`` keeps each verdict as a line of JSON; what stands
@@ -15,11 +15,13 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import multiprocessing
 import platform
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from tileverify.pipeline import CheckOptions, check_paths, solver_version
@@ -63,16 +65,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--per-kernel", type=int, default=2, help="specialisations checked per kernel (default 2)")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds per launch (default 20)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--lines", type=Path, help="keep the verdicts here, and go on from there")
     parser.add_argument("--table", action="store_true", help="print the kernels as a table in Markdown")
     options = parser.parse_args(arguments)
     found = kernels(options.folder, options.per_kernel)
     judged = list(_kept(options.lines))
     known = {each.bytecode for each in judged}
-    for name, file in _in_rounds(found):
-        if file.name in known:
-            continue
-        results = [_judged(name, file.name, result) for result in _check(file, options.timeout)]
+    left = [(name, file) for name, file in _in_rounds(found) if file.name not in known]
+    for results in _all_judged(left, options.timeout, options.jobs):
         judged += results
         if options.lines:
             with options.lines.open("a", encoding="utf-8") as out:
@@ -109,6 +110,21 @@ def _kept(lines: Path | None) -> Iterator[Judged]:
     if lines is not None and lines.exists():
         for line in lines.read_text(encoding="utf-8").splitlines():
             yield Judged(**json.loads(line))
+
+
+def _all_judged(left: Sequence[tuple[str, Path]], timeout: float, jobs: int) -> Iterator[list[Judged]]:
+    """The launches of each file, in whatever order they are done."""
+    judge = partial(_judge, timeout=timeout)
+    if jobs == 1:
+        yield from map(judge, left)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(judge, left)
+
+
+def _judge(named: tuple[str, Path], timeout: float) -> list[Judged]:
+    name, file = named
+    return [_judged(name, file.name, result) for result in _check(file, timeout)]
 
 
 def _check(file: Path, timeout: float) -> Sequence[KernelResult]:

@@ -34,6 +34,7 @@ def check(
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     spec: str | Path | None = None,
     timeout: float | None = None,
+    effort: float = 1,
     deny_requires: bool = False,
     complete: bool = False,
     repair: bool = False,
@@ -50,7 +51,8 @@ def check(
       ``data`` and ``vouch`` as for `launch`;
     * neither: what is written beside the kernel, or a guess.
 
-    ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel.
+    ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel;
+    ``effort``: times the usual resources of the solver.
     ``deny_requires``: add no clause to the contract.  ``complete``: find the arrays that are written whole.
     ``repair``: try repairs of what is refuted.  ``jobs``: processes, 0 for as many as pay off; more than one needs a
     guarded ``__main__``.  ``cache``: use and keep verdicts on disk.
@@ -77,6 +79,7 @@ def check(
 
     options = CheckOptions(
         timeout_s=timeout,
+        effort=effort,
         deny_requires=deny_requires,
         jobs=jobs,
         cache=default_folder() if cache else None,

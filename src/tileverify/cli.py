@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, looking, mcp, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -15,6 +15,7 @@ from .system.version import __version__
 
 _COMMANDS: Final = (
     check.check,
+    init.init,
     looking.footprint,
     looking.dis,
     looking.list_,

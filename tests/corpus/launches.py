@@ -36,6 +36,7 @@ from tileverify.contract.launch import (
 from tileverify.contract.operators import Undefined
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
+from tileverify.pipeline import entry_of
 
 from .fact_contents import has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
@@ -145,7 +146,7 @@ def observe(
     specification leaves open may decide something, which ends a block's run.
     """
     module = decode(unit.bytecode, file=str(unit.file))
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     found = explore(
         module, entry, unit.parameters, launch, _floats(launch),
         schedules=schedules, blocks=some_blocks(launch.grid), budget=STEPS,
@@ -290,7 +291,7 @@ def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
     """
     known: dict[str, int] = {}
     places = _allocations(spec)
-    for array in spec.arrays():
+    for array in _arrays(spec):  # all arrays of a list are alike here
         shape, strides = _layout(array, values)
         address, sizes, steps = _spelled(array.name, len(shape))
         known[address] = places[array.name][1] * ELEMENT_BYTES[array.dtype] if array.name in places else 0

@@ -30,6 +30,7 @@ from tileverify.contract.launch import (
     TupleArgument,
 )
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import entry_of
 
 from .fact_contents import has_rich_facts, rich_contents, starts_last
 
@@ -114,7 +115,7 @@ def interpret(given: Problem) -> GridRun:
     """All blocks of the problem, or the sampled ones, on the reference interpreter."""
     unit = given.unit
     module = decode(unit.bytecode, file=str(unit.file))
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     return run_grid(module, entry, unit.parameters, given.launch, given.contents, Budget(STEPS), given.blocks)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .problems import Numbers
+from .rust_references import RUST_NUMBERS, RUST_REFERENCES
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
@@ -508,6 +509,13 @@ def _scatter_in_parts(a: Arrays, v: Values) -> Arrays:
     return {"out": out}
 
 
+def _mark_slots(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    (taken,) = np.nonzero(a["slots"] < len(out))
+    out[a["slots"][taken]] = taken
+    return {"out": out}
+
+
 def _scatter_unchecked(a: Arrays, _: Values) -> Arrays:
     out = a["out"].copy()
     out[a["places"]] = a["x"]
@@ -599,6 +607,7 @@ def _fill_rows_of_32(a: Arrays, _: Values) -> Arrays:
 
 
 REFERENCES: Final[dict[str, Reference]] = {
+    **RUST_REFERENCES,
     "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
     "attention_of_head": _attention_of_head,
     "gather_rows": _gather_rows,
@@ -652,6 +661,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "copy_skipping": _copy,
     "count_in_variable": _own_number("out"),
     "double": lambda a, v: {"out": 2 * a["x"]},
+    "double_arrays": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "double_in_halves": lambda a, v: {"out": 2 * a["x"]},
     "double_in_halves_that_are_there": lambda a, v: {"out": 2 * a["x"]},
     "keep_last_tile_by_array": lambda a, v: {"out": np.concatenate([a["out"][:-16], a["x"][-16:]])},
@@ -659,6 +669,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "put_back_without_padding": _put_back,
     "turn_keys_by_turned_index": lambda a, v: {"out": a["keys"].T},
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
+    "double_rows": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "embedding": _embedding,
     "exchange": _to_tiles(lambda i, n, v: i ^ 1),
     "fifth_clears_first_tile": _copy,
@@ -693,6 +704,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_rows_spilling": _fill_first_128_of_rows,
     "fill_segments": _fill_segments,
     "fill_segments_by_whole_tiles": _fill_segments,
+    "fill_tiles_in_turn": _fill_segments,
     "fill_rows_of_list": _rows_of_list,
     "scatter_rows_of_list": _rows_of_list,
     "place_rows": _place_rows,
@@ -790,6 +802,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "scatter_elements": _scatter,
     "scatter_in_parts": _scatter_in_parts,
     "scatter_through_two": _scatter_through_two,
+    "mark_slots": _mark_slots,
     "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
     "set_flag": lambda a, v: {"found": np.full(1, 7)},
@@ -849,6 +862,7 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 
 NUMBERS: Final[dict[str, Numbers]] = {
+    **RUST_NUMBERS,
     "tile_cpp/heads.cu::attention_of_head[any-size]": Numbers({"queries": 70, "keys": 100, "scale": 0.125}),
     "tile_cpp/matrices.cu::product[any-size]": Numbers({"m": 40, "n": 70, "k": 50}),
     "tile_cpp/matrices.cu::product_in_parts[any-size]": Numbers({"m": 40, "n": 70, "k": 150}),
@@ -916,12 +930,14 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/pages.py::append_to_page[injective-and-range]": Numbers({"B": 5, "P": 9, "slot": 7}),
     "data/pages.py::append_at_positions[injective-and-ranges]": Numbers({"B": 4, "P": 40}),
     "data/row_lengths.py::sum_prefixes[range]": Numbers({"M": 6, "N": 160}),
+    "data/running_count.py::fill_tiles_in_turn[whole-tiles]": Numbers({}),
     "data/segments.py::fill_row_segments[nondecreasing-and-range]": Numbers({"E": 5, "M": 30}),
     "data/segments.py::fill_segments[nondecreasing]": Numbers({"E": 60, "N": 50}),
     "data/segments.py::fill_segments_by_whole_tiles[whole-tiles]": Numbers({"E": 7, "N": 256}),
     "data/sorted_tokens.py::scale_by_expert[injective-and-range]": Numbers({"N": 24, "T": 22, "E": 3}),
     "data/two_levels.py::scatter_through_two[both-injective]": Numbers({"N": 50, "M": 48, "P": 45}),
     "data/unchecked_places.py::gather_unchecked[range]": Numbers({"N": 24, "P": 40}),
+    "data/padded_slots.py::mark_slots[no-row-for-padding]": Numbers({}),
     "data/unchecked_places.py::scatter_unchecked[injective-and-range]": Numbers({"N": 24, "P": 40}),
     "data/wrapped_places.py::write_far_apart[fits]": Numbers({"N": 20000}),
     "data/float_places.py::mark_own_clamped[any-values]": Numbers({"B": 5}),
@@ -931,6 +947,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     ),
     "twins/named_strides.py::fill_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
     "twins/named_strides.py::scatter_rows_of_list[row-stride]": Numbers({"L": 3, "ld": 70}),
+    "contract/every_array_of_list.py::double_arrays[whole-tiles]": Numbers({"L": 3, "n": 192}),
+    "contract/every_array_of_list.py::double_rows[rows-of-a-tile]": Numbers({"L": 3, "m": 5, "n": 64, "ld": 68}),
     "twins/list_targets.py::fill_own_array[one-block-an-array]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_tiles_of_arrays[every-tile]": Numbers({"L": 3}),
     "twins/list_targets.py::fill_own_tile_of_all[every-tile]": Numbers({"L": 3}),

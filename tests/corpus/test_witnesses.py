@@ -16,6 +16,7 @@ from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import entry_of
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
@@ -83,7 +84,7 @@ def layouts(arrays: Mapping[str, ConcreteArray]) -> dict[str, tuple[object, ...]
 def test_a_witness_replays_as_it_is_reported(label: Labelled) -> None:
     unit, _ = checked(label)
     module = decode(unit.bytecode, file=str(unit.file))
-    replayer = Replayer(module, unit.symbol, unit.parameters)
+    replayer = Replayer(module, entry_of(module, unit), unit.parameters)
     for _, witness in witnesses(label):
         assert witness.launch is not None
         seen = replayer(*claim_from_json(witness.launch))

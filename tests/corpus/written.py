@@ -11,6 +11,7 @@ from tileverify.backend.interpreter.conduct import KEEP_GOING
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import entry_of
 
 STEPS = 1 << 40
 
@@ -18,7 +19,7 @@ STEPS = 1 << 40
 def written_elements(unit: KernelUnit, launch: ConcreteLaunch) -> dict[str, NDArray[np.bool_]]:
     """For every array argument a mask of its shape: all bytes of the element were written by some block."""
     module = decode(unit.bytecode, file=str(unit.file))
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     bound = bind_launch(module, entry, unit.parameters, launch)
     memory, budget = Memory(bound.image), Budget(STEPS)
     touched = {each.name: np.zeros(each.size, np.bool_) for each in bound.image.allocations}

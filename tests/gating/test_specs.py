@@ -91,6 +91,14 @@ def accepts_nothing(result: GateResult) -> None:
     assert not any(reason.id in ("crash", "forged-result") for kernel in result.kernels for reason in kernel.reasons)
 
 
+def test_a_submission_has_no_say_in_what_is_trusted(sandbox: Sandbox) -> None:
+    trusting = LAUNCH.format("f32[N]") + 'trust = ["assert-stops"]\n'
+    own = judge(Submission(HONEST.encode(), own_spec=trusting), GateOptions(limits=LIMITS), sandbox)
+    accepts_nothing(own)
+    assert any("cannot say what is trusted" in reason.message for kernel in own.kernels for reason in kernel.reasons)
+    assert judge(Submission(HONEST.encode()), GateOptions(spec=trusting, limits=LIMITS), sandbox).accepted
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-1e999"])
 def test_constants_need_not_be_finite(value: str, sandbox: Sandbox) -> None:
     source = HONEST.replace("x, out", "x, out, c: ct.Constant[float]").replace("tile=ct", "tile=c * ct")

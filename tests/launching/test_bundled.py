@@ -175,3 +175,43 @@ def test_names_in_a_list_are_those_of_each_array(tileverify: CommandLine) -> Non
     given = [np.ones(600, np.float32), np.full(300, 2, np.float32)]
     load("sum.tvk").launch(None, None, (given, out, 256))
     assert np.array_equal(out, np.where(np.arange(600) < 300, 3, 1))
+
+
+@pytest.fixture
+def double_rows(tileverify: CommandLine) -> BundledKernel:
+    """Of each array of a list it asks for rows of 64, for distances of whole 16 bytes, and for alignment to 16."""
+    target = f"{ROOT / 'contract' / 'every_array_of_list.py'}::double_rows::rows-of-a-tile"
+    assert tileverify("build", target, "-o", "rows.tvk", "--arch", "none").code == 0
+    return load("rows.tvk")
+
+
+def rows(columns: int, distance: int, offset: int = 0) -> Array:
+    """Three rows of ones, ``offset`` bytes behind an aligned place."""
+    memory = np.zeros(4 * 3 * distance + 64, np.uint8)
+    start = -memory.ctypes.data % 16 + offset
+    whole = memory[start : start + 4 * 3 * distance].view(np.float32)
+    whole[:] = 1
+    return whole.reshape(3, distance)[:, :columns]
+
+
+def test_what_is_said_of_every_array_of_a_list_is_checked_of_each(double_rows: BundledKernel) -> None:
+    xs = [rows(64, 64), rows(64, 68), rows(64, 100)]
+    double_rows.launch(None, (3,), (xs, 64))
+    assert all((x == 2).all() for x in xs)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (rows(64, 64, offset=4), r"'xs\[1\]\.address % 16 == 0' does not hold"),
+        (rows(64, 66), r"'xs\[1\]\.strides\[0\] % 4 == 0' does not hold for xs\[1\]\.strides\[0\] = 66"),
+        (rows(60, 64), r"'xs\[1\]\.shape\[1\] == 64' does not hold"),
+    ],
+)
+def test_a_list_with_one_array_that_is_not_so_is_refused(
+    double_rows: BundledKernel, wrong: Array, message: str
+) -> None:
+    xs = [rows(64, 64), wrong]
+    with pytest.raises(LaunchRefused, match=message):
+        double_rows.launch(None, (2,), (xs, 64))
+    assert all((x == 1).all() for x in xs)

@@ -28,6 +28,7 @@ from tileverify.frontend.symbolic.execute import summarize
 from tileverify.launching.arguments import Touched, use_of
 from tileverify.launching.proofs import touched_by
 from tileverify.launching.reach import Reach
+from tileverify.pipeline import entry_of
 from tileverify.results import Verdict
 
 LAUNCHES = 3
@@ -85,7 +86,7 @@ def test_launches_of_the_corpus_reach_no_more(label: Labelled) -> None:
     """With the grids of their contracts, and with smaller ones, in which ranges are smaller, too."""
     unit = units()[str(label.file), label.kernel, label.launch]
     module, touched = decode(unit.bytecode), touched_by(unit)
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     draw = random.Random(label.id)
     for launch in drawn_launches(unit.launch, LAUNCHES, seed=5):
         x, y, z = (draw.randint(1, size) for size in launch.grid)

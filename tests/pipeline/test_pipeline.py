@@ -15,6 +15,7 @@ from tileverify.errors import NoKernelFound, SpecError, UnsupportedOperation, Us
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.effort import KERNEL_EFFORT
 
 KERNEL = """\
 import cuda.tile as ct
@@ -139,6 +140,23 @@ def test_time_limit_and_denied_clauses_reach_the_verifier(unit: KernelUnit, monk
     limited, free = seen
     assert 40 < limited.timeout_s < 50
     assert (limited.deny_requires, free.timeout_s, free.deny_requires) == (True, None, False)
+
+
+def test_the_effort_reaches_the_verifier_and_the_key_of_what_is_kept(
+    unit: KernelUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def verify(*arguments: Any, options: Any, **rest: Any) -> NoReturn:
+        seen.append(options.effort)
+        raise ValueError
+
+    monkeypatch.setattr("tileverify.verifier.verify.verify", verify)
+    more, usual = CheckOptions(effort=4), CheckOptions()
+    check_unit(unit, more)
+    check_unit(unit, usual)
+    assert seen == [4 * KERNEL_EFFORT, KERNEL_EFFORT]
+    assert more.decisive != usual.decisive
 
 
 def test_kernels_after_a_bad_one_are_verified(folder: Path) -> None:

@@ -114,6 +114,9 @@ TORCH = """
         ("zeros(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 1)"]),
         ("empty(64, device='cuda', dtype=torch.int32).fill_(5)", ["range(idx, 5, 6)"]),
         ("arange(64, device='cuda', dtype=torch.int32)", ["range(idx, 0, 64)"]),
+        ("empty(64, device='cuda', dtype=torch.int64).to(torch.int32)", []),
+        ("empty(64, device='cuda', dtype=torch.int32) + 1", []),
+        ("zeros(64, device='cuda', dtype=torch.int64).to(torch.int32)", ["range(idx, 0, 1)"]),
     ],
 )
 def test_memory_that_nobody_filled_says_nothing(run: Run, made: str, facts: list[str]) -> None:

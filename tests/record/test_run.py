@@ -171,9 +171,9 @@ def test_nothing_else_is_left_on_disk(run: Run, tmp_path: Path) -> None:
 
 def test_a_program_without_launches_changes_nothing(run: Run, tmp_path: Path) -> None:
     before = run(ONE_LAUNCH).index
-    with pytest.raises(NoKernelFound, match=r"launched no cuda\.tile kernel"):
+    with pytest.raises(NoKernelFound, match=r"launched no kernel of Tile IR"):
         run("")
-    with pytest.raises(NoKernelFound, match=r"launched no cuda\.tile kernel"):
+    with pytest.raises(NoKernelFound, match=r"launched no kernel of Tile IR"):
         run("", append=True)
     assert Path(tmp_path / "out" / "index.json").exists()
     assert before["specialisations"]
@@ -181,7 +181,7 @@ def test_a_program_without_launches_changes_nothing(run: Run, tmp_path: Path) ->
 
 
 def test_a_command_without_cuda_tile_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NoKernelFound, match=r"exit code 3 and never imported cuda\.tile"):
+    with pytest.raises(NoKernelFound, match=r"exit code 3 and imported neither cuda\.tile"):
         record([sys.executable, "-c", "raise SystemExit(3)"], output=tmp_path / "out", no_gpu=True)
     assert list(tmp_path.iterdir()) == []
 

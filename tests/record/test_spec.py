@@ -94,6 +94,24 @@ def test_tuples_lists_and_dataclasses() -> None:
     assert bytecode == {"a0": ["f16[4]"], "a1": {"x": "f16[4]"}}
 
 
+def test_what_the_compiler_was_promised_of_every_array_of_a_list() -> None:
+    """Where they lie, and strides that are not said in numbers; in a tuple, under the path of the list."""
+    alike = {"kind": "list", "items": [array([4, 8], [8, 1]), array([4, 8], [8, 1])]}
+    unlike = {"kind": "list", "items": [array([4, 8], [16, 1]), array([4, 8], [24, 1])]}
+    element = {"base_addr_divisible_by": 16, "stride_divisible_by": [16, 1], "shape_divisible_by": [1, 1]}
+    promised, plain = {"element": element}, {"element": {**element, "base_addr_divisible_by": 1}}
+    signature: list[dict[str, Any]] = [promised, {"items": [promised, plain]}]
+    pair = {"kind": "tuple", "items": [unlike, alike]}
+    launch = {"grid": [1, 1, 1], "arguments": [alike, pair], "overlaps": [], "test": ""}
+    text = launch_table("k", ["xs", "pair"], launch, constants=True, name="0", signature=signature)
+    (table,) = tomllib.loads(text)["launch"]
+    assert table["requires"] == [
+        "xs.address % 16 == 0",
+        "pair[0].address % 16 == 0",
+        "pair[0].strides[0] % 8 == 0",
+    ]
+
+
 @pytest.mark.parametrize(
     "described",
     [

@@ -44,6 +44,17 @@ def test_inputs_are_taken_as_they_are_needed() -> None:
     assert len(taken) < 20
 
 
+def test_who_waits_is_told_for_what() -> None:
+    told: list[str] = []
+    inputs = ["__import__('time').sleep(0.5) or 1", "2"]
+    results = map_ordered(eval, inputs, jobs=1, crashed=died, waited=told.append)
+    assert next(results) == 1
+    assert told == inputs[:1]
+    time.sleep(0.5)
+    assert next(results) == 2
+    assert told == inputs[:1]  # which was there already
+
+
 def test_an_error_in_the_work_is_raised_and_ends_the_workers() -> None:
     inputs = ["1 // 0", "__import__('time').sleep(60)"]
     started = time.monotonic()

@@ -60,6 +60,26 @@ def test_contents_keep_all_their_facts(texts: list[str], shape: tuple[int, int],
         assert broken(text, dtype, a=contents) is None
 
 
+def test_a_list_that_must_be_filled_up_is_filled_in_several_places() -> None:
+    """More places than values that occur once, which together are as many as a recording says: 64 stands 6 times."""
+    texts = ["range(a, 0, 65)", "injective(a, unless=64)", f"shares(a, {sum(range(64)) + 6 * 64})"]
+    found = several(described((70,), *texts))
+    assert {tuple(sorted(values)) for values in found} == {(*range(64), *[64] * 6)}
+    assert {tuple(i for i, value in enumerate(values) if value == 64) for values in found} >= {
+        tuple(range(64, 70)),
+        tuple(range(6)),
+    }
+    assert len(found) >= 4
+
+
+def test_all_sorted_lists_of_few_values_can_be_tried() -> None:
+    few = described((16,), "range(a, 0, 2)", "nondecreasing(a)")
+    assert exhausts(few)
+    assert {sum(values) for values in several(few)} == set(range(17))
+    assert not exhausts(described((4, 4), "range(a, 0, 2)", "nondecreasing(a)"))
+    assert not exhausts(described((16,), "range(a, 0, 2)"))
+
+
 @pytest.mark.parametrize(
     ("shape", "texts"),
     [

@@ -129,3 +129,67 @@ requires = ["N == 127 * 16"]
 args = { out = "i32[N]", rounds = "i32 = 200", TILE = 16 }"""
     result = checked(tmp_path, source, spec)
     assert result.verdict is not Verdict.PROVED
+
+
+RUNNING_COUNT = """def kernel(out, counts, segments, TILE: C):
+    tile = {start}
+    before = {before}
+    for e in range(segments):
+        tiles = ct.load(counts, index=(e,), shape=()).item()
+        while tile >= before and tile < before + tiles:
+            ct.store(out, index=(e, tile - before), tile=ct.full((1, TILE), e, dtype=out.dtype))
+            tile += {stride}
+        before += tiles{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "before", "stride", "more", "segments", "proved"),
+    [
+        ("ct.bid(0)", "0", "ct.num_blocks(0)", "", 3, True),
+        ("ct.bid(0)", "0", "2 * ct.num_blocks(0)", "", 3, True),
+        ("ct.bid(0)", "2", "ct.num_blocks(0)", "", 3, True),  # blocks 0 and 1 never begin
+        ("ct.bid(0)", "0", "ct.num_blocks(0)", " + e", 3, True),
+        ("ct.bid(0) // 2", "0", "ct.num_blocks(0)", "", 3, False),
+        ("ct.bid(0)", "0", "ct.num_blocks(0) - 1", "", 3, False),
+        ("ct.bid(0)", "0", "ct.num_blocks(0) + ct.bid(0)", "", 3, False),
+        ("ct.bid(0)", "ct.bid(0)", "ct.num_blocks(0)", "", 3, False),
+        ("ct.bid(0)", "0", "ct.num_blocks(0)", " + ct.bid(0)", 3, False),
+        ("ct.bid(0)", "0", "ct.num_blocks(0)", "", 1 << 29, False),  # the count may wrap, and 6 does not divide 2**32
+    ],
+)
+def test_a_running_count_is_the_same_in_all_blocks_and_a_stride_keeps_them_apart(
+    tmp_path: Path, start: str, before: str, stride: str, more: str, segments: int, proved: bool
+) -> None:
+    spec = f"""grid = [6]
+data = ["range(counts, 0, 9)"]
+args = {{ out = "i32[{segments}, 512]", counts = "i32[{segments}]", segments = "i32 = {segments}", TILE = 64 }}"""
+    result = checked(tmp_path, RUNNING_COUNT.format(start=start, before=before, stride=stride, more=more), spec)
+    assert (result.verdict is Verdict.PROVED) is proved
+
+
+STRIDE = """def kernel(out, counts, TILE: C):
+    place = ct.bid(0)
+    for e in range(3):
+        ct.store(out, index=(place % {period},), tile=ct.full((TILE,), e, dtype=out.dtype))
+        place += {stride} * ct.load(counts, index=(e,), shape=()).item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("period", "stride", "most", "proved"),
+    [
+        (6, 6, 100, True),
+        (6, 18, 100, True),
+        (6, 9, 100, False),  # 9 leaves 3
+        (6, 6, 1 << 28, False),  # wraps, and 6 does not divide 2 ** 32
+    ],
+)
+def test_a_stride_holds_as_long_as_nothing_wraps(
+    tmp_path: Path, period: int, stride: int, most: int, proved: bool
+) -> None:
+    spec = f"""grid = [6]
+data = ["range(counts, 0, {most})"]
+args = {{ out = "i32[512]", counts = "i32[3]", TILE = 64 }}"""
+    result = checked(tmp_path, STRIDE.format(period=period, stride=stride), spec)
+    assert (result.verdict is Verdict.PROVED) is proved

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..contract.trustable import TRUSTABLE
 from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
 @click.option(
+    "--trust",
+    type=click.Choice(list(TRUSTABLE)),
+    multiple=True,
+    help="Take for granted, in every launch, what Tile IR does not promise: that blocks stop at failed assertions.",
+)
+@click.option(
     "--deny-undetermined",
     is_flag=True,
     help="Results that depend on what the specification leaves open (TV403) are an error, not a warning.",
@@ -53,6 +60,14 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     metavar="S",
     help="Seconds for each kernel.  [default: none]",
+)
+@click.option(
+    "--effort",
+    type=click.FloatRange(min=0, min_open=True, max=1_000_000),
+    default=1,
+    show_default=True,
+    metavar="X",
+    help="Let the proof of each kernel take X times the usual resources of the solver.",
 )
 @click.option(
     "--playback",
@@ -102,11 +117,13 @@ def check(
     since: Path | None,
     spec: Path | None,
     deny_requires: bool,
+    trust: tuple[str, ...],
     deny_undetermined: bool,
     strict: bool,
     jobs: int,
     no_cache: bool,
     timeout: float | None,
+    effort: float,
     playback: str | None,
     certificate: Path | None,
     complete: bool,
@@ -149,10 +166,12 @@ def check(
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..pipeline import CheckOptions, check_paths, solver_version
     from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
     from ..results import Report
     from ..results import deny_undetermined as denied
 
+    under_way = UnderWay()
     page = pages(outputs)
     earlier = earlier_report(since, page)
     options = CheckOptions(
@@ -168,8 +187,11 @@ def check(
         audit=audit,
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
+        effort=settings.of("effort", effort, chosen.effort),
+        under_way=under_way,
+        trust=tuple(sorted(set(trust))),
     )
-    with Working(live=not quiet) as working:
+    with Working(live=not quiet, under_way=under_way, told=verbose) as working:
         try:
             report = check_paths(
                 paths, spec=spec, options=options, progress=lambda result: working.progress(_name(result))

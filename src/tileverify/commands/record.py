@@ -57,7 +57,7 @@ def record(
     generalise: bool,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run COMMAND and write down every cuda.tile launch, ready for `tileverify check`."""
+    """Run COMMAND and write down every launch of a tile kernel, ready for `tileverify check`."""
     from ..record.recorded_command import RecordOptions
     from ..record.recorded_command import record as run
 

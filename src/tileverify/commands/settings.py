@@ -30,11 +30,12 @@ class Settings:
     @property
     def per_file(self) -> tuple[FileSettings, ...]:
         """Without what the command line says for all files."""
-        timeout, deny = self._said("timeout"), self._said("deny_requires")
+        timeout, deny, effort = map(self._said, ("timeout", "deny_requires", "effort"))
         return tuple(
             replace(
                 each,
                 timeout=None if timeout else each.timeout,
+                effort=None if effort else each.effort,
                 deny_requires=None if deny else each.deny_requires,
             )
             for each in self.configuration.per_file

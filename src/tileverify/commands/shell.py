@@ -6,11 +6,12 @@ import contextlib
 import os
 import shutil
 import sys
+import threading
 import traceback
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
@@ -18,6 +19,15 @@ from ..errors import TileVerifyError, UsageError
 from ..system.atomic_file import write_whole
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.printable import printable
+
+if TYPE_CHECKING:
+    from ..pipeline.under_way import UnderWay
+
+PATIENCE: Final = 2.0
+"""Seconds that people wait for a kernel before they are told what it is at."""
+
+SECONDS_BETWEEN: Final = 0.5
+"""From one look at what is under way to the next."""
 
 INTERRUPTED: Final = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE: Final = 141  # 128 + SIGPIPE: a report that nobody read is no success
@@ -108,12 +118,20 @@ def use_color(choice: str, output: Path | None = None) -> bool:
 
 
 class Working:
-    """While kernels are imported and verified nothing but data may reach stdout, and a terminal shows progress."""
+    """While kernels are imported and verified nothing but data may reach stdout, and a terminal shows progress.
 
-    def __init__(self, *, live: bool) -> None:
+    ``under_way``: what is verified at the moment.  What takes longer than `PATIENCE` is shown on a live line, or told
+    once in a while where there is no terminal, if it is to be ``told``.
+    """
+
+    def __init__(self, *, live: bool, under_way: UnderWay | None = None, told: bool = False) -> None:
         self._live = live and sys.stderr.isatty()
         self._count = 0
+        self._line = ""
         self._cleanup = contextlib.ExitStack()
+        self._ended = threading.Event()
+        shown = under_way is not None and (self._live or told)
+        self._watcher = threading.Thread(target=self._watch, args=(under_way,), daemon=True) if shown else None
 
     def __enter__(self) -> Working:
         sys.stdout.flush()
@@ -121,19 +139,44 @@ class Working:
             self._cleanup.callback(_restore_stdout, os.dup(1))
             os.dup2(2, 1)
         self._cleanup.enter_context(contextlib.redirect_stdout(sys.stderr))
+        if self._watcher is not None:
+            self._watcher.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
+        if self._watcher is not None:
+            self._watcher.join()
         self._write("\r\x1b[K")
         self._cleanup.close()
 
     def progress(self, text: str) -> None:
         """Replace the live line."""
         self._count += 1
+        self._line = f"{self._count} done, last: {text}"
+        self._show(self._line)
+
+    def _watch(self, under_way: UnderWay) -> None:
+        """Show what takes long, until all is done; without a terminal after twice the time each."""
+        next_told, waited = PATIENCE, False
+        while not self._ended.wait(SECONDS_BETWEEN):
+            seconds, words = under_way.seconds, under_way.words()
+            if seconds < PATIENCE:
+                if waited and self._live:
+                    self._show(self._line)
+                next_told, waited = PATIENCE, False
+            elif self._live:
+                self._show(words)
+                waited = True
+            elif seconds >= next_told:
+                talk(words)
+                next_told = 2 * seconds
+
+    def _show(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
-        self._write("\r\x1b[K" + f"{self._count} done, last: {printable(text)}"[:width])
+        self._write("\r\x1b[K" + printable(text)[:width])
 
     def _write(self, text: str) -> None:
         if self._live:

@@ -7,11 +7,12 @@ a value for every ``ct.Constant``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from math import gcd, lcm
 from typing import Any, Final
 
+from .divisibility import LARGEST_ALIGNMENT
 from .element_types import ELEMENT_TYPES
 
 Recorded = Mapping[str, Any]
@@ -53,6 +54,9 @@ def launch_table(
         lines.append(f"grid = {_strings(grid)}")
     requires = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
     requires += launch.get("requires", ())
+    for parameter, argument, constraint in zip(names, launch["arguments"], signature or repeat({}), strict=False):
+        requires += _of_lists(parameter, argument, constraint)
+    requires += _alignments(names, launch["arguments"])
     if requires:
         lines.append(f"requires = {_strings(requires)}")
     if launch["overlaps"]:
@@ -101,6 +105,12 @@ def _tuple(argument: Recorded, name: str, constants: bool, constraint: Recorded)
     return f"{{ {', '.join(texts)} }}" if argument.get("fields") else f"[{', '.join(texts)}]"
 
 
+def _alignments(names: Sequence[str], arguments: Sequence[Recorded]) -> list[str]:
+    """What is known of the addresses that arrays behind plain pointers have."""
+    known = zip(names, arguments, strict=False)
+    return [f"{name}.address % {each['aligned']} == 0" for name, each in known if each.get("aligned", 1) > 1]
+
+
 def array_text(argument: Recorded, name: str) -> str:
     """``f16[64, 128]``, with ``strides=`` where the array is not contiguous and ``index=i64`` for wide sizes."""
     return _array_text(argument["dtype"], argument["shape"], argument["strides"], argument["index_bits"])
@@ -128,6 +138,26 @@ def is_contiguous(shape: Sequence[object], strides: Sequence[object]) -> bool:
             return False
         expected *= size  # type: ignore[operator]
     return True
+
+
+def _of_lists(path: str, argument: Recorded, constraint: Recorded) -> Iterator[str]:
+    """What the compiler was promised of the arrays of lists, as the JIT saw it in all of them: where they lie, and
+    strides that are not said in numbers."""
+    if argument["kind"] == "tuple":
+        fields = argument.get("fields")
+        paths = [f".{field}" for field in fields] if fields else [f"[{n}]" for n in range(len(argument["items"]))]
+        constraints = constraint.get("items", constraint.get("fields", repeat({})))
+        for part, item, each in zip(paths, argument["items"], constraints, strict=False):
+            yield from _of_lists(f"{path}{part}", item, each)
+    elif argument["kind"] == "list" and argument["items"]:
+        element = constraint.get("element", {})
+        aligned = gcd(element.get("base_addr_divisible_by", 1), LARGEST_ALIGNMENT)
+        if aligned > 1:
+            yield f"{path}.address % {aligned} == 0"
+        for dim, divisor in enumerate(element.get("stride_divisible_by", ())):
+            strides = {item["strides"][dim] for item in argument["items"]}
+            if gcd(divisor, *strides) > 1 and len(strides) > 1:
+                yield f"{path}.strides[{dim}] % {gcd(divisor, *strides)} == 0"
 
 
 def _list_element(items: Sequence[Recorded], name: str, constraint: Recorded) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 from ..errors import SpecError
 from . import terms as t
 from .data_facts import print_data_fact
+from .each_array import list_spoken_of, lists_spoken_of, member_of_list
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
 from .expressions import constant_value
 from .facts.kinds import meaning_of
@@ -34,10 +35,12 @@ from .launch import (
     ScalarArgument,
     flat,
 )
+from .list_terms import described_member, described_number, member_variable
 from .operators import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, joined
 from .standing import array_ranges, grid_ranges, length_range
-from .strides import may_overlap_itself, strides_of
+from .strides import may_overlap_itself
 from .terms import Scope, Term
+from .trustable import trusted_text
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256
@@ -94,6 +97,7 @@ class _Builder:
         self.names: dict[str, Term] = {}
         self.arrays = {array.name: array for array in launch.arrays()}
         self.scalars = {s.name: s for s in _scalars(launch.arguments)}
+        self.lists = {listed.name: listed for listed in _lists(launch.arguments)}
 
     def build(self) -> Contract:
         launch = self.launch
@@ -112,7 +116,9 @@ class _Builder:
             if isinstance(requirement, SameArray):
                 self._same_array(requirement)
             else:
-                self.facts.append(self._condition(requirement))
+                self._require(requirement)
+        for name in lists_spoken_of(launch.requires, self.lists):
+            self.facts.append(t.le(t.ONE, list_length(name)))
         data = tuple(map(self._data_term, launch.data))
         substitute = {variable: value for variable, value in self.values.items() if variable is not value}
         data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
@@ -130,8 +136,24 @@ class _Builder:
             grid_given=launch.grid is not None,
             literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
-            lists={listed.name: listed for listed in _lists(launch.arguments)},
+            lists=self.lists,
         )
+
+    def _require(self, condition: Expression) -> None:
+        """What is said of the arrays of a list in numbers is said of the numbers of each."""
+        known = len(self.facts)
+        self.facts.append(self._condition(condition))
+        said = self.facts[known:]
+        name = list_spoken_of(condition, self.lists)
+        if name is None:
+            return
+        for array in self.lists[name].each:
+            numbers = {
+                member_variable(self.lists[name], f"{part}[{d}]"): t.const(described_number(array, part, d))
+                for part in ("shape", "strides")
+                for d in range(len(array.shape))
+            }
+            self.facts += [t.substitute(fact, numbers) for fact in said]
 
     def _layouts(self) -> Iterator[tuple[str, ArrayArgument]]:
         """Every array argument, and for each list what its arrays are like."""
@@ -260,6 +282,9 @@ class _Builder:
     def _name(self, name: str) -> Term:
         if name in ("grid.x", "grid.y", "grid.z"):
             return GRID["xyz".index(name[-1])]
+        listed, word = member_of_list(name, self.lists)
+        if listed:
+            return described_member(self.lists[listed], word)
         if ".shape[" in name or ".strides[" in name:
             return self._parameter(name)
         if name in self.names:
@@ -337,28 +362,6 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
     return sizes, strides
 
 
-def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:
-    """How a list's description gives ``shape`` or ``strides`` number ``d`` of each of its arrays.
-
-    A number, or the word of the array that has this size: the first of one name (``f32[M, M]`` is square).  ``None``
-    for an expression, of which nothing is known.
-    """
-    described = (element.shape if part == "shape" else element.strides or ())[d]
-    number = constant_value(described)
-    if number is not None:
-        return number
-    words = [(f"shape[{k}]", size) for k, size in enumerate(element.shape)]
-    words += [(f"strides[{k}]", stride) for k, stride in enumerate(element.strides or ())]
-    return next((word for word, known in words if known == described), None) if isinstance(described, Name) else None
-
-
-def described_number(array: ArrayArgument, part: str, d: int) -> int:
-    """``shape`` or ``strides`` number ``d`` of an array that is described in numbers."""
-    number = constant_value((array.shape if part == "shape" else strides_of(array))[d])
-    assert number is not None
-    return number
-
-
 def extent_of(array: ArrayArgument, element_bytes: int) -> Term:
     """Bytes from an array's first to behind its last element."""
     return extent(*array_layout(array), element_bytes)
@@ -407,3 +410,4 @@ def _contract_text(launch: LaunchSpec) -> Iterator[str]:
         named = " and ".join(sorted(group))
         yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
+    yield from (f"trusted: {text}" for text in trusted_text(launch.trust))

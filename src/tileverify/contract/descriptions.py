@@ -9,16 +9,20 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..errors import SpecError
 from .element_types import ALIASES, ELEMENT_TYPES
 from .expressions import constant_value, parse_size, parse_value, print_expression
 from .launch import Argument, ArrayArgument, ConstantArgument, Expression, ListArgument, ScalarArgument, TupleArgument
 
+_REFERENCE = re.compile(r"\s*&\s*(mut\b)?(.*?)(?:@(.*))?", re.DOTALL)
 _ARRAY = re.compile(r"\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*", re.DOTALL)
 _SCALAR = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:=(?!=)(.*))?", re.DOTALL)
 _OPTION = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*?)\s*", re.DOTALL)
 _INDEX_WIDTHS = {"i32": 32, "i64": 64}
+_MOST_PARTITIONED = 3
+"""Axes of a partition, each of which is one of the grid."""
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -29,6 +33,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def parse_description(name: str, text: str) -> ArrayArgument | ScalarArgument:
     """The array or scalar argument ``name`` that ``text`` describes."""
+    reference = _REFERENCE.fullmatch(text)
+    if reference:
+        return _reference(name, text.strip(), mutable=bool(reference[1]), array=reference[2], tile=reference[3])
     array = _ARRAY.fullmatch(text)
     if array:
         return _array(name, _dtype(array[1]), array[2])
@@ -45,6 +52,38 @@ def parse_description(name: str, text: str) -> ArrayArgument | ScalarArgument:
     if literal is not None and not ELEMENT_TYPES[dtype].holds(literal):
         raise SpecError(f"'{text}': {literal} does not fit {dtype}")
     return ScalarArgument(name, dtype, value)
+
+
+def _reference(name: str, text: str, *, mutable: bool, array: str, tile: str | None) -> ArrayArgument:
+    """A tensor of cuTile Rust: shared, or an output that is partitioned."""
+    described = _ARRAY.fullmatch(array)
+    if described is None:
+        raise SpecError(f"'{text}' describes no tensor such as '&f16[M, N]' or '&mut f16[M, N] @ [1, 32]'")
+    found = _array(name, _dtype(ALIASES.get(described[1], described[1])), described[2])
+    if not mutable:
+        if tile is not None:
+            raise SpecError(f"'{text}': a shared tensor has no partition; an output is '&mut {array.strip()} @{tile}'")
+        return found
+    if tile is None:
+        example = ", ".join("1" for _ in found.shape)
+        raise SpecError(f"'{text}': an output is passed as a partition, whose tile stands behind it: '@ [{example}]'")
+    if found.index_bits != 32:
+        raise SpecError(f"'{text}': a partition is passed with 32-bit sizes, so index=i64 cannot be")
+    return replace(found, partition=_tile(text, tile, len(found.shape)))
+
+
+def _tile(text: str, tile: str, rank: int) -> tuple[int, ...]:
+    inside = tile.strip()
+    if not (inside.startswith("[") and inside.endswith("]")):
+        raise SpecError(f"'{text}': the tile of a partition stands in brackets, as in '@ [1, 32]'")
+    sizes = [constant_value(size) for size in _sizes(inside[1:-1], "size of the tile")]
+    if any(size is None or not 1 <= size < 1 << 31 for size in sizes):
+        raise SpecError(f"'{text}': the sizes of the tile are numbers from 1 on")
+    if len(sizes) != rank or not 1 <= rank <= _MOST_PARTITIONED:
+        raise SpecError(
+            f"'{text}': the tensor has {rank} axes, the tile {len(sizes)}; both have as many, 1 to {_MOST_PARTITIONED}"
+        )
+    return tuple(size for size in sizes if size is not None)
 
 
 def _dtype(text: str) -> str:
@@ -151,12 +190,14 @@ def print_description(argument: Argument) -> str:
 
 
 def print_array(array: ArrayArgument) -> str:
-    """``f16[M, N; strides=(ld, 1); index=i64]``."""
+    """``f16[M, N; strides=(ld, 1); index=i64]``, ``&mut f16[M, N] @ [1, 32]``."""
     text = ", ".join(print_expression(size) for size in array.shape)
     if array.strides is not None:
         text += f"; strides=({', '.join(print_expression(stride) for stride in array.strides)})"
     if array.index_bits != 32:
         text += f"; index=i{array.index_bits}"
+    if array.partition is not None:
+        return f"&mut {array.dtype}[{text}] @ [{', '.join(map(str, array.partition))}]"
     return f"{array.dtype}[{text}]"
 
 

@@ -78,13 +78,17 @@ class DataFact:
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """``dtype`` as in a spec (``f16``, ``i32``, ``bool``); ``strides`` in elements, ``None`` when contiguous;
-    ``index_bits`` is the width of sizes and strides in the ABI (32 or 64)."""
+    ``index_bits`` is the width of sizes and strides in the ABI (32 or 64).
+
+    ``partition``: the tile of each block, for an output of cuTile Rust (``&mut Tensor``), which is passed with twice as
+    many further numbers as it has axes (`Role.PARTITION`)."""
 
     name: str
     dtype: str
     shape: tuple[Expression, ...]
     strides: tuple[Expression, ...] | None = None
     index_bits: int = 32
+    partition: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,8 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
     """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
-    vouches for them, but a proof that needs one may assume it and say so.  ``grid`` is ``None`` for any grid; missing
+    vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
+    granted (`contract.trustable`), sorted.  ``grid`` is ``None`` for any grid; missing
     axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
@@ -159,6 +164,7 @@ class LaunchSpec:
     observed: tuple[DataFact, ...] = ()
     alias: tuple[frozenset[str], ...] = ()
     overlap: tuple[frozenset[str], ...] = ()
+    trust: tuple[str, ...] = ()
     where: str = ""
     inferred: bool = False
     unsized: frozenset[str] = frozenset()
@@ -197,6 +203,10 @@ class LaunchSpec:
             elif isinstance(argument, TupleArgument):
                 stack.extend(reversed(argument.items))
 
+    def lists(self) -> Iterator[ListArgument]:
+        """All lists of arrays, those inside tuples included."""
+        return (argument for argument in flat(self.arguments) if isinstance(argument, ListArgument))
+
 
 # ------------------------------------------------------------------------------------- entry parameters
 class Role(enum.Enum):
@@ -206,6 +216,7 @@ class Role(enum.Enum):
     SCALAR = "scalar"
     LIST_POINTER = "list pointer"
     LIST_LENGTH = "list length"
+    PARTITION = "partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +224,8 @@ class EntryParameter:
     """The meaning of one parameter of the entry, in ABI order.
 
     ``argument`` is the spec's name of the array, list or scalar; ``dim`` the dimension of a shape or stride;
-    ``static`` its value where the compilation fixed it (a contiguous last stride, a shape of 1).
+    ``static`` its value where the compilation fixed it (a contiguous last stride, a shape of 1).  Of a partition come
+    first the sizes of its tile (``static``), then as many strides; ``dim`` counts them all.
     """
 
     role: Role

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import SpecError
 from .descriptions import suggestion
 from .divisibility import ADDRESS, alignments
+from .each_array import list_spoken_of, member_of_list
 from .element_types import ELEMENT_TYPES
 from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
 from .launch import (
@@ -33,7 +34,7 @@ class LaunchNames:
     integers: set[str] = field(default_factory=set)
     bools: set[str] = field(default_factory=set)
     arrays: dict[str, ArrayArgument] = field(default_factory=dict)
-    lists: set[str] = field(default_factory=set)
+    lists: dict[str, ListArgument] = field(default_factory=dict)
     constants: dict[str, Expression] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
 
@@ -56,7 +57,7 @@ class LaunchNames:
                     self.bools.update(path for path, number in numbers.items() if isinstance(number, bool))
                     self.others.setdefault(name, "a constant that is no integer")
                 case ListArgument(name=name):
-                    self.lists.add(name)
+                    self.lists[name] = argument
                     self.others[name] = "a list"
                 case TupleArgument(name=name):
                     self.others[name] = "a tuple"
@@ -98,8 +99,15 @@ class LaunchNames:
 
     def check_condition(self, expression: Expression) -> None:
         """The same, for what must be true or false; it may say of arrays that they are aligned."""
-        addresses = {f"{name}{ADDRESS}": Number(0) for name in alignments([expression], self.arrays)}
-        self.check(substitute(expression, addresses))
+        aligned = alignments([expression], {*self.arrays, *self.lists})
+        known: dict[str, Expression] = {f"{name}{ADDRESS}": Number(0) for name in aligned}
+        for name in free_names(expression) - known.keys():
+            listed, word = member_of_list(name, self.lists)
+            if listed:
+                self._check_dimension(name, word, len(self.lists[listed].element.shape))
+                known[name] = Number(0)
+        list_spoken_of(expression, self.lists)
+        self.check(substitute(expression, known))
         self._check_flags(expression)
 
     def _check_flags(self, condition: Expression) -> None:
@@ -111,12 +119,12 @@ class LaunchNames:
         array, dot, member = name.rpartition(".")
         what, _, index = member.partition("[")
         if dot and what in ("shape", "strides") and index:
+            if array in self.lists:
+                raise SpecError(f"'{name}': each array of '{array}' has its own, of which 'requires' alone can speak")
             if array not in self.arrays:
                 known = suggestion(array, self.arrays)
                 raise SpecError(f"'{name}': '{array}' is not an array argument of this launch{known}")
-            rank = len(self.arrays[array].shape)
-            if int(index.rstrip("]")) >= rank:
-                raise SpecError(f"'{name}': '{array}' has rank {rank}")
+            self._check_dimension(name, member, len(self.arrays[array].shape))
             return
         if dot and member == "address" and array in self.arrays:
             raise SpecError(f"'{name}': addresses have a place in 'requires' alone, as in '{name} % 16 == 0'")
@@ -125,6 +133,10 @@ class LaunchNames:
         if name in self.others:
             raise SpecError(f"'{name}' is {self.others[name]}, not an integer")
         raise SpecError(f"unknown name '{name}'{suggestion(name, [*self.integers, *self.constants])}")
+
+    def _check_dimension(self, name: str, member: str, rank: int) -> None:
+        if int(member.partition("[")[2].rstrip("]")) >= rank:
+            raise SpecError(f"'{name}': '{name.rpartition('.')[0]}' has rank {rank}")
 
     def array(self, name: str) -> ArrayArgument:
         if name in self.arrays:

@@ -14,6 +14,7 @@ from .expressions import (
     free_names,
     parse_condition,
     parse_size,
+    print_expression,
     substitute,
 )
 from .facts.kinds import meaning_of
@@ -30,9 +31,11 @@ from .launch import (
     ScalarArgument,
 )
 from .parameters import KernelParameter
+from .partitions import agreements, grid_text, inferred_grid
 from .scope import LaunchNames, flatten
 from .spec_files import RawLaunch
 from .strides import check_meanings
+from .trustable import read_trust
 
 
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:
@@ -41,10 +44,14 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     Raises :class:`~tileverify.errors.SpecError` that names file, launch and field.
     """
     builder = _Builder(raw, parameters)
-    arguments = builder.arguments()
+    given = builder.arguments()
     scope = builder.scope
-    grid, grid_text = builder.grid()
+    arguments = tuple(scope.resolved(argument) for argument in given)
+    grid, grid_words = builder.grid(arguments)
     requires, requires_text = builder.requires()
+    if "grid" not in raw.fields:
+        agreed = builder.agreed(arguments)
+        requires, requires_text = (*requires, *agreed), (*requires_text, *map(print_expression, agreed))
     overlap = builder.groups("overlap")
     alias = builder.groups("alias")
     same = {frozenset({fact.first, fact.second}) for fact in requires if isinstance(fact, SameArray)}
@@ -53,16 +60,17 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     launch = LaunchSpec(
         kernel=raw.kernel,
         name=name,
-        arguments=tuple(scope.resolved(argument) for argument in arguments),
+        arguments=arguments,
         grid=grid,
         requires=requires,
         data=builder.facts("data"),
         observed=builder.facts("observed"),
         alias=alias,
         overlap=overlap,
+        trust=builder.trust(),
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
-        grid_text=grid_text,
+        grid_text=grid_words,
         file=raw.file,
         line=raw.line,
     )
@@ -134,9 +142,12 @@ class _Builder:
                 raise self.at(f"args.{argument.name}", error) from None
 
     # -- the other fields ----------------------------------------------------------------------------
-    def grid(self) -> tuple[tuple[Expression, Expression, Expression] | None, tuple[str, ...]]:
+    def grid(
+        self, arguments: Sequence[Argument]
+    ) -> tuple[tuple[Expression, Expression, Expression] | None, tuple[str, ...]]:
         if "grid" not in self.raw.fields:
-            return None, ()
+            inferred = inferred_grid(arguments)
+            return inferred, grid_text(inferred) if inferred else ()
         value = self.raw.fields["grid"]
         if not isinstance(value, list | tuple) or not all(is_text_or_integer(axis) for axis in value):
             raise self.raw.error("grid", 'must be a list of 1 to 3 expressions or integers, as in ["cdiv(M, 128)", 4]')
@@ -232,6 +243,19 @@ class _Builder:
                 told = "a group names two or more different arguments, each once, or one list, whose arrays overlap"
                 raise self.raw.error(where, told)
         return tuple(frozenset(group) for group in value)
+
+    def agreed(self, arguments: Sequence[Argument]) -> tuple[Expression, ...]:
+        """What partitions say of each other where their grid is the launch's."""
+        try:
+            return agreements(arguments)
+        except SpecError as error:
+            raise self.at("args", error) from None
+
+    def trust(self) -> tuple[str, ...]:
+        try:
+            return read_trust(self.raw.fields.get("trust", []))
+        except SpecError as error:
+            raise self.at("trust", error) from None
 
     def _texts(self, key: str) -> tuple[str, ...]:
         value = self.raw.fields.get(key, [])

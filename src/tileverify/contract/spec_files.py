@@ -21,7 +21,7 @@ from .descriptions import suggestion
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
 """Of an integer: no launch needs more than 64, and longer ones cannot even be printed."""
-FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "overlap", "args")
+FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "overlap", "trust", "args")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,20 @@ import os
 from pathlib import Path
 from types import ModuleType
 
+from . import cuda_core_stand_ins, cupy_modules
+from .compilers import watch_nvcc
+from .cuda_core import CudaCore
+from .cuda_core_stand_ins import Imitated
+from .driver_calls import DriverCalls
+from .driver_stand_ins import DriverStandIns
 from .imports import AfterImport
 from .interpreting import Interpreting
 from .launch_hooks import LaunchHooks
+from .module_launches import ModuleLaunches
+from .modules import Modules
 from .no_driver import NoDriver
 from .notes import Notes
+from .pointer_owners import PointerOwners
 from .recorder import Most, Recorder
 
 # Multiprocessors and names of the devices that are imitated, by compute capability.
@@ -59,10 +68,14 @@ def install() -> None:
         configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]),
         interpret=interpret,
     )
-    after.call("cuda.tile._cext", lambda module: notes.write({"event": "cuda_tile"}))
-    if not runs:
-        imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
+    for name in ("cuda.tile._cext", "cuda.bindings.driver", "cuda.core", "cupy"):
+        after.call(name, lambda module: notes.write({"event": "cuda_tile"}))
+    device = None if runs else imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
     watch(after, hooks)
+    modules = Modules(notes, environment["TILEVERIFY_RECORD_PYTHON"], Path(environment["TILEVERIFY_RECORD_PACKAGE"]))
+    owners = PointerOwners(on_host=not runs)
+    launches = ModuleLaunches(recorder, modules, owners, runs=runs, results_matter=interpret is not None)
+    watch_modules(after, launches, device)
     after.install()
 
 
@@ -75,7 +88,31 @@ def watch(after: AfterImport, hooks: LaunchHooks) -> None:
     after.call("tileverify.launching.launcher", hooks.install_launcher)
 
 
-def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run: bool) -> None:
+def watch_modules(after: AfterImport, launches: ModuleLaunches, device: Imitated | None) -> None:
+    """Put a hook in front of every way to load and launch kernels that are not ``cuda.tile``'s; ``device``: the one
+    that is imitated."""
+    watch_nvcc(launches.modules, runs=launches.runs)
+    after.call("torch", launches.owners.watch_torch)
+
+    def driver_imported(driver: ModuleType) -> None:
+        if device is None:
+            DriverCalls(driver, launches).install()
+        else:
+            DriverStandIns(driver, launches, NoDriver(device.capability, device.multiprocessors), device.name).install()
+
+    def core_imported(core: ModuleType) -> None:
+        if device is None:
+            CudaCore(core, launches).install()
+        else:
+            cuda_core_stand_ins.install(core, launches, device)
+
+    after.call("cuda.bindings.driver", driver_imported)
+    after.call("cuda.core", core_imported)
+    after.call("cuda.core.experimental", core_imported)
+    after.call("cupy", lambda cupy: cupy_modules.install(cupy, launches))
+
+
+def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run: bool) -> Imitated:
     """A driver for ``cuda.tile`` and a device for torch, with this compute capability.
 
     ``kernels_run``: in the interpreter, so that results mean something.
@@ -90,3 +127,4 @@ def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run:
 
     NoDriver(capability, multiprocessors).offer()
     after.call("torch", torch_imported)
+    return Imitated(capability, multiprocessors, name)

@@ -22,7 +22,10 @@ from .foreign import (
 
 
 class _ArrayMarks(TypedDict, total=False):
+    """``aligned``: bytes that divide the address, of an array behind a plain pointer."""
+
     read_only: bool
+    aligned: int
 
 
 class DescribedArray(_ArrayMarks):

@@ -21,7 +21,7 @@ OLDEST = (3, 11)
 
 
 class CannotInterpret(RuntimeError):
-    """The program's Python is too old, or has no NumPy."""
+    """The program's Python is too old, or has no NumPy; or the kernel is none of ``cuda.tile``."""
 
 
 class Interpreting:

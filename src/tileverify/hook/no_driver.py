@@ -75,8 +75,12 @@ class NoDriver:
             status[0] = 0
         return 0
 
+    def attribute(self, number: int) -> int:
+        """Of the device (``CUdevice_attribute``)."""
+        return self._attributes.get(number, 1024)
+
     def _device_attribute(self, out: NumberPointer, attribute: int, device: int) -> int:
-        return _store(out, self._attributes.get(attribute, 1024))
+        return _store(out, self.attribute(attribute))
 
     def offer(self) -> None:
         """Put the stand-in where ``cuda.tile`` looks for the driver; it must not have looked yet."""

@@ -87,7 +87,7 @@ class LaunchError(TypedDict):
 
 
 class Imported(TypedDict):
-    """The process has ``cuda.tile``."""
+    """The process has ``cuda.tile``, or another package that launches kernels."""
 
     event: Literal["cuda_tile"]
 

@@ -36,10 +36,14 @@ class Notes:
     def store(self, content: bytes, suffix: str = "tileirbc") -> str:
         """Keep bytecode, or what an array holds; returns the SHA-256 that names it (``<sha256>.<suffix>``)."""
         digest = hashlib.sha256(content).hexdigest()
-        target = self._folder / f"{digest}.{suffix}"
+        target = self.path(digest, suffix)
         if not target.exists():
             handle, name = tempfile.mkstemp(prefix=f"{digest}-", suffix=".partial", dir=self._folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             os.replace(name, target)
         return digest
+
+    def path(self, digest: str, suffix: str = "tileirbc") -> Path:
+        """Where `store` keeps it."""
+        return self._folder / f"{digest}.{suffix}"

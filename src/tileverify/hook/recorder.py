@@ -7,15 +7,16 @@ import inspect
 import io
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Literal, SupportsInt
 
-from .described_launch import Described, conflicts, describe, describe_constraint
+from .described_launch import ConstraintWords, Described, conflicts, describe, describe_constraint
 from .foreign import Grid, JitSignature, TileKernel
 from .index_contents import IndexContents
-from .noted import Source
+from .modules import NotedEntry, TileModule
+from .noted import NotedSpecialisation, Source
 from .notes import Notes
 
 MAX_GRID_AXIS = 2**24 - 1
@@ -71,7 +72,7 @@ class Recorder:
 
     def _begin(self) -> None:
         """A fork has a journal of its own, which knows nothing of what its parent wrote down."""
-        self._known: dict[tuple[FunctionType, str, str], _Specialisation] = {}
+        self._known: dict[tuple[Hashable, str, str], _Specialisation] = {}
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
@@ -125,6 +126,53 @@ class Recorder:
             except Exception as error:
                 self._note_failure(kernel, error, "failed")
             return None
+
+    def entry_launch(
+        self,
+        module: TileModule,
+        entry: NotedEntry,
+        grid: Sequence[int],
+        described: Sequence[Described],
+        arrays: Sequence[object],
+        how: str,
+    ) -> None:
+        """Record one launch of an entry of a module that host code loaded; ``arrays``: behind its pointers, as far as
+        they are known."""
+        with self._lock:
+            identity = (module.digest, "", entry["symbol"])
+            if identity not in self._known:
+                self._known[identity] = _Specialisation(self._specialise_entry(module, entry))
+            specialisation = self._known[identity]
+            names = [parameter["name"] for parameter in entry["parameters"]]
+            contents = self._contents.of_launch(identity, names, arrays, described)
+            number = self._record(specialisation, _grid(tuple(grid)), described, how)
+            if number is not None and specialisation.key is not None:
+                self._record_contents(contents, specialisation.key, number)
+
+    def entry_failed(self, entry: NotedEntry | None, error: Exception) -> None:
+        """A launch of an entry (``None``: of a module that cannot be read) could not be written down."""
+        with self._lock:
+            self._note_error(entry_source(entry) if entry is not None else None, error, "failed")
+
+    def _specialise_entry(self, module: TileModule, entry: NotedEntry) -> int | None:
+        source = entry_source(entry)
+        if not self._has_room(source, entry["symbol"]):
+            return None
+        return self._note_specialisation(
+            {
+                "event": "specialisation",
+                "key": 0,
+                "kernel": source,
+                "symbol": entry["symbol"],
+                "options": "",
+                "parameters": [parameter["name"] for parameter in entry["parameters"]],
+                "signature": [_constraint(parameter["is_pointer"]) for parameter in entry["parameters"]],
+                "calling_convention": "plain",
+                "bytecode_version": module.version,
+                "architecture": self._architecture,
+                "bytecode": module.digest,
+            }
+        )
 
     def _record_made(
         self, kernel: TileKernel, grid: list[int], arguments: tuple[object, ...], signature: JitSignature, how: str
@@ -188,17 +236,13 @@ class Recorder:
     def _specialise(self, kernel: TileKernel, signature: JitSignature, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc
         source = describe_source(function)
-        count = self._per_source.get(source["id"], 0)
-        if count >= self._limits.specialisations:
-            self._notes.write({"event": "left_out", "kernel": source["qualname"], "symbol": signature.symbol})
+        if not self._has_room(source, signature.symbol):
             return None
         bytecode, version = self._export(kernel, signature)
-        self._per_source[source["id"]] = count + 1
-        self._next_key += 1
-        self._notes.write(
+        return self._note_specialisation(
             {
                 "event": "specialisation",
-                "key": self._next_key,
+                "key": 0,
                 "kernel": source,
                 "symbol": signature.symbol,
                 "options": options,
@@ -210,6 +254,20 @@ class Recorder:
                 "bytecode": self._notes.store(bytecode),
             }
         )
+
+    def _has_room(self, source: Source, symbol: str) -> bool:
+        """Whether one more specialisation of the kernel is kept; it is noted if not."""
+        room = self._per_source.get(source["id"], 0) < self._limits.specialisations
+        if not room:
+            self._notes.write({"event": "left_out", "kernel": source["qualname"], "symbol": symbol})
+        return room
+
+    def _note_specialisation(self, event: NotedSpecialisation) -> int:
+        """Write it down under the next key."""
+        identity = event["kernel"]["id"]
+        self._per_source[identity] = self._per_source.get(identity, 0) + 1
+        self._next_key += 1
+        self._notes.write({**event, "key": self._next_key})
         return self._next_key
 
     def _export(self, kernel: TileKernel, signature: JitSignature) -> tuple[bytes, str]:
@@ -233,11 +291,14 @@ class Recorder:
 
     def _note_failure(self, kernel: object, error: Exception, outcome: Literal["rejected", "failed"]) -> Exception:
         function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", None)
+        return self._note_error(describe_source(function) if function is not None else None, error, outcome)
+
+    def _note_error(self, source: Source | None, error: Exception, outcome: Literal["rejected", "failed"]) -> Exception:
         self._notes.write(
             {
                 "event": "error",
                 "outcome": outcome,
-                "kernel": describe_source(function) if function is not None else None,
+                "kernel": source,
                 "type": type(error).__name__,
                 "message": str(error)[:2000],
                 "test": os.environ.get("PYTEST_CURRENT_TEST", ""),
@@ -288,6 +349,32 @@ def describe_source(function: FunctionType) -> Source:
         "source_sha256": digest,
         "id": hashlib.sha256(f"{function.__qualname__}\n{text}".encode()).hexdigest(),
     }
+
+
+def entry_source(entry: NotedEntry) -> Source:
+    """The same of an entry whose bytecode says where it was written; all of that file is its text."""
+    try:
+        with open(entry["file"], "rb") as file:
+            text = file.read()
+    except OSError:
+        text = entry["symbol"].encode()
+    digest = hashlib.sha256(text).hexdigest()
+    path = os.path.abspath(entry["file"]) if entry["file"] else ""
+    return {
+        "name": entry["name"],
+        "qualname": entry["name"],
+        "module": os.path.splitext(os.path.basename(path))[0],
+        "file": path,
+        "line": entry["line"],
+        "last_line": None,
+        "source_sha256": digest,
+        "id": hashlib.sha256(f"{entry['name']}\n{digest}".encode()).hexdigest(),
+    }
+
+
+def _constraint(is_pointer: bool) -> ConstraintWords:
+    """A signature has nothing to say of what is passed plainly."""
+    return {"kind": "pointer" if is_pointer else "scalar"}
 
 
 def _grid(grid: Grid) -> list[int]:

@@ -77,6 +77,29 @@ def _filled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return made
 
 
+def _note_computed(made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Integers that an operation put into memory of its own are known as far as what it was given is."""
+    for tensor in _tensors(made):
+        if (
+            tensor.dtype.is_floating_point
+            or tensor.dtype.is_complex
+            or tensor.device.type != "cpu"
+            or not tensor.numel()
+        ):
+            continue
+        memory, given = tensor.untyped_storage(), _tensors([args, list(kwargs.values())])
+        if any(memory.data_ptr() == each.untyped_storage().data_ptr() for each in given):
+            continue  # the same memory, in place or seen otherwise
+        known = not any(unfilled.is_unknown(_span(each)) for each in given)
+        (unfilled.note_filled if known else unfilled.note_empty)(memory.data_ptr(), memory.nbytes())
+
+
+def _span(tensor: torch.Tensor) -> unfilled.Span:
+    """The memory that a tensor is in, or more."""
+    start = tensor.untyped_storage().data_ptr()
+    return start, start + tensor.untyped_storage().nbytes()
+
+
 def _tensors(values: Any) -> list[torch.Tensor]:
     if isinstance(values, torch.Tensor):
         return [values]
@@ -188,7 +211,10 @@ class PretendCuda(TorchFunctionMode):
                 kwargs["device"] = _CPU
         args = tuple(_CPU if isinstance(a, torch.device) and a.type == "cuda" else a for a in args)
         handler = self._handlers.get(func)
-        return func(*args, **kwargs) if handler is None else handler(func, args, kwargs)
+        made = func(*args, **kwargs) if handler is None else handler(func, args, kwargs)
+        if handler is None or handler is _to:
+            _note_computed(made, args, kwargs)
+        return made
 
 
 def install(capability: tuple[int, int], name: str, multiprocessors: int, *, kernels_run: bool) -> None:

@@ -39,6 +39,11 @@ def is_from_empty(span: Span) -> bool:
     return any(start < span[1] and span[0] < end for start, end in _from_empty)
 
 
+def is_unknown(span: Span) -> bool:
+    """Part of this memory came from ``empty``, or a kernel may have been meant to write there."""
+    return is_from_empty(span) or any(start < span[1] and span[0] < end for start, end in _users)
+
+
 def was_given_to_others(span: Span, user: Hashable) -> bool:
     """Another kernel, or another parameter, had memory of this span."""
     return any(start < span[1] and span[0] < end and users - {user} for (start, end), users in _users.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -14,6 +15,7 @@ from ..backend.guard import Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
+from ..contract.trustable import trusted_text
 from ..errors import UsageError
 from ..pipeline.cache.verdicts import default_folder
 from . import on_cpu
@@ -69,6 +71,11 @@ class BundledKernel:
     def name(self) -> str:
         return self.bundle.certificate.kernel
 
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """What its proof takes for granted beyond what every proof does, a sentence each (`contract.trustable`)."""
+        return trusted_text(self.bundle.certificate.launch.trust)
+
     @cached_property
     def guard(self) -> Guard:
         """Of a kernel without lists; raises `UsageError` for others, whose guard depends on the lists' lengths."""
@@ -89,7 +96,8 @@ class BundledKernel:
                 del self._by_lengths[next(iter(self._by_lengths))]
             spelled = spelled_out(self._launch, lengths)
             touched = self._touched._replace(written=spelled.names(self._touched.written))
-            guard = compile_guard(spelled.launch, self.bundle.certificate.requires, touched.written)
+            clauses = spelled.clauses(self.bundle.certificate.requires)
+            guard = compile_guard(spelled.launch, clauses, touched.written)
             self._by_lengths[key] = Admission(guard, touched, spelled.arrays)
         return self._by_lengths[key]
 
@@ -211,7 +219,8 @@ def load(
     Its proof and its machine code are believed if one of ``keys`` (Ed25519 public keys in PEM files) signed it.  Else
     its kernel is proved again here, under the contract in the bundle, which ``trust_proof`` leaves out, and its machine
     code runs if this machine's own ``tileiras`` makes the same of the bytecode.  With ``only_signed``, bundles that no
-    such key signed are refused, wherever their arrays lie.
+    such key signed are refused, wherever their arrays lie.  A warning tells what its proof trusts beyond what every
+    proof does (``trusted`` of the kernel).
     """
     try:
         data = Path(file).read_bytes()
@@ -226,4 +235,7 @@ def load(
         trust_proof=trust_proof,
         cache=default_folder(),
     )
-    return BundledKernel(bundle, str(file), files, only_signed)
+    kernel = BundledKernel(bundle, str(file), files, only_signed)
+    if kernel.trusted:
+        warnings.warn(f"the proof in '{file}' trusts {' and '.join(kernel.trusted)}", stacklevel=2)
+    return kernel

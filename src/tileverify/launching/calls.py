@@ -106,7 +106,8 @@ def _too_large(kernel: Kernel, arguments: Arguments) -> str:
 
 
 def _without_list_promises(constraint: Any) -> object:
-    """No clause can say that all arrays of a list are aligned, so the compiler is not told."""
+    """A proof of a launch with lists has no guard and is used for its like, wherever their arrays lie: so nothing is
+    promised of them."""
     if type(constraint).__name__ != "ListConstraint":
         return constraint
     element = constraint.element

@@ -23,6 +23,7 @@ from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgumen
 from ..errors import TileVerifyError, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module
+from ..pipeline import entry_of
 from .arguments import span
 from .given import Stream
 from .turns import turns
@@ -138,7 +139,7 @@ def run(
     is written.
     """
     module = _decoded(unit.bytecode, str(unit.file))
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     named = dict(_named(unit.launch.arguments, values))
     arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
     elements = {f"{name}[{n}]": array for name, of in lists.items() for n, array in enumerate(of)}

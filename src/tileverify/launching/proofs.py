@@ -68,6 +68,8 @@ class LaunchProof:
     guard: Guard | None
 
     def covers(self, request: Request) -> bool:
+        if not set(self.launch.trust) <= set(request.unit().launch.trust):
+            return False
         if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
             return False
         try:
@@ -257,5 +259,6 @@ def arrays_ahead(unit: KernelUnit) -> frozenset[str] | None:
 def _essence(launch: LaunchSpec) -> Hashable:
     """All of a launch with numbers that a proof may rest on."""
     return (
-        launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap
+        launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap,
+        launch.trust,
     )  # fmt: skip

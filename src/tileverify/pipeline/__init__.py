@@ -7,7 +7,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -21,61 +22,27 @@ from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
+from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry, Module
-    from ..frontend.sources.discover import Skip, SourceFailure
+    from ..frontend.sources.discover import SourceFailure
     from ..frontend.symbolic.summary import AccessSummary
     from .cache.known_files import KnownFiles
-    from .configuration import FileSettings
 
+_USUAL = CheckOptions()
 _GRACE = 1.5
 """The verifier watches --timeout itself; this much later it is interrupted wherever it is."""
 _FEW = 8
 _MANY = 16
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
-    ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
-    one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
-    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
-    try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
-    ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for
-    some files.  ``skip``: which files in folders are none of our business."""
-
-    timeout_s: float | None = None
-    deny_requires: bool = False
-    jobs: int = 1
-    cache: Path | None = None
-    playback: bool = False
-    certificate: bool = False
-    repair: bool = False
-    details: bool = False
-    complete: bool = False
-    audit: bool = False
-    per_file: tuple[FileSettings, ...] = ()
-    skip: Skip | None = None
-
-    def of(self, file: Path) -> CheckOptions:
-        """The options for one file."""
-        timeout_s, deny_requires = self.timeout_s, self.deny_requires
-        resolved = file.resolve() if self.per_file else file
-        for settings in self.per_file:
-            if settings.matches(resolved):
-                timeout_s = timeout_s if settings.timeout is None else settings.timeout
-                deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
-        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, per_file=())
-
-
 def check_paths(
     targets: Sequence[str],
     *,
     spec: Path | None = None,
-    options: CheckOptions = CheckOptions(),
+    options: CheckOptions = _USUAL,
     progress: Callable[[KernelResult], None] = lambda result: None,
 ) -> Report:
     """Verify every kernel under ``targets`` with every launch; a kernel that fails does not stop the others.
@@ -95,7 +62,7 @@ def check_paths(
 
 def check_units(
     found: Iterable[KernelUnit | SourceFailure | KernelResult],
-    options: CheckOptions = CheckOptions(),
+    options: CheckOptions = _USUAL,
     progress: Callable[[KernelResult], None] = lambda result: None,
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
@@ -124,17 +91,23 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     target = target_of(targets)
     if target is None:
         return None
-    key: dict[str, Any] = {"deny_requires": options.deny_requires}
-    if denied := [[each.deny_requires, *(file.pattern for file in each.files)] for each in options.per_file]:
-        key["per_file"] = denied
+    key: dict[str, Any] = {**options.decisive, "trust": list(options.trust)}
+    own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
+    if own:
+        key["per_file"] = own
     return KnownFiles(options.cache, solver_version(), key, target)
 
 
-def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> KernelResult:
+def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult:
     """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
+    from ..contract.trustable import trusting
+
+    if options.trust:
+        unit = replace(unit, launch=trusting(unit.launch, options.trust))
     compiled = _unverified(unit)
+    waited = nullcontext() if options.under_way is None else options.under_way.at(_title(compiled))
     try:
-        with collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
+        with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
             result = _with_repairs(unit, result, options) if options.repair else result
             return _with_playback(unit, result) if options.playback else result
@@ -152,6 +125,10 @@ def check_unit(unit: KernelUnit, options: CheckOptions = CheckOptions()) -> Kern
         return replace(compiled, findings=(tool_failure(error),))
 
 
+def _title(result: KernelResult) -> str:
+    return f"{result.file}::{result.kernel} [{result.launch}]"
+
+
 def _unverified(unit: KernelUnit) -> KernelResult:
     """What is known of a unit before it is decoded; an error until it is decided."""
     return KernelResult(
@@ -163,6 +140,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
         time_ms=Times(compile=unit.compile_ms),
         notes=unit.notes,
         line=unit.line,
+        trusted=unit.launch.trust,
     )
 
 
@@ -171,11 +149,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from ..backend.replay.replay import Replayer
     from ..backend.split_loads import notes_on_split_loads
     from ..frontend.bytecode import decode
+    from ..verifier.effort import KERNEL_EFFORT
     from ..verifier.verify import VerifyOptions, verify
     from .cache.verdicts import ResultCache
 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
-    key = {"deny_requires": options.deny_requires}
+    key = options.decisive
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
     anew = options.certificate or options.details or options.complete or options.audit
     known = cache.load(unit, key) if cache and not anew else None
@@ -194,7 +173,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         summary,
         unit.launch,
         unit.parameters,
-        options=VerifyOptions(timeout_s=left, deny_requires=options.deny_requires),
+        options=VerifyOptions(
+            timeout_s=left,
+            deny_requires=options.deny_requires,
+            effort=max(int(options.effort * KERNEL_EFFORT), 1),
+            watch=None if options.under_way is None else options.under_way.proves,
+        ),
         confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
@@ -302,7 +286,10 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
     if problem is not None:
         raise unit.launch.error(f"args: {problem}")
-    return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+    try:
+        return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+    except SpecError as error:
+        raise unit.launch.error(error.message) from None
 
 
 # ------------------------------------------------------------------------------------------ many kernels
@@ -326,7 +313,16 @@ def _check_all(
         more = next(work)
     except StopIteration:
         return
-    yield from map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed)
+
+    def waiting(item: KernelUnit | KernelResult) -> None:
+        if options.under_way is not None and not isinstance(item, KernelResult):
+            options.under_way.begin(_title(_unverified(item)))
+
+    check = partial(_check, options=replace(options, skip=None, under_way=None))
+    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting):
+        if options.under_way is not None:
+            options.under_way.end()
+        yield result
 
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
@@ -375,10 +371,15 @@ def tool_failure(error: BaseException) -> Finding:
 
 # ----------------------------------------------------------------------------------------------- helpers
 def entry_of(module: Module, unit: KernelUnit) -> Entry:
-    """The entry that ``unit`` speaks of.  Raises `SourceError` if the module has none of that name."""
+    """The entry that ``unit`` speaks of, under what its launch trusts.
+
+    Raises `SourceError` if the module has none of that name.
+    """
+    from ..frontend.bytecode.trusting import under_trust
+
     for entry in module.entries:
         if entry.name == unit.symbol:
-            return entry
+            return under_trust(entry, unit.launch.trust)
     raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
 
 

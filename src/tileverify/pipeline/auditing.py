@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..backend.audit.reading import second_reading
 from ..frontend.bytecode import decode
+from ..frontend.bytecode.trusting import under_trust
 from ..results import Finding, KernelResult, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.second_reading import SecondReading
@@ -29,8 +30,9 @@ def reading_of_certificate(certificate: Certificate, bytecode: bytes, count: int
     """
     summary = summary_of(certificate, bytecode)
     module = decode(bytecode, file=certificate.file)
-    entry = next(entry for entry in module.entries if entry.name == certificate.symbol)
     launch, requires = certificate.launch, certificate.requires
+    entry = next(entry for entry in module.entries if entry.name == certificate.symbol)
+    entry = under_trust(entry, launch.trust)
     return second_reading(module, entry, certificate.parameters, summary, launch, requires, count)
 
 

@@ -130,7 +130,7 @@ def _placed(entry: RecordedSpecialisation, launch: RecordedLaunch) -> Iterator[D
         first = same.get(name, name)
         if first not in addresses:
             last = sum((n - 1) * step for n, step in zip(argument["shape"], argument["strides"], strict=True))
-            addresses[first] = end + constraint["base_addr_divisible_by"] % _PAGE
+            addresses[first] = end + argument.get("aligned", constraint.get("base_addr_divisible_by", 1)) % _PAGE
             end += (max(0, last + 1) * argument["bits"] // 8 // _PAGE + 2) * _PAGE
         addresses[name] = addresses[first]
         return {**argument, "address": addresses[name]}

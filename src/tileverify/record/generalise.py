@@ -23,6 +23,7 @@ from .fitting import Column, fitted
 from .recorded import (
     AliasGroups,
     GeneralArgument,
+    GeneralArray,
     GeneralWords,
     RecordedArgument,
     RecordedArray,
@@ -84,7 +85,7 @@ def _without_numbers(launch: RecordedLaunch) -> str:
 
 
 def _kind(argument: _Leaf) -> dict[str, object]:
-    kind = {key: value for key, value in argument.items() if key not in ("shape", "strides")}
+    kind = {key: value for key, value in argument.items() if key not in ("shape", "strides", "aligned")}
     if argument["kind"] == "array":
         kind["rank"] = len(argument["shape"])
     elif argument["kind"] == "scalar":
@@ -154,7 +155,10 @@ class _Generaliser:
         if first["kind"] == "array":
             arrays = [argument for argument in column if argument["kind"] == "array"]
             shape, strides = self._array(name, arrays, constraint)
-            return {**first, "shape": shape, "strides": strides}
+            known: GeneralArray = {**first, "shape": shape, "strides": strides}
+            if "aligned" in first:
+                known["aligned"] = min(each["aligned"] for each in arrays)
+            return known
         if first["kind"] == "scalar":
             return {**first, "tied": self._scalar(name, [_integer(argument) for argument in column])}
         if first["kind"] == "tuple":
@@ -197,9 +201,10 @@ class _Generaliser:
                 for dim, steps in enumerate(zip(*(array["strides"] for array in column), strict=True))
             ]
             strides = [each[0] if len(each) == 1 else " * ".join(map(str, each)) for each in factors]
-        for size, divisor in zip(shape, constraint["shape_divisible_by"], strict=True):
+        none = [1] * len(shape)
+        for size, divisor in zip(shape, constraint.get("shape_divisible_by") or none, strict=True):
             self._note_divisor((size,), divisor)
-        for each, divisor in zip(factors, constraint["stride_divisible_by"], strict=True):
+        for each, divisor in zip(factors, constraint.get("stride_divisible_by") or none, strict=True):
             self._note_divisor(each, divisor)
         return shape, strides
 

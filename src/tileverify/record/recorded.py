@@ -19,7 +19,10 @@ Sized: TypeAlias = int | str
 
 
 class _ArrayMarks(TypedDict, total=False):
+    """``aligned``: bytes that divide the address, of an array behind a plain pointer."""
+
     read_only: bool
+    aligned: int
 
 
 class RecordedArray(_ArrayMarks):

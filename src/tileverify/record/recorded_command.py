@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,9 @@ from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 
 _HOOK = PACKAGE / "hook"
+_CACHES = ("TILECPP_CACHE_DIR",)
+"""Where programs keep cubins of CUDA Tile C++ from run to run.  A recorded one has its kernels compiled anew: a cubin
+does not say of what Tile IR it was made."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _ENDED = {128 + number for number in (*_ENDING, signal.SIGINT)}
 """Exit codes of a command after which nobody waits for more."""
@@ -151,6 +155,7 @@ def recording_environment(journals: Path, startup: Path, gpu: Gpu, options: Reco
         "TILEVERIFY_RECORD_OUT": str(journals.resolve()),
         "TILEVERIFY_RECORD_HOOK": str(_HOOK.resolve()),
         "TILEVERIFY_RECORD_PACKAGE": str(_HOOK.parent.resolve()),
+        "TILEVERIFY_RECORD_PYTHON": sys.executable,
         "TILEVERIFY_RECORD_GPU": gpu.value,
         "TILEVERIFY_RECORD_CAPABILITY": ".".join(map(str, options.capability)),
         "TILEVERIFY_RECORD_BYTECODE_VERSION": options.bytecode_version or "",
@@ -158,6 +163,7 @@ def recording_environment(journals: Path, startup: Path, gpu: Gpu, options: Reco
         "TILEVERIFY_RECORD_LAUNCHES": str(options.launches),
         "TILEVERIFY_RECORD_REPEATS": "1" if options.repeats else "",
         "TILEVERIFY_RECORD_CONFIGURATIONS": str(options.configurations),
+        **{name: str(journals.resolve() / "compiled") for name in _CACHES},
     }
 
 
@@ -208,9 +214,9 @@ def _nothing(command: Sequence[str], exit_code: int, recording: Recording) -> st
         reason = first["message"].splitlines()[0] if first["message"] else ""
         return f"{ended} none of its launches could be recorded; the first failed with {first['type']}: {reason}"
     if recording.imported_cuda_tile:
-        return f"{ended} launched no cuda.tile kernel; nothing was recorded"
+        return f"{ended} launched no kernel of Tile IR; nothing was recorded"
     return (
-        f"{ended} never imported cuda.tile; nothing was recorded "
+        f"{ended} imported neither cuda.tile nor cuda.core nor cuda.bindings; nothing was recorded "
         "(a Python started with -I, -E or -S cannot be recorded, it ignores PYTHONPATH)"
     )
 

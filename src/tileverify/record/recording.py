@@ -291,6 +291,8 @@ def _relocatable_array(argument: DescribedArray) -> RecordedArray:
     }
     if "read_only" in argument:
         found["read_only"] = argument["read_only"]
+    if "aligned" in argument:
+        found["aligned"] = argument["aligned"]
     return found
 
 

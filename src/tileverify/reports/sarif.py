@@ -73,7 +73,7 @@ def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
                 "name": "tileverify",
                 "version": report.tool_version,
                 "rules": rules(),
-                "properties": {"solver": report.solver, "trusted": list(report.trusted)},
+                "properties": {"solver": report.solver, "trusted": list(report.rests_on)},
             }
         },
         "invocations": [_invocation(report, left_out)],

@@ -89,7 +89,7 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
         return
     yield Text(summary_line(report), "bold")
     yield Text(f"checked with tileverify {printable(report.tool_version)} and {printable(report.solver)}", "dim")
-    yield Text(f"trusted: {printable(', '.join(report.trusted))}", "dim")
+    yield Text(f"trusted: {printable(', '.join(report.rests_on))}", "dim")
 
 
 # -------------------------------------------------------------------------------------------- a kernel

@@ -289,6 +289,7 @@ class KernelResult:
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
+    trusted: tuple[str, ...] = ()  # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
     details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
 
     @property
@@ -310,20 +311,25 @@ class KernelResult:
         return Verdict.UNDECIDED if left or not self.findings else None
 
 
+TRUSTED = ("tileiras", "ptxas", "driver", "hardware", "solver", "reading of the Tile IR specification")
+"""What every verdict rests on, and nothing here checks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     results: tuple[KernelResult, ...]
     tool_version: str
     solver: str
-    trusted: tuple[str, ...] = (
-        "tileiras",
-        "ptxas",
-        "driver",
-        "hardware",
-        "solver",
-        "reading of the Tile IR specification",
-    )
+    trusted: tuple[str, ...] = TRUSTED
     findings: tuple[Finding, ...] = ()  # about suppressions and the baseline, not about a kernel
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """What is trusted, with what the contracts of single launches trust beyond that."""
+        from ..contract.trustable import trusted_text
+
+        words = dict.fromkeys(word for result in self.results for word in result.trusted)
+        return tuple(dict.fromkeys((*self.trusted, *trusted_text(words))))
 
     @property
     def exit_code(self) -> int:

@@ -314,9 +314,10 @@ _ALL: Final = (
     Code(
         TV.BUDGET,
         "the budget ran out",
-        "The solver's resource limit or --timeout ended the search before there was an answer.",
+        "What the whole proof of one kernel may take of the solver's resources was spent, or --timeout ended it, "
+        "before there was an answer; the message says which stage and which obligation took most.",
         "neither a proof nor a counterexample was found within the budget.",
-        "Give it more time with --timeout, or help it: fix sizes that never change, add facts to `requires`.",
+        "Allow more with --effort (or --timeout), or help it: fix sizes that never change, add facts to `requires`.",
     ),
     Code(
         TV.ARITHMETIC_OUT_OF_REACH,

@@ -229,6 +229,7 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     bytecode_sha256: str
     time_ms: TimesDocument
     cached: bool = False
+    trusted: list[str] | UnsetType = UNSET
 
 
 class ToolDocument(Struct, frozen=True):

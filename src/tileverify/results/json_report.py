@@ -63,7 +63,7 @@ def json_report(report: Report) -> str:
     """The report as one JSON document in plain ASCII, ending with a newline."""
     document = ReportDocument(
         schema=SCHEMA,
-        tool=ToolDocument(report.tool_version, report.solver, list(report.trusted)),
+        tool=ToolDocument(report.tool_version, report.solver, list(report.rests_on)),
         results=list(map(_result, report.results)),
         findings=list(map(_finding, report.findings)) or UNSET,
     )
@@ -130,6 +130,7 @@ def _result(result: KernelResult) -> ResultDocument:
             prove=round(times.prove, 3),
         ),
         cached=result.cached,
+        trusted=list(result.trusted) or UNSET,
     )
 
 
@@ -216,6 +217,7 @@ def _read_result(document: ResultDocument) -> KernelResult:
         written=_read_written(document.written),
         second_reading=_read_reading(document.second_reading),
         cached=document.cached,
+        trusted=tuple(_given(document.trusted, [])),
     )
 
 

@@ -24,10 +24,12 @@ def map_ordered(
     *,
     jobs: int,
     crashed: Callable[[_Input], _Output],
+    waited: Callable[[_Input], None] = lambda item: None,
 ) -> Iterator[_Output]:
     """``function`` of every input, in the order of ``inputs``, with ``jobs`` processes.
 
     An input whose process dies (a crash in native code, no memory) gives ``crashed(input)``; the others go on.
+    ``waited`` is told the input whose output is the next one, when nothing else is left to do.
     ``function`` and its inputs must be picklable: workers are spawned, so they share nothing with this process.
     """
     pool = _pool(jobs)
@@ -46,6 +48,8 @@ def map_ordered(
             if not waiting:
                 return
             item, future = waiting.popleft()
+            if not future.done():
+                waited(item)
             try:
                 yield future.result()
             except BrokenProcessPool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +16,8 @@ from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
+from . import messages
+from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
 from .rules.answers import Answer, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
@@ -39,6 +41,8 @@ WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
 OPEN_LIMITS = Limits(linear=100_000, nonlinear=0, rounds=12, total=150_000, bits=0)
 """For whether something that the specification leaves open may decide something: no verdict hangs on it."""
 
+TIME_IS_UP = "the time limit for this kernel was reached"
+
 SEARCH_TOTAL = 5_000_000
 """Resource units after which no further clauses are looked for."""
 
@@ -46,12 +50,15 @@ SEARCH_TOTAL = 5_000_000
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
-    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary."""
+    the tool's own may be added to the contract; ``seed``: the solver's, which tests vary; ``effort``: units of the
+    account that pays for all of a kernel's proof, which is shown to ``watch`` first."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
+    effort: int = KERNEL_EFFORT
+    watch: Callable[[Effort], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ class Case:
     def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self.started + limit
-        self.use = FactUse(self.contract, self.offered)
+        self.use = FactUse(self.contract, self.offered, clauses=[clause.condition for clause in self.clauses])
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self.facts = frozenset(
             part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
@@ -178,15 +185,19 @@ class Case:
         alone."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
+        with self.session.effort.about(obligation):
+            return self._answered(obligation, limits)
+
+    def _answered(self, obligation: Obligation, limits: Limits | None) -> Open | Decided:
         started = time.perf_counter()
+        self.session.effort.charge(STRUCTURAL)
         simple = simplify((t.substitute(c, self.fixed) for c in obligation.conditions), self.facts)
         if simple is None:
             return Decided(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
         conditions = simple.conditions
         conditions = (*conditions, *self.use.known(conditions, self.origins))
-        if self.out_of_time():
-            late = (TV.BUDGET, "the time limit for this kernel was reached")
-            return Open(_blocked(obligation, late), conditions, unknown=True)
+        if self.at_its_end():
+            return Open(_blocked(obligation, (TV.BUDGET, self.end())), conditions, unknown=True)
         key = frozenset(conditions)
         result = self.cache.get(key)
         if result is None:
@@ -214,9 +225,28 @@ class Case:
                 left.append(answer)
         return left
 
-    def out_of_time(self) -> bool:
+    def at_its_end(self) -> bool:
+        """Whether nothing more may be asked."""
+        return self.session.effort.is_spent or self._is_late()
+
+    def _is_late(self) -> bool:
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self.started > limit
+
+    def open_assertions(self) -> list[str]:
+        """The assertions that may fail, as far as is known, in words; that blocks stop there is trusted."""
+        left: dict[str, None] = {}
+        for item in self.summary.assertions:
+            exact = Preparer(self.summary, self.contract, Limited(self.decider, OPEN_LIMITS), use=self.use)
+            reached = replace(item, guard=exact.term(item.guard))
+            asked = Obligation(item.code, (exact.broken(item),), promise=reached, detail=item.text)
+            if isinstance(self.answer(asked, OPEN_LIMITS), Open):
+                left[messages.assertion(item)] = None
+        return list(left)
+
+    def end(self) -> str:
+        """Why nothing more may be asked."""
+        return messages.spent(self.session.effort) if self.session.effort.is_spent else TIME_IS_UP
 
     def adopt(self, clauses: Iterable[Clause]) -> None:
         """Make clauses part of the contract."""
@@ -226,6 +256,7 @@ class Case:
             decider.assume([clause.condition for clause in new])
         self.fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self.facts |= {clause.condition for clause in new}
+        self.use.adopt(clause.condition for clause in new)
         self.cache = {key: known for key, known in self.cache.items() if known.answer is Answer.UNSATISFIABLE}
 
     @contextmanager
@@ -248,7 +279,7 @@ class Case:
         return found.answer is Answer.UNSATISFIABLE
 
     def exhausted(self) -> bool:
-        return self.out_of_time() or self.finder.spent > SEARCH_TOTAL
+        return self.at_its_end() or self.finder.spent > SEARCH_TOTAL
 
     def unsized(self, obligation: Obligation) -> str | None:
         """The array of which nobody said how large it is, where it is asked if an access leaves it."""
@@ -279,7 +310,8 @@ class Case:
     def outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
         open_count, proved = len(findings), verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
-        one_result = deterministic(self.sites, self.contract, self.decider) if proved else None
+        may_fail = self.open_assertions() if proved else []
+        one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
             holds_for=self._holds_for() if proved else None,
@@ -292,7 +324,7 @@ class Case:
             obligations=self.tally.counts(open_count),
             proved_codes=tuple(sorted(self.tally.codes)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
-            notes=(*self.launch.notes, *self.summary.notes, *self.notes),
+            notes=(*self.launch.notes, *self.summary.notes, *self.notes, *may_fail),
             launch=self.launch,
             decided=tuple(self.tally.decided.values()),
         )

@@ -12,7 +12,8 @@ else proves nothing, and is not claimed.
 
 Guards are used the other way round than in obligations: there they may let too much through, here they must not.  They
 are exact but for loops that end by a ``break``, so kernels with such a loop claim nothing, nor do those that leave a
-loop by ``return``.  What a write depends on must be the same in every block: no loaded value of a block's own.
+loop by ``return``, or are trusted to stop at an assertion.  What a write depends on must be the same in every block: no
+loaded value of a block's own.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def written_arrays(
     decider = Decider(facts, LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
     preparer = Preparer(summary, contract, decider)
     names = dict.fromkeys(site.origin.name for site in summary.sites if _counts(site))
-    exact = not _leaves_loops(entry.body)
+    exact = not _leaves_loops(entry.body) and not summary.assertions
     whole = []
     for name in names if exact else ():
         array = _Array.of(preparer.origins[name], preparer)

@@ -26,7 +26,6 @@ from .rules.answers import Answer
 from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause
 from .search.narrow_proof import Narrowing
-from .smt import Session
 
 
 @dataclass
@@ -53,7 +52,7 @@ class Determined:
                 others = f"in other launches that the proof covers, {_in_doubt(outcome.open_uses)}"
                 return replace(outcome, deterministic=outcome.one_result, notes=(*outcome.notes, others))
             return replace(outcome, deterministic=outcome.one_result)
-        self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
+        self._modeller = self.case.aside(self.case.session.anew(models=True))
         findings: dict[tuple[int, int | None], Finding] = {}
         doubtful, unrelated = [], dict[str, None]()
         for opened in left:
@@ -92,7 +91,7 @@ class Determined:
         return self.case.finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
 
     def _seen(self, opened: Open) -> FoundWitness | None:
-        if opened.unknown or self.case.out_of_time():
+        if opened.unknown or self.case.at_its_end():
             return None
         search = Search(
             opened.obligation, opened.conditions, opened.eliminated, self.case.contract, self.case.launch,

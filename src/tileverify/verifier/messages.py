@@ -15,6 +15,7 @@ from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
+from .effort import Effort
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
 from .rules.two_blocks import CopyLevel
@@ -54,6 +55,13 @@ def in_words(site: Site) -> str:
     place = source_site(site)
     at = f" at line {place.line}" if place.line is not None else ""
     return f"the {_VERB[site.access]} of `{site.origin.name}`{at}"
+
+
+def assertion(promise: Promise) -> str:
+    """What is told of an assertion that is not shown to hold, where its block is trusted to stop."""
+    line = _promise_site(promise).line
+    at = "" if line is None else f" at line {line}"
+    return f"the assertion '{promise.text}'{at} is not shown to hold; a block where it fails is trusted to stop there"
 
 
 def _promise_site(promise: Promise) -> SourceSite:
@@ -102,6 +110,25 @@ def _of_two_widths(first: Site | None, second: Site | None) -> bool:
     return first.atomic and second.atomic and not one_width(first, second)
 
 
+def short(obligation: Obligation) -> str:
+    """``TV101, the store of `out` at line 12``."""
+    item = obligation.promise
+    line = sites(obligation)[0].line if item is not None else None
+    subject = f"`{item.text}`" + (f" at line {line}" if line is not None else "") if item is not None else ""
+    each = [in_words(site) for site in (obligation.first, obligation.second) if site is not None]
+    return ", ".join([str(obligation.code), *filter(None, [subject, " and ".join(dict.fromkeys(each))])])
+
+
+def spent(effort: Effort) -> str:
+    """That the account of a kernel's proof is spent, and on what."""
+    stage, obligation, units = effort.most_expensive()
+    about = f" for {short(obligation)}" if obligation is not None else ""
+    return (
+        f"the effort of {effort.most:,} units for this kernel's proof is spent, {units:,} of it on {stage}{about} "
+        f"(--effort 2 allows twice as much)"
+    )
+
+
 class OpenReason(NamedTuple):
     """Why an obligation is open: a TV9xx code, the reason in words, and what would help."""
 
@@ -109,6 +136,9 @@ class OpenReason(NamedTuple):
     text: str
     hints: tuple[Hint, ...] = ()
 
+
+WIDER = {"any": "a contract for any sizes and grid", "sizes": "a contract for any grid"}
+"""What a proof wider than a launch of numbers is at, by how widely it would hold."""
 
 SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was found; a launch spec can say it"
 

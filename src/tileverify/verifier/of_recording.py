@@ -15,12 +15,17 @@ from ..results import Verdict
 from . import messages
 from .case import Case, Outcome
 from .rules.answers import Limits
+from .rules.fact_instances import loaded_values
+from .rules.footprint_overlap import place_terms
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.seen_facts import follow_from_observed, starts_of_counters
 
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
+
+MOST_RELATED: Final = 2
+"""Arrays that one fact can speak of."""
 
 
 class Look(Protocol):
@@ -74,9 +79,20 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
         return FirstSeen(None, (*starts, *facts))
     look = own(_with(launch, launch.observed), limits)
     found = look.attempt() or look.explained()
-    if found.verdict is not Verdict.REFUTED:
+    if found.verdict is not Verdict.REFUTED or _of_three_arrays(look.case, found):
         return FirstSeen(None)
     return FirstSeen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
+
+
+def _of_three_arrays(case: Case, found: Outcome) -> bool:
+    """Whether an address at fault is made of the contents of three arrays or more.
+
+    Facts speak of one array, or of two: what was observed does not tell contents of three that belong together (ranks,
+    counts and keys of a routing) from others, so that a fault in others shows nothing against the launch.
+    """
+    at_fault = {site.array for finding in found.findings if finding.witness is not None for site in finding.sites}
+    addresses = (place_terms(each.place) for each in case.sites if each.origin.name in at_fault)
+    return any(len(loaded_values(terms)) > MOST_RELATED for terms in addresses)
 
 
 def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:

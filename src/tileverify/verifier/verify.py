@@ -25,6 +25,7 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
+from .effort import WIDER_SHARE, Effort
 from .of_recording import as_recorded
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
@@ -64,7 +65,9 @@ def verify(
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
     options, started = options or VerifyOptions(), time.monotonic()
-    session = Session(options.seed)
+    session = Session(options.seed, effort=Effort(options.effort))
+    if options.watch is not None:
+        options.watch(session.effort)
     if _is_asked_first(launch, parameters):
         own = _Verification(Case(summary, launch, build_contract(launch), options, session, started=started), confirm)
         if own.vacuous is not None:
@@ -97,7 +100,8 @@ def _decided(
         for level in list(levels(launch, parameters))[numbers]:
             contract = build_contract(level.launch)
             case = Case(summary, level.launch, contract, quick, session, started=started)
-            found = GeneralisedProof(case).attempt(level)
+            with session.effort.share(WIDER_SHARE), session.effort.at(messages.WIDER[level.holds_for]):
+                found = GeneralisedProof(case).attempt(level)
             if found is not None:
                 return found
         return None
@@ -120,8 +124,8 @@ def _decided(
         if outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
         clauses = look.case.clauses
-    if outcome.verdict is not Verdict.PROVED:
-        return outcome, launch, []
+    if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
+        return outcome, launch, list(clauses) if outcome.verdict is Verdict.PROVED else []
     return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, list(clauses)
 
 
@@ -144,22 +148,32 @@ class _Verification:
     def __post_init__(self) -> None:
         self.narrowing = Narrowing(self.case)
 
+    @property
+    def _effort(self) -> Effort:
+        return self.case.session.effort
+
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
         if self.vacuous is not None:
             return self.vacuous
-        self._left = self._decide(self.case.obligations())
+        with self._effort.at("the proof"):
+            self._left = self._decide(self.case.obligations())
         if not self.case.options.deny_requires:
-            self._left = self.narrowing.narrow(self._left)
+            with self._effort.at("clauses for the contract"):
+                self._left = self.narrowing.narrow(self._left)
         return None if self._left else self.case.outcome(Verdict.PROVED, ())
 
     @cached_property
     def vacuous(self) -> Outcome | None:
         """That the contract has no launch, or none in which anything is written; ``None`` if it may have some."""
+        with self._effort.at("the contract"):
+            return self._vacuous()
+
+    def _vacuous(self) -> Outcome | None:
         self.case.assume(launch_facts(self.case.contract))
         some_launch = self.case.decider.decide(promises(self.case.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
-            return self._nothing_to_verify(no_launch(self.case.launch, Session(self.case.options.seed)))
+            return self._nothing_to_verify(no_launch(self.case.launch, self.case.session.anew()))
         if some_launch is Answer.UNKNOWN:
             self.case.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         if self.case.launch.data and (reason := self._emptied()) is not None:
@@ -168,7 +182,7 @@ class _Verification:
         if (self.case.launch.requires or self.case.launch.data) and idle(
             self.case.sites, self.case.use, self.case.origins, self.case.decider
         ):
-            reason = no_work(self.case.summary, self.case.launch, Session(self.case.options.seed))
+            reason = no_work(self.case.summary, self.case.launch, self.case.session.anew())
             if reason is not None:
                 return self._at_fault(reason) or self._nothing_to_verify(reason)
         return None
@@ -187,14 +201,15 @@ class _Verification:
         filled = [(*promised, t.le(t.ONE, count)) for count in elements(self.case.contract).values()]
         if all(self.case.decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
             return None
-        return emptied(self.case.launch, Session(self.case.options.seed))
+        return emptied(self.case.launch, self.case.session.anew())
 
     def _nothing_to_verify(self, reason: str) -> Outcome:
         return self.case.outcome(Verdict.ERROR, (Finding(TV.CONTRADICTORY_CONTRACT, reason),))
 
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""
-        findings = self._explain(self._left)
+        with self._effort.at("a witness"):
+            findings = self._explain(self._left)
         refuted = any(finding.witness for finding in findings)
         return self.case.outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
 
@@ -213,7 +228,7 @@ class _Verification:
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self.case.aside(Session(self.case.options.seed, models=True))
+        self._modeller = self.case.aside(self.case.session.anew(models=True))
         confirmed: dict[Key, tuple[Obligation, FoundWitness]] = {}
         reasons = self._reasons
         shown: set[object] = set()
@@ -223,7 +238,8 @@ class _Verification:
             key = key_of(obligation)
             if key not in confirmed and len(confirmed) >= MOST_REFUTATIONS:
                 continue
-            found = None if obligation.blocked or self.case.out_of_time() else self._search(opened)
+            with self._effort.about(obligation):
+                found = None if obligation.blocked or self.case.at_its_end() else self._search(opened)
             if found is None and key not in confirmed:
                 known = self._known_reason(opened)
                 finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
@@ -270,20 +286,22 @@ class _Verification:
     def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""
         choice = FactChoice(self._anew())
-        return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
+        with self._effort.at("a choice of facts"):
+            return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
 
     def _anew(self, offered: Groups = ()) -> Case:
         """Another attempt under the same contract and clauses, with a solver of its own; ``offered``: facts on data."""
         own = self.case
         return Case(
-            own.summary, own.launch, own.contract, own.options, Session(own.options.seed),
+            own.summary, own.launch, own.contract, own.options, own.session.anew(),
             clauses=own.clauses, offered=offered, started=own.started,
         )  # fmt: skip
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
         """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
         trial = FactTrial(self._anew(with_terms(groups, self.case.launch)))
-        facts = trial.run(self._reasons.keys())
+        with self._effort.at("facts to suggest"):
+            facts = trial.run(self._reasons.keys())
         if not facts:
             return outcome
         whole = facts if trial.needed.keys() == self._reasons.keys() else ()
@@ -299,6 +317,8 @@ class _Verification:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return None
+        if opened.unknown and self._effort.is_spent:
+            return messages.OpenReason(TV.BUDGET, self.case.end())
         if (name := self.case.unsized(obligation)) and not loaded_values(opened.conditions):
             return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(name))
         if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:

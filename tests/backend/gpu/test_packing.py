@@ -84,6 +84,13 @@ def test_every_parameter_has_its_place() -> None:
     assert read(found.pointers, 3, 8) == struct.pack("<Q", 4096)
 
 
+def test_what_comes_with_a_partition_is_what_its_launcher_passes() -> None:
+    """The sizes of the tile, then the strides of the tensor."""
+    parameters = [EntryParameter(Role.PARTITION, "a", dim, tile) for dim, tile in enumerate([1, 32, None, None])]
+    found = packed(parameters, ["i32"] * 4, {"a": ArrayValue(4096, (7, 64), (64, 1), "f32")}, {})
+    assert [int.from_bytes(read(found.pointers, place, 4), "little") for place in range(4)] == [1, 32, 64, 1]
+
+
 def test_the_types_of_an_entry() -> None:
     unit = next(unit for unit in discover([str(ROOT / "race_free" / "axpy.py")]) if isinstance(unit, KernelUnit))
     types = parameter_types(unit.bytecode, unit.symbol, "axpy.py")

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
+from tileverify.corpus import ROOT
 from tileverify.errors import SourceError, SpecError
 from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.model import DivBy
 from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
 
@@ -94,6 +96,21 @@ def test_only_implied_divisibility_is_compiled_in() -> None:
     assert assumed_divisors(shapes("vector_add", "wide-tiles")) == {
         f"{name}.size[0]".replace("size", "shape"): {16} for name in ("x", "y", "out")
     }
+
+
+def test_what_every_array_of_a_list_has_to_be_is_compiled_in() -> None:
+    found = [each for each in results(ROOT / "contract" / "every_array_of_list.py") if isinstance(each, KernelUnit)]
+    divisors = {
+        each.launch.name: sorted(
+            operation.attributes["pred"].divisor
+            for operation in operations(entry(each), "assume")
+            if isinstance(operation.attributes["pred"], DivBy)
+        )
+        for each in found
+    }
+    assert divisors["rows-of-a-tile"] == [4, 16, 16]
+    assert divisors["whole-tiles"] == [16, 16]
+    assert divisors["halves-of-tiles"] == [16, 16]
 
 
 def test_no_alignment_is_assumed() -> None:

@@ -235,6 +235,8 @@ def test_bytecode_takes_its_arguments_in_the_order_of_the_spec(tmp_path: Path) -
 
 
 SPEC = '[[launch]]\nkernel = "k"\n'
+LIST = '{ list = "f16[r]", length = "L" }'
+LISTS = f'args = {{ a = {LIST}, b = {LIST}, c = "f32[M, N]", n = "i32", tm = 128 }}\n'
 
 
 @pytest.mark.parametrize(
@@ -298,6 +300,15 @@ SPEC = '[[launch]]\nkernel = "k"\n'
         (SPEC + 'data = ["injective(a)"]\n' + ARGS, "data[0]: 'a' holds f16; facts about data speak of integer"),
         (SPEC + 'data = ["injective(z)"]\n' + ARGS, "data[0]: 'z' is not an array argument of this launch"),
         (SPEC + 'data = ["unique(a)"]\n' + ARGS, "data[0]: 'unique(a)' at column 1: there is no fact 'unique'"),
+        # -- what is said of every array of a list
+        (SPEC + 'requires = ["a.shape[1] >= 1"]\n' + LISTS, "requires[0]: 'a.shape[1]': 'a' has rank 1"),
+        (SPEC + 'requires = ["a.shape[0] <= b.shape[0]"]\n' + LISTS, "the arrays of one list, not of both 'a' and 'b'"),
+        (SPEC + 'requires = ["a.address >= 16"]\n' + LISTS, "of an address only its alignment can be said"),
+        (SPEC + 'requires = ["L == 1 or a.address % 16 == 0"]\n' + LISTS, "of an address only its alignment can be"),
+        (
+            SPEC + 'grid = ["a.shape[0]"]\n' + LISTS,
+            "each array of 'a' has its own, of which 'requires'",
+        ),
         # -- alias, overlap
         (SPEC + 'alias = ["a", "b"]\n' + ARGS, 'alias: must be a list of groups, as in alias = [["x", "out"]]'),
         (SPEC + 'alias = [["a"]]\n' + ARGS, "alias[0]: a group names two or more different arguments, each once"),

@@ -100,6 +100,7 @@ class Outcome(Tally):
 
     promises: int = 0  # kept promises of defined runs
     broken: int = 0  # undefined runs of which a promise said so
+    stopped: int = 0  # blocks that ended at an assertion
 
 
 def compare(
@@ -126,6 +127,7 @@ def compare(
             try:
                 _check_promises(kernel, BlockTerms(terms, record.block, _functions(terms, record)), record, outcome)
                 compare_block(terms, record, outcome, proved=False)
+                outcome.stopped += entry.asserts_stop and bool(record.log.assertions)
             except Disagreement as found:
                 raise AssertionError(str(found)) from None
     return outcome
@@ -137,7 +139,7 @@ def _functions(terms: LaunchTerms, record: BlockRecord) -> FunctionValues:
 
 def _check_promises(kernel: KernelTerms, terms: BlockTerms, record: BlockRecord, outcome: Outcome) -> None:
     log = record.log
-    if log.stopped is not None or log.left_out:
+    if log.stopped is not None or log.left_out or log.iterations:
         return
     if log.events:
         event = log.events[0]

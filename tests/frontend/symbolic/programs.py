@@ -35,12 +35,13 @@ BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "mulhii")
 
 
 class ProgramMaker:
-    """One random entry over two i32 arrays and a few scalars."""
+    """One random entry over two i32 arrays and a few scalars; with ``asserts``, also assertions that mostly hold."""
 
-    def __init__(self, seed: int, *, flags: bool = True, size: int = 14) -> None:
+    def __init__(self, seed: int, *, flags: bool = True, size: int = 14, asserts: bool = False) -> None:
         self.rng = random.Random(seed)
         self.flags = flags
         self.size = size
+        self.asserts = asserts
 
     def make(self) -> tuple[Module, tuple[EntryParameter, ...], ConcreteLaunch]:
         """The module as decoded from its bytes, its parameters, and a launch."""
@@ -78,6 +79,8 @@ class ProgramMaker:
     # ------------------------------------------------------------------------------------------ statements
     def statements(self, count: int, depth: int) -> None:
         for _ in range(count):
+            if self.asserts and self.rng.random() < 0.15:
+                self.f.op("assert", c=self.f.op("ori", lhs=self.truth(()), rhs=self.condition(())), msg="it holds")
             choice = self.rng.random()
             if choice < 0.08 and depth < 2:
                 self.branch(depth)

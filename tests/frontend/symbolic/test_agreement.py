@@ -7,6 +7,8 @@ import random
 import pytest
 
 from tileverify.backend.interpreter import InterpreterStop
+from tileverify.contract.trustable import ASSERT_STOPS
+from tileverify.frontend.bytecode.trusting import under_trust
 
 from ...grids import blocks_of
 from ...profiles import tries
@@ -48,6 +50,24 @@ def test_kernels_touch_what_their_summary_says(kernel: str) -> None:
         accesses += outcome.accesses
     assert blocks, "no launch ran without undefined behaviour"
     assert accesses, "no launch touched memory"
+
+
+@pytest.mark.parametrize("chunk", range(5))
+def test_programs_whose_assertions_stop_blocks_touch_what_their_summary_says(chunk: int) -> None:
+    total, stopped = Outcome(), 0
+    for seed in range(chunk * 2 * PROGRAMS, (chunk + 1) * 2 * PROGRAMS):
+        module, parameters, launch = ProgramMaker(seed, asserts=True).make()
+        entry = under_trust(module.entries[0], [ASSERT_STOPS])
+        try:
+            outcome = compare(module, entry, parameters, launch, budget=1 << 22)
+        except (OutOfReach, InterpreterStop):
+            continue
+        total.blocks += outcome.blocks
+        total.accesses += outcome.accesses
+        stopped += outcome.stopped
+    assert total.blocks
+    assert total.accesses
+    assert stopped
 
 
 @pytest.mark.parametrize("chunk", range(10))

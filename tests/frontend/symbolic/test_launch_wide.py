@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 import tileverify.frontend.symbolic as package
+from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import EntryParameter, Role
 from tileverify.contract.terms import Function, Scope, Term, launch_wide
 from tileverify.contract.terms.launch_wide import Opaque, opaque
-from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, tiles, values
+from tileverify.frontend.bytecode import decode, encode
+from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.model import Module
+from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, recurrences, tiles, values
 from tileverify.frontend.symbolic.values import SymbolicValue
 
 from ...profiles import tries
@@ -79,6 +84,21 @@ def _carried_as_it_began(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(loops, "OWN", opaque())
 
 
+def _carried_alike_by_all(patch: pytest.MonkeyPatch) -> None:
+    """What a loop carries is the same in all blocks, whatever it began with and whatever is added."""
+    patch.setattr(recurrences, "carried_alike", lambda carried, iteration, around: frozenset(carried))
+
+
+def _carried_alike_if_begun_alike(patch: pytest.MonkeyPatch) -> None:
+    """Nobody looks at what iterations hand on."""
+    plain = launch_wide.carried_alike
+
+    def alike(carried: Mapping[Function, tuple[Term, Term]], k: Term, around: Collection[Term]) -> frozenset[Function]:
+        return plain({function: (init, init) for function, (init, _) in carried.items()}, k, around)
+
+    patch.setattr(recurrences, "carried_alike", alike)
+
+
 def _own_memory_as_the_launch_left_it(patch: pytest.MonkeyPatch) -> None:
     """What nobody writes is the same for all, also memory that a block makes for itself."""
     patch.setattr(contents, "_stable", lambda m, op, origin: not m.written.may_write(origin))
@@ -117,6 +137,37 @@ def test_flaws_show(flaw: Callable[[pytest.MonkeyPatch], None], monkeypatch: pyt
     flaw(monkeypatch)
     with pytest.raises(Disagreement):
         all(compared(seed) for seed in range(MOST_PROGRAMS))
+
+
+# ---------------------------------------------------------------------------------------- what a loop carries
+def squares(added: str) -> tuple[Module, tuple[EntryParameter, ...], ConcreteLaunch]:
+    """Four iterations of ``v = v * v + added``, for which there is no closed form, from 1 on."""
+    builder = ModuleBuilder((13, 4))
+    with builder.entry("squares", [tile(pointer(I32))]) as f:
+        number = {"bid": f.op("get_tile_block_id")[0], "one": f.constant(tile(I32), 1)}
+        zero, four = f.constant(tile(I32), 0), f.constant(tile(I32), 4)
+        with f.for_(zero, four, number["one"], [number["one"]]) as body:
+            number["k"], value = body.arguments
+            square = f.op("muli", lhs=value, rhs=value)
+            f.op("continue", args=[f.op("addi", lhs=square, rhs=number[added])])
+        f.op("return")
+    launch = ConcreteLaunch((3, 1, 1), {"a": ConcreteArray("i32", (8,), (1,), {})}, {})
+    return decode(encode(builder.build())), (EntryParameter(Role.POINTER, "a"),), launch
+
+
+def test_carried_values_that_are_alike_are_said_to_be() -> None:
+    plain, alike = compare_blocks(*squares("bid")), compare_blocks(*squares("k"))
+    assert alike.terms > plain.terms
+
+
+@pytest.mark.parametrize("flaw", [_carried_alike_by_all, _carried_alike_if_begun_alike])
+def test_carried_values_that_differ_show(
+    flaw: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare_blocks(*squares("bid"))
+    flaw(monkeypatch)
+    with pytest.raises(Disagreement):
+        compare_blocks(*squares("bid"))
 
 
 # ------------------------------------------------------------------------------------------------- one place

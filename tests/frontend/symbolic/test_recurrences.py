@@ -34,6 +34,7 @@ from tileverify.contract.terms import (
     wrap,
 )
 from tileverify.contract.terms.evaluate import evaluate
+from tileverify.contract.variables import BID
 from tileverify.frontend.symbolic.recurrences import Recurrence, Recurrences, placeholder
 
 K = var("k", Scope.ITERATION, 0, 6)
@@ -177,7 +178,24 @@ def test_nvcc_counts_from_the_second_iteration_on() -> None:
 def test_products_of_the_iteration_number_are_not_steps() -> None:
     (form,) = solve((V0, ZERO, wrap(8, add(V0, K)))).at(K)
     assert form.kind is TermKind.ITE
-    assert form.args[2].function.scope is Scope.BLOCK
+    assert form.args[2].function.scope is Scope.LAUNCH
+
+
+@pytest.mark.parametrize(
+    ("carried", "alike"),
+    [
+        ([(V0, ZERO, wrap(8, add(V0, K, K)))], [True]),
+        ([(V0, BID[0], wrap(8, add(V0, K)))], [False]),
+        ([(V0, ZERO, wrap(8, add(V0, mul(K, BID[0]))))], [False]),
+        ([(V0, ZERO, wrap(8, add(V0, mul(K, K)))), (V1, BID[0], wrap(8, add(V1, V0)))], [True, False]),
+        ([(V0, ZERO, wrap(8, add(V0, V1, K))), (V1, ONE, wrap(8, add(V1, mul(K, V0))))], [True, True]),
+        ([(V0, ZERO, wrap(8, add(V0, V1, K))), (V1, ONE, wrap(8, add(V1, mul(K, V0), BID[1])))], [False, False]),
+    ],
+)
+def test_values_that_are_the_same_in_all_blocks(carried: list[tuple[Term, Term, Term]], alike: list[bool]) -> None:
+    numbers = solve(*carried)
+    scopes = [function.scope for _, function, _ in numbers.fresh]
+    assert scopes == [Scope.LAUNCH if same else Scope.BLOCK for same in alike]
 
 
 # ----------------------------------------------------------------------------------- against the loop itself

@@ -29,6 +29,7 @@ output = ["sarif=out.sarif"]
 strict = false
 deny-requires = true
 timeout = 2.5
+effort = 1.5
 jobs = 3
 cache = false
 baseline = "ci/baseline.json"
@@ -36,6 +37,7 @@ baseline = "ci/baseline.json"
 [[tool.tileverify.per-file]]
 files = ["kernels/slow_*.py"]
 timeout = 60
+effort = 8
 strict = true
 
 [[tool.tileverify.ignore]]
@@ -68,13 +70,14 @@ def test_every_key_is_read(folder: Path) -> None:
     assert found.paths == ("kernels", "more/k.py")
     assert (found.format, found.output) == ("json", ("sarif=out.sarif",))
     assert (found.strict, found.deny_requires, found.timeout, found.jobs, found.cache) == (False, True, 2.5, 3, False)
+    assert found.effort == 1.5
     assert found.baseline == Path("ci/baseline.json")
     assert found.excludes(folder / "kernels" / "vendor" / "k.py")
     assert not found.excludes(folder / "kernels" / "k.py")
     assert found.strict_for("kernels/slow_one.py") is True
     assert found.strict_for("kernels/fast.py") is None
     (table,) = found.ignores
-    assert (table.rule.codes, table.rule.until, table.rule.line) == (("TV101", "TV901"), date(2027, 12, 31), 21)
+    assert (table.rule.codes, table.rule.until, table.rule.line) == (("TV101", "TV901"), date(2027, 12, 31), 23)
     assert table.files.fullmatch(f"{folder.resolve()}/kernels/a.tileirbc")
     assert table.kernel.fullmatch("gemm_f16")
     assert table.launch.fullmatch("")
@@ -121,6 +124,8 @@ def test_a_file_or_single_keys_may_be_given() -> None:
         ("deny_requires = true", "unknown key 'deny_requires'; did you mean 'deny-requires'?"),
         ("timeout = 0", "'timeout' must be a number of seconds greater than 0"),
         ("timeout = true", "'timeout' must be a number"),
+        ("effort = 0", "'effort' must be a number greater than 0"),
+        ("effort = inf", "'effort' must be a number greater than 0, 1,000,000 at most"),
         ("jobs = -1", "'jobs' must be a whole number, 0 or more"),
         ('strict = "no"', "'strict' must be true or false"),
         ('format = "xml"', "'format' must be one of text, json"),
@@ -212,6 +217,7 @@ def test_the_configuration_sets_what_the_command_line_leaves_open(tileverify: Co
     assert paths == ("kernels", "more/k.py")
     assert (options.timeout_s, options.deny_requires, options.jobs, options.cache) == (2.5, True, 3, None)
     assert options.of(Path("kernels/slow_one.py")).timeout_s == 60
+    assert (options.effort, options.of(Path("kernels/slow_one.py")).effort) == (1.5, 8)
     assert options.skip(Path("vendor"))
     assert json.loads(ran.out)["results"]
     assert Path("out.sarif").exists()
@@ -220,10 +226,13 @@ def test_the_configuration_sets_what_the_command_line_leaves_open(tileverify: Co
 
 def test_the_command_line_wins(tileverify: CommandLine, asked: list[Any]) -> None:
     pyproject(PYPROJECT.replace('baseline = "ci/baseline.json"\n', ""))
-    ran = tileverify("check", "k.py", "--timeout", "9", "-j", "1", "--format", "text", "--output", "junit=o.xml")
+    ran = tileverify(
+        "check", "k.py", "--timeout", "9", "--effort", "2", "-j", "1", "--format", "text", "--output", "junit=o.xml"
+    )
     ((paths, options),) = asked
     assert (paths, options.timeout_s, options.jobs) == (("k.py",), 9, 1)
     assert options.of(Path("kernels/slow_one.py")).timeout_s == 9
+    assert (options.effort, options.of(Path("kernels/slow_one.py")).effort) == (2, 2)
     assert ran.out.startswith("undecided ")
     assert not Path("out.sarif").exists()
     assert tileverify("check", "k.py", "--allow-undecided").code == 0

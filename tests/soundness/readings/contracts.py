@@ -85,11 +85,15 @@ def _array(drawn: Drawn, name: str) -> str:
             strides[-1] = "1"
         options += f"; strides=({', '.join(strides)}{',' if rank == 1 else ''})"
         drawn.atoms += [each for each in strides if each.isidentifier()]
-    if random.random() < 0.25:
+    wide = random.random() < 0.25
+    if wide:
         options += "; index=i64"
     drawn.arrays[name] = (dtype, rank)
     drawn.atoms += [each for each in sizes if each.isidentifier()]
-    return f"{dtype}[{', '.join(sizes)}{options}]"
+    described = f"{dtype}[{', '.join(sizes)}{options}]"
+    if rank and not wide and random.random() < 0.1:
+        return f"&mut {described} @ [{', '.join(str(random.choice((1, 1, 2, 3, 64))) for _ in range(rank))}]"
+    return f"&{described}" if random.random() < 0.05 else described
 
 
 def _extent(drawn: Drawn) -> str:
@@ -166,10 +170,23 @@ def _fact(drawn: Drawn) -> str:
         return f"{random.choice(list(drawn.arrays))}.address % {random.choice((1, 16, 64, 4096))} == 0"
     if len(drawn.arrays) > 1 and choice < 0.14:
         return " is ".join(random.sample(list(drawn.arrays), 2))
+    if drawn.lists and choice < 0.3:
+        return _of_each_array(drawn)
     # What most launches keep, so that legal ones are found.
     atom = random.choice(drawn.atoms)
     usual = (f"{atom} >= {random.choice((0, 1, 2))}", f"{atom} <= {random.choice(NUMBERS)}", f"{atom} % 2 == 0")
     return random.choice(usual) if choice < 0.5 else _condition(drawn, 2)
+
+
+def _of_each_array(drawn: Drawn) -> str:
+    """What is said of every array of a list."""
+    random = drawn.random
+    part = random.choice(("shape[0]", "shape[0]", "strides[0]", "shape[1]", "strides[1]"))
+    member, other = f"{random.choice(drawn.lists)}.{part}", random.choice((*drawn.atoms, "4"))
+    aligned = f"{drawn.lists[0]}.address % {random.choice((1, 8, 16, 64))} == 0"
+    usual = (f"{member} >= {random.choice((0, 1))}", f"{member} % {random.choice((1, 2, 4))} == 0", aligned)
+    unusual = (f"{member} {random.choice(RELATIONS)} {other}", f"{member} != 3 and {aligned}")
+    return random.choice((*usual, *usual, *unusual))
 
 
 def _data(drawn: Drawn) -> Iterator[str]:

@@ -113,9 +113,24 @@ def _right(spec: LaunchSpec, given: Given, known: Mapping[str, int]) -> Iterator
     for argument, passed in zip(order(spec), given.values, strict=True):
         if isinstance(argument, ListArgument):
             yield from (_element_keeps(argument.element, each) for each in cast("tuple[ArrayValue, ...]", passed))
+    lists = {a.name: value for a, value in zip(order(spec), given.values, strict=True) if isinstance(a, ListArgument)}
     for clause in spec.requires:
-        if not isinstance(clause, SameArray):
-            yield _holds(print_expression(clause), known)
+        if isinstance(clause, SameArray):
+            continue
+        text = print_expression(clause)
+        about = [name for name in lists if any(f"{name}.{part}" in text for part in ("address", "shape", "strides"))]
+        for name in about:  # of every array, and there is one
+            every = cast("tuple[ArrayValue, ...]", lists[name])
+            yield bool(every) and all(_holds(text, {**known, **members(name, each)}) for each in every)
+        if not about:
+            yield _holds(text, known)
+
+
+def members(name: str, array: ArrayValue) -> dict[str, int]:
+    """The numbers of an array, as those of one that is called so."""
+    found = {f"{name}.address": array.address}
+    found |= {f"{name}.shape[{d}]": size for d, size in enumerate(array.shape)}
+    return found | {f"{name}.strides[{d}]": stride for d, stride in enumerate(array.strides)}
 
 
 def arrays(spec: LaunchSpec, given: Given) -> Iterator[tuple[str, ArrayArgument, ArrayValue]]:

@@ -9,21 +9,23 @@ from typing import Any
 
 from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract import terms as t
-from tileverify.contract.as_terms import array_layout, described_word
+from tileverify.contract.as_terms import array_layout
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES, INT_BITS
 from tileverify.contract.facts.kept import keeps, keeps_apart
 from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
+from tileverify.contract.list_terms import described_word
 from tileverify.contract.terms import Function, Scope, Sort, Term, TermKind
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
 from tileverify.verifier.rules.fact_instances import data_facts
+from tileverify.verifier.rules.list_facts import about_lists, list_of
 from tileverify.verifier.rules.prepare import contract_values
 
 from .launches import Given, order
-from .plain import arrays, elements_apart, end, of_its_kind
+from .plain import arrays, elements_apart, end, members, of_its_kind
 from .readings import Read
 from .solving import NoLaunch, numbers, solved
 
@@ -48,14 +50,24 @@ def _claims(read: Read, given: Given, values: _Values) -> Iterator[bool]:
     for variable, meaning in contract_values(contract).items():
         if variable.kind is TermKind.VAR and variable.symbol.scope is Scope.LAUNCH:
             yield _value(variable, values) == _value(meaning, values)
-    spoken = {leaf for fact in contract.facts for leaf in fact.free} | {*contract.variables, *GRID}
+    of_arrays = about_lists(contract.facts, contract.lists)
+    parts = (part for fact in contract.facts for part in (fact.args if fact.kind is TermKind.AND else (fact,)))
+    facts = [part for part in parts if part not in of_arrays]
+    spoken = {leaf for fact in facts for leaf in fact.free} | {*contract.variables, *GRID}
     for leaf in spoken:
         low, high = leaf.symbol.low, leaf.symbol.high
         if leaf.sort is Sort.INT:
             yield (low is None or low <= values[leaf]) and (high is None or values[leaf] <= high)
-    for fact in contract.facts:
+    for fact in facts:
         yield bool(_value(fact, values))
     every = list(arrays(spec, given))
+    for fact in of_arrays:
+        about = list_of(fact, contract.lists)
+        yield all(
+            bool(_value(fact, _Values(spec, given, {**values.names, **members(name, array)})))
+            for name, _, array in every
+            if name == about
+        )
     for name, described, value in every:
         yield all(0 <= number < 1 << (described.index_bits - 1) for number in (*value.shape, *value.strides))
         yield value.address % (ELEMENT_TYPES[described.dtype].bits // 8) == 0
@@ -97,14 +109,14 @@ class _Values(Mapping[Term, Any]):
     """The variables of a contract in a launch: parameters in the signed reading that the bytecode has."""
 
     def __init__(self, spec: LaunchSpec, given: Given, names: Mapping[str, int]) -> None:
-        self._names = names
+        self.names = names
         self._scalars = {a.name: a.dtype for a in order(spec) if isinstance(a, ScalarArgument)}
 
     def __getitem__(self, variable: Term) -> Any:
         symbol = variable.symbol
         if symbol.name.startswith("block."):
             return 0
-        value = self._names[symbol.name]
+        value = self.names[symbol.name]
         if symbol.sort is Sort.BOOL:
             return bool(value)
         if symbol.name in self._scalars and symbol.low is not None and symbol.low < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tileverify.backend.guard.lists import spelled_out
 from tileverify.backend.numbers.conditions import ContractInNumbers as Conditions
 from tileverify.contract.as_terms import build_contract
 from tileverify.contract.data_facts import arrays_of
+from tileverify.contract.each_array import of_array
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import (
     ArrayArgument,
@@ -31,6 +32,7 @@ from tileverify.frontend.sources.abi import entry_parameters
 from tileverify.launching.proofs import broken_fact
 
 from .launches import Given, order
+from .plain import members
 from .solving import NoLaunch, numbers, solved
 
 
@@ -123,7 +125,15 @@ def conditions_hold(read: Read, given: Given) -> bool:
         names = solved(read.spec, numbers(read.spec, given))
     except NoLaunch:
         return False
-    return not any(condition.broken_by(names) for condition in read.conditions.conditions)
+    if any(condition.broken_by(names) for condition in read.conditions.conditions):
+        return False
+    lists = {a.name: v for a, v in zip(order(read.spec), given.values, strict=True) if isinstance(a, ListArgument)}
+    return not any(
+        read.conditions.condition(of_array(said, name, "one")).broken_by({**names, **members("one", array)})
+        for name, conditions in read.conditions.of_arrays.items()
+        for said in conditions
+        for array in cast("tuple[ArrayValue, ...]", lists[name])
+    )
 
 
 def packed_wrongly(read: Read, given: Given) -> str | None:
@@ -170,4 +180,10 @@ def _expected(spec: LaunchSpec, parameter: EntryParameter, values: Mapping[str, 
     value = values[parameter.argument]
     if parameter.role is Role.SCALAR:
         return int(value)
+    assert parameter.dim is not None
+    if parameter.role is Role.PARTITION:
+        argument = next(each for each in order(spec) if each.name == parameter.argument)
+        assert isinstance(argument, ArrayArgument)
+        assert argument.partition is not None
+        return int((*argument.partition, *value.strides)[parameter.dim])
     return int((value.shape if parameter.role is Role.SHAPE else value.strides)[parameter.dim])

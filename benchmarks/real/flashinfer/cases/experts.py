@@ -1,6 +1,6 @@
 """Mixtures of experts in BF16, FP8 and FP4, as the runners call them.
 
-The routing that flashinfer's own kernels compute, which do not run here, is put in for those that read it.
+What the kernels of the routing compute, which do not run here, is put in after each for those that read it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+import cuda.tile as ct
 import torch
 from benchmarks.real.calls import Call, case, normal
 from flashinfer.fused_moe import api
@@ -30,29 +31,103 @@ UNGATED = (api.ReLU2(), api.GELU(), api.ReLU(), api.SiLU())
 ROUTINGS = ((1, 4, 1), (5, 8, 2), (64, 8, 4), (300, 16, 4))
 """Tokens, experts, experts of a token."""
 
-_permute = moe._permute
+
+def _padded(counts: torch.Tensor, block: int) -> torch.Tensor:
+    return (counts + block - 1) // block * block
 
 
-def _permute_and_fill(topk_ids: torch.Tensor, experts: int, block: int, workspace: Any) -> tuple[torch.Tensor, ...]:
-    """``_permute``, and what its kernels would have left: for each expert its assignments in their order, each group
-    filled up to whole blocks."""
-    slots, block_expert, padded = _permute(topk_ids, experts, block, workspace)
-    flat = topk_ids.reshape(-1)
-    slots.fill_(flat.numel())
-    block_expert.zero_()
-    at = 0
-    for expert in range(experts):
-        own = (flat == expert).nonzero().reshape(-1).to(torch.int32)
-        slots[at : at + own.numel()] = own
-        blocks = -(-own.numel() // block)
-        block_expert[at // block : at // block + blocks] = expert
-        at += blocks * block
-    padded.fill_(at)
-    return slots, block_expert, padded
+def _before(values: torch.Tensor, dim: int = 0) -> torch.Tensor:
+    """The sums of what stands before each."""
+    return values.cumsum(dim) - values
 
 
-for _module in (moe, fp8, fp4):
-    _module._permute = _permute_and_fill
+def _counts(ids: torch.Tensor, epow2: int) -> torch.Tensor:
+    """How often each expert stands in ``ids``, which may have been filled up with -1."""
+    return torch.bincount(ids[ids >= 0].to(torch.int64), minlength=epow2)
+
+
+def _chunk_rank(ids: Any, ranks: Any, hist: Any, numel: int, epow2: int, chunk: int) -> None:
+    for at in range(0, numel, chunk):
+        own = ids[at : at + chunk]
+        alike = own[:, None] == own[None, :]
+        ranks[at : at + own.numel()] = alike.tril(-1).sum(1)
+        hist[at // chunk * epow2 :][:epow2] = _counts(own, epow2)
+
+
+def _scan(hist: Any, pad: Any, base: Any, padded: Any, owner: Any, blocks: int, e: int, epow2: int, *rest: int) -> None:
+    _, _, block, _ = rest
+    rows = hist.reshape(-1, epow2).to(torch.int64)
+    _offsets(rows.sum(0), pad, padded, e, block)
+    owner[:blocks] = 0
+    filled = _before(rows) + _before(_padded(rows.sum(0), block))
+    base[: filled.numel()] = filled.reshape(-1)
+    base[filled.numel() :] = (filled[-1] + rows[-1]).repeat(base.numel() // epow2 - len(rows))
+
+
+def _offsets(counts: Any, pad: Any, padded: Any, e: int, block: int) -> None:
+    ends = _padded(counts, block)
+    pad[:e] = _before(ends)[:e]
+    pad[e] = padded[0] = ends.sum()
+
+
+def _scan_partials(hist: Any, totals: Any, epow2: int, chunks: int) -> None:
+    totals[:] = hist.reshape(-1, chunks, epow2).sum(1).reshape(-1)
+
+
+def _scan_combine(totals: Any, pad: Any, padded: Any, e: int, epow2: int, slabs: int, block: int) -> None:
+    rows = totals.reshape(slabs, epow2).to(torch.int64)
+    _offsets(rows.sum(0), pad, padded, e, block)
+    totals[:] = (_before(rows) + _before(_padded(rows.sum(0), block))).reshape(-1)
+
+
+def _scan_bases(hist: Any, totals: Any, base: Any, epow2: int, chunks: int) -> None:
+    rows = hist.reshape(-1, chunks, epow2).to(torch.int64)
+    base[:] = (_before(rows, 1) + totals.reshape(-1, 1, epow2)).reshape(-1)
+
+
+def _scatter(ids: Any, ranks: Any, base: Any, slots: Any, numel: int, epow2: int, chunk: int) -> None:
+    assignments = torch.arange(numel)
+    slots[(base[assignments // chunk * epow2 + ids.long()] + ranks).long()] = assignments.to(slots.dtype)
+
+
+def _block_expert(pad: Any, owner: Any, block: int) -> None:
+    for expert, (start, end) in enumerate(zip(pad[:-1].tolist(), pad[1:].tolist(), strict=True)):
+        owner[start // block : end // block] = expert
+
+
+def _small(ids: Any, slots: Any, owner: Any, padded: Any, numel: int, em: int, blocks: int, *rest: int) -> None:
+    e, epow2, _, _, block = rest
+    counts = _counts(ids, epow2)
+    pad = torch.zeros(e + 1, dtype=torch.int64)
+    _offsets(counts, pad, padded, e, block)
+    ranks = (ids[:, None] == ids[None, :]).tril(-1).sum(1)
+    slots[:em] = numel
+    _scatter(ids, ranks, _before(_padded(counts, block)), slots, numel, 0, 1)
+    owner[:blocks] = 0
+    _block_expert(pad, owner, block)
+
+
+_LEAVES = {
+    moe._permute_chunk_rank: _chunk_rank,
+    moe._permute_scan: _scan,
+    moe._permute_scan_partials: _scan_partials,
+    moe._permute_scan_combine: _scan_combine,
+    moe._permute_scan_bases: _scan_bases,
+    moe._permute_scatter: _scatter,
+    moe._permute_block_expert: _block_expert,
+    moe._permute_small: _small,
+}
+"""What the kernels of the routing, which do not run here, leave for those after them."""
+_launch = ct.launch
+
+
+def _launch_and_fill(stream: Any, grid: Any, kernel: Any, arguments: Any) -> None:
+    _launch(stream, grid, kernel, arguments)
+    if kernel in _LEAVES:
+        _LEAVES[kernel](*arguments)
+
+
+ct.launch = _launch_and_fill
 
 
 def _routing(tokens: int, experts: int, top_k: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -112,7 +187,7 @@ def routing_of_many() -> Iterator[Call]:
     for tokens, experts, top_k, block in ((700, 8, 8, 64), (3000, 128, 8, 128), (9000, 256, 8, 64)):
         ids, _ = _routing(tokens, experts, top_k)
         sizes = sizes_of((tokens, experts, top_k), 32, 32, True, (block,))
-        yield partial(_permute, ids, experts, block, moe.allocate_workspace(**sizes))
+        yield partial(moe._permute, ids, experts, block, moe.allocate_workspace(**sizes))
 
 
 @case

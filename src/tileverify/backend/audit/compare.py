@@ -82,6 +82,8 @@ class _Block:
             self.counts.not_compared[f"the rest of a block: {_plain(str(self.record.log.stopped))}"] += 1
         elif self.record.log.left_out:
             self.counts.not_compared["the rest of a block with an access that an open value decides about"] += 1
+        elif self.record.log.iterations:
+            self.counts.not_compared["the rest of a block that an assertion ended inside of a loop"] += 1
         else:
             for site in sites.values():
                 self._absences(site)

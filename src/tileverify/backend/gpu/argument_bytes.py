@@ -85,6 +85,10 @@ def _bytes(
     if parameter.role is Role.POINTER:
         return _address(f"the address of `{name}`", value.address)
     assert parameter.dim is not None
+    if parameter.role is Role.PARTITION:  # nobody reads it; as the launcher passes it
+        own = parameter.static
+        number = own if own is not None else value.strides[parameter.dim - len(value.strides)]
+        return _index(f"number {parameter.dim} of the partition of `{name}`", number, type_)
     shape = parameter.role is Role.SHAPE
     what = f"{'size' if shape else 'stride'} {parameter.dim} of `{name}`"
     return _index(what, (value.shape if shape else value.strides)[parameter.dim], type_)

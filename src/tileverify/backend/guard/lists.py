@@ -2,15 +2,18 @@
 
 A contract describes all arrays of a list at once, and its guard depends on how many there are.  So there is one
 contract for every choice of lengths, in which a list ``xs`` is its length, ``xs.length``, and the arrays ``xs[0]``,
-``xs[1]``, ...  Names in a list's description are fresh for each of its arrays.
+``xs[1]``, ...  Names in a list's description are fresh for each of its arrays, and what a condition says of the list's
+arrays (``xs.address % 16 == 0``) is said of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ...contract.each_array import list_spoken_of, of_arrays
+from ...contract.expressions import parse_condition, print_expression
 from ...contract.launch import (
     Apply,
     Argument,
@@ -19,6 +22,7 @@ from ...contract.launch import (
     LaunchSpec,
     ListArgument,
     Name,
+    Number,
     SameArray,
     ScalarArgument,
     flat,
@@ -35,6 +39,27 @@ class Spelled:
 
     launch: LaunchSpec
     arrays: Mapping[str, tuple[str, ...]]
+
+    def clauses(self, texts: Sequence[str]) -> list[str]:
+        """Clauses of a proof, said of each array where they are about those of a list."""
+        found: list[str] = []
+        for text in texts:
+            clause = parse_condition(text)
+            about = list_spoken_of(clause, self.arrays)
+            found += [text] if about is None else map(print_expression, self._of_each(clause, about))
+        return found
+
+    def _of_each(self, clause: Expression | SameArray, about: str) -> list[Expression]:
+        """A condition on the arrays of a list, which it is said to have."""
+        assert not isinstance(clause, SameArray)
+        some = Apply(">=", (Name(f"{about}.length"), Number(1)))
+        return [some, *of_arrays(clause, about, self.arrays[about])]
+
+    def requires(self, conditions: Iterable[Expression | SameArray]) -> Iterator[Expression | SameArray]:
+        """The same of what the contract requires."""
+        for each in conditions:
+            about = list_spoken_of(each, self.arrays)
+            yield from (each,) if about is None else self._of_each(each, about)
 
     def names(self, known: Sequence[str] | frozenset[str]) -> frozenset[str]:
         """The same arguments, lists by their arrays."""
@@ -61,9 +86,12 @@ def spelled_out(spec: LaunchSpec, lengths: Mapping[str, int]) -> Spelled:
     for name in (*(fact.array for fact in spec.data), *_compared(spec)):
         if name in arrays:
             raise UsageError(f"the contract of '{spec.kernel}' says of the list `{name}` what no launch can be asked")
+    requires = tuple(spelled.requires(spec.requires))
     launch = replace(
         spec,
         arguments=tuple(_arguments(spec.arguments, arrays)),
+        requires=requires,
+        requires_text=spec.requires_text if requires == spec.requires else (),
         alias=tuple(map(spelled.names, spec.alias)),
         overlap=tuple(map(spelled.names, spec.overlap)),
     )

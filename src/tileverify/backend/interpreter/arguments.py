@@ -119,6 +119,8 @@ def _number(launch: ConcreteLaunch, parameter: EntryParameter) -> int:
         return len(_member(launch.lists, name, "list"))
     assert dim is not None
     array = _member(launch.arrays, name, "array")
+    if parameter.role is Role.PARTITION:  # nobody reads it; as the launcher passes it
+        return parameter.static if parameter.static is not None else array.strides[dim - len(array.strides)]
     number = (array.shape if parameter.role is Role.SHAPE else array.strides)[dim]
     if parameter.static is not None and parameter.static != number:
         raise LaunchMismatch(f"{name} was compiled for {parameter.role.value} {parameter.static}, not {number}")

@@ -16,7 +16,7 @@ from ...frontend.bytecode.model import Block, Op, Value
 from ...results.codes import TV
 from .access_log import BlockLog
 from .conduct import REPLAY, Conduct
-from .faults import EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
+from .faults import BlockEnded, EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
 from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Result, Rule, Turn
 from .memory import Memory
@@ -220,6 +220,8 @@ def block_steps(run: BlockRun, arguments: Mapping[Value, RuntimeValue]) -> Gener
     run.values.update(arguments)
     try:
         yield from execute(run, run.program.entry.body)
+    except BlockEnded:
+        pass
     except InterpreterStop as stop:
         run.log.stopped = stop
     return run.log

@@ -14,6 +14,10 @@ class InterpreterStop(Exception):
     """The run cannot go on; the text is one sentence that says why."""
 
 
+class BlockEnded(Exception):
+    """The block's program ends here, as by a ``return``: nothing is wrong with the run."""
+
+
 class NotModelled(InterpreterStop):
     """An op, type or launch that this interpreter has no exact rule for."""
 

@@ -5,7 +5,7 @@ order, and those of one block in the order of their tokens.
 
 An assertion that fails is kept as well, and the block runs on: a device may do so too, it only reports the lanes and an
 error to the host at the end, so nothing behind an assertion may be taken for granted.  A condition that the
-specification leaves open counts as failed, marked as such.
+specification leaves open counts as failed, marked as such.  Where the launch trusts that it stops its block, it does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op
 from .access_log import FailedAssertion, Printed
+from .faults import BlockEnded
 from .memory import Provenance
 from .printf import UNDEFINED_TEXT, parsed, tile_text
 from .tiles import tile_type
@@ -70,6 +71,8 @@ def _assert(run: BlockRun, op: Op) -> tuple[()]:
             op, op.attributes["msg"], position, int(np.count_nonzero(lanes)), not surely.any(), run.log.tick()
         )
         run.log.assertions.append(failure)
+    if run.program.entry.asserts_stop and wrong.any():
+        raise BlockEnded
     return ()
 
 

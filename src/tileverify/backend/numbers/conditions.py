@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...contract.each_array import list_spoken_of, member_of_list
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, evaluate, free_names, parse_condition, print_expression, substitute
 from ...contract.launch import (
@@ -17,7 +18,6 @@ from ...contract.launch import (
     ArrayArgument,
     Expression,
     LaunchSpec,
-    ListArgument,
     Name,
     Number,
     SameArray,
@@ -63,19 +63,19 @@ def scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:
     return (argument for argument in flat(spec.arguments) if isinstance(argument, ScalarArgument))
 
 
-def lists(spec: LaunchSpec) -> Iterator[ListArgument]:
-    return (argument for argument in flat(spec.arguments) if isinstance(argument, ListArgument))
-
-
 class ContractInNumbers:
     """The conditions of a launch spec and of the clauses that a proof added; names of the launch and their meaning.
+
+    ``of_arrays``: what is said of each array of a list, by list.
 
     :raises UsageError: a clause of the proof speaks of something that has no value before the launch.
     """
 
     def __init__(self, spec: LaunchSpec, clauses: Sequence[str] = ()) -> None:
         self.spec = spec
+        self._lengths = {listed.name: listed.length for listed in spec.lists()}
         self._meaning = self._meanings()
+        self.of_arrays = self._of_arrays(clauses)
         self.grid = tuple(map(self.resolved, spec.grid)) if spec.grid else tuple(map(Name, GRID_NAMES))
         self.sizes = self._size_names()
         self.scalars = tuple(s.name for s in scalars(spec) if s.value is None and ELEMENT_TYPES[s.dtype].kind != "f")
@@ -107,6 +107,14 @@ class ContractInNumbers:
             resolved,
         )
 
+    def _of_arrays(self, clauses: Sequence[str]) -> dict[str, list[Expression]]:
+        found: dict[str, list[Expression]] = {}
+        for each in (*self.spec.requires, *map(parse_condition, clauses)):
+            name = list_spoken_of(each, self._lengths)
+            if name is not None and not isinstance(each, SameArray):
+                found.setdefault(name, []).append(each)
+        return found
+
     # -------------------------------------------------------------------------------------------- names
     def _meanings(self) -> dict[str, Expression]:
         addresses = {f"{array.name}.address": Number(ADDRESS) for array in self.spec.arrays()}
@@ -117,12 +125,13 @@ class ContractInNumbers:
         spec = self.spec
         expressions: list[Expression] = [size for array in spec.arrays() for size in array.shape]
         expressions += [stride for array in spec.arrays() for stride in array.strides or ()]
-        expressions += [listed.length for listed in lists(spec)]
+        expressions += [listed.length for listed in spec.lists()]
         expressions += [scalar.value for scalar in scalars(spec) if scalar.value is not None]
         expressions += [clause for clause in spec.requires if not isinstance(clause, SameArray)]
         expressions += spec.grid or ()
         taken = {scalar.name for scalar in scalars(spec)}
         names = (name for each in expressions for name in sorted(free_names(self.resolved(each))))
+        names = (name for name in names if not member_of_list(name, self._lengths)[0])
         return tuple(dict.fromkeys(name for name in names if name not in taken and name not in GRID_NAMES))
 
     # --------------------------------------------------------------------------------------- conditions
@@ -139,7 +148,7 @@ class ContractInNumbers:
             known = scalar_range(scalar)
             if known is not None:
                 yield self._in_range(known, f"{scalar.name} fits {scalar.dtype}")
-        yield from map(self._in_range, map(length_range, lists(self.spec)))
+        yield from map(self._in_range, map(length_range, self.spec.lists()))
         for axis in grid_ranges(self.grid):
             yield self._in_range(axis, f"{axis.low} <= {axis.name} <= {axis.high}")
 
@@ -168,7 +177,11 @@ class ContractInNumbers:
         return Condition(f"the elements of {array.name} do not share memory", names, holds)
 
     def _required(self) -> Iterator[Condition]:
+        for name in self.of_arrays:
+            yield self.condition(Apply(">=", (self._lengths[name], Number(1))), f"{name} holds an array")
         for index, clause in enumerate(self.spec.requires):
+            if list_spoken_of(clause, self._lengths) is not None:
+                continue
             text = self.spec.requires_text[index] if len(self.spec.requires_text) == len(self.spec.requires) else ""
             if isinstance(clause, SameArray):
                 yield from self._same(clause)
@@ -193,6 +206,8 @@ class ContractInNumbers:
                 expression = None
             if expression is None or isinstance(expression, SameArray):
                 raise UsageError(f"the proof holds under '{text}', which cannot be evaluated before a launch")
+            if list_spoken_of(expression, self._lengths) is not None:
+                continue
             plain = self.condition(expression, text)
             if not plain.names <= known:
                 unknown = ", ".join(sorted(plain.names - known))

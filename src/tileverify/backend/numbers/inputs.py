@@ -10,14 +10,15 @@ from typing import Final
 import numpy as np
 
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from ...contract.each_array import member_of_list, of_array
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES
+from ...contract.expressions import GRID_NAMES, free_names, substitute
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.strides import strides_of
 from ...errors import UsageError
 from ..interpreter.arguments import extent_bytes
 from .choose import choose
-from .conditions import Condition, ContractInNumbers, lists, scalars
+from .conditions import Condition, ContractInNumbers, scalars
 from .data import generated
 from .elements import Array, storage_type, stored
 from .fact_checks import check_facts
@@ -79,7 +80,7 @@ class _Maker:
         self.values = self._values()
         arrays = {array.name: self._array(array) for array in self._ordered()}
         self._check_facts()
-        items = {listed.name: tuple(self._items(listed.name, listed.element)) for listed in lists(self.spec)}
+        items = {listed.name: tuple(self._items(listed.name, listed.element)) for listed in self.spec.lists()}
         unused = sorted(self.given.arrays.keys() - self.logical.keys())
         if unused:
             raise UsageError(f"the launch has no array '{unused[0]}' (there are: {', '.join(self.logical) or 'none'})")
@@ -100,7 +101,7 @@ class _Maker:
         for array in self.spec.arrays():
             if array.name in self.given.arrays:
                 extra += _shape_conditions(self.contract, array, self.given.arrays[array.name].shape, numbers)
-        for listed in lists(self.spec):
+        for listed in self.spec.lists():
             count = sum(name.startswith(f"{listed.name}[") for name in self.given.arrays)
             if count:
                 extra.append(self.contract.condition(Apply("==", (listed.length, Number(count)))))
@@ -185,13 +186,15 @@ class _Maker:
 
     def _items(self, name: str, element: ArrayArgument) -> Iterator[ConcreteArray]:
         """The arrays of a list; the names of each are its own."""
-        (listed,) = (listed for listed in lists(self.spec) if listed.name == name)
+        (listed,) = (listed for listed in self.spec.lists() if listed.name == name)
         for number in range(self.contract.value(listed.length, self.values)):
             element = listed.each[number] if listed.each else element
             item = ArrayArgument(f"{name}[{number}]", element.dtype, element.shape, element.strides, element.index_bits)
-            own = ContractInNumbers(
-                LaunchSpec(self.spec.kernel, self.spec.name, (item,), (Number(1), Number(1), Number(1)))
+            required = tuple(
+                self._of_item(condition, name, item.name) for condition in self.contract.of_arrays.get(name, ())
             )
+            one = (Number(1), Number(1), Number(1))
+            own = ContractInNumbers(LaunchSpec(self.spec.kernel, self.spec.name, (item,), one, required))
             sizes: dict[str, int] = {}
             contents = self.given.arrays.get(item.name)
             extra = [] if contents is None else list(_shape_conditions(own, item, contents.shape, sizes))
@@ -203,6 +206,12 @@ class _Maker:
             placed = ConcreteArray(item.dtype, shape, strides, allocation=item.name)
             self._fill(item.name, placed)
             yield placed
+
+    def _of_item(self, condition: Expression, listed: str, item: str) -> Expression:
+        """What is said of one array of a list, with the launch's numbers for all other names."""
+        others = (name for name in free_names(condition) if not member_of_list(name, (listed,))[0])
+        numbers = {name: Number(self.contract.value(Name(name), self.values)) for name in others}
+        return of_array(substitute(condition, numbers), listed, item)
 
     def _check_facts(self) -> None:
         check_facts(self.logical, self.spec.data, self._value)

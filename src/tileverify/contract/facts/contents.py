@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
-from math import lcm, prod
+from itertools import combinations_with_replacement, product
+from math import comb, lcm, prod
 from random import Random
 from typing import Final
 
@@ -122,17 +122,30 @@ def places_of(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
 
 def several(described: Described) -> list[tuple[int, ...]]:
     """Different contents that keep the facts, the most ordinary first; ``exhausts`` says whether there are others."""
-    if exhausts(described):
-        made: Layouts = product(_every_value(described), repeat=len(described.places))
+    count = len(described.places)
+    if not exhausts(described):
+        made: Layouts = _layouts(described)
+    elif _in_one_row(described):
+        made = combinations_with_replacement(sorted(_every_value(described)), count)
     else:
-        made = _layouts(described)
+        made = product(_every_value(described), repeat=count)
     found = dict.fromkeys(tuple(_sorted(values, described)) for values in made)
     return [values for values in found if len(values) == len(described.places) and described.kept_by(values)]
 
 
 def exhausts(described: Described) -> bool:
     """Whether `several` gives all contents that there are."""
-    return described.bounded and len(_every_value(described)) ** len(described.places) <= FEW_CONTENTS
+    values, count = len(_every_value(described)), len(described.places)
+    if not described.bounded:
+        return False
+    return values**count <= FEW_CONTENTS or (
+        _in_one_row(described) and comb(max(values + count - 1, 0), count) <= FEW_CONTENTS
+    )
+
+
+def _in_one_row(described: Described) -> bool:
+    """No value is below the one before it."""
+    return described.rising and described.width >= len(described.places)
 
 
 def _every_value(described: Described) -> Sequence[int]:
@@ -150,7 +163,7 @@ def _sorted(values: Sequence[int], described: Described) -> Sequence[int]:
 
 def _layouts(described: Described) -> Layouts:
     if described.total is not None:
-        yield from _made_for(described, Subject.SUM)
+        yield from _made_for(described, Subject.SUM, *described.subjects & DISTINCT)
         return
     ordinary: list[Sequence[int]] = []
     for values in _ordinary(described):

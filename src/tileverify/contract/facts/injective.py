@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from random import Random
 
 from ..fact_kind import FactKind
 from ..launch import DataFact
@@ -15,6 +16,7 @@ from .found import HeldValues, Seen
 from .loaded import Loaded, Promised
 from .on_host import Contents, Value, bounds
 from .ranges import Range
+from .sampling import DRAWN, Layouts, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Offers, Steered, of_distinct_values
 
@@ -47,6 +49,20 @@ class Injective(Fact):
         spoken = list(filter(fact.means, values))
         return len(set(spoken)) == len(spoken)
 
+    def layouts(self, sampled: Sampled) -> Layouts:
+        """Every value once, and one that is excused wherever there are more places: at the end, at the beginning,
+        between the others, drawn."""
+        count, random = len(sampled.places), Random(len(sampled.places))
+        for value in sampled.excused if sampled.bounded else ():
+            others = range(sampled.low, min(sampled.high, sampled.low + (count + 1) * sampled.step), sampled.step)
+            own = [each for each in others if each != value][: max(count - 1, 0)]
+            rest = [value] * (count - len(own))
+            yield [*own, *rest]
+            yield [*rest, *own]
+            yield [*own[::-1], *rest]
+            yield _spread(own, rest)
+            yield from (random.sample([*own, *rest], count) for _ in range(DRAWN))
+
     def violation(self, fact: DataFact, contents: Contents, value: Value) -> str | None:
         return repeated_element(fact, contents[fact.array], value)
 
@@ -78,3 +94,9 @@ class Injective(Fact):
 
     def candidates(self, use: Steered) -> Offers:
         return of_distinct_values(self.kind, use)
+
+
+def _spread(own: Sequence[int], rest: Sequence[int]) -> list[int]:
+    """Both in their order, as evenly among each other as they go."""
+    placed = [(2 * i + 1) / (2 * len(own)) for i in range(len(own))] + [i / len(rest) for i in range(len(rest))]
+    return [value for _, _, value in sorted(zip(placed, range(len(placed)), [*own, *rest], strict=True))]

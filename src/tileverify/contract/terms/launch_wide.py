@@ -18,13 +18,14 @@ Argument, by induction over the ops that a block runs.
 * A side of an ``if`` is entered by some blocks only.  Those that enter compute the same; what leaves it is chosen by
   the condition, and so made from the condition, too.
 * In a loop, nothing that is launch-wide depends on the iteration, as iteration variables are not; so it does not matter
-  in which iteration a block leaves.  What a loop carries is launch-wide only in closed form, as a term; a carried value
-  that is not followed never is.
+  in which iteration a block leaves.  What a loop carries is launch-wide only in closed form, as a term, or by
+  `carried_alike`; a carried float that is not followed never is.
 * Two values of one Python object are not one value of the program: a tile and the same tile permuted are `Opaque`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from . import Function, Scope, Sort, Term, TermKind, var
@@ -59,6 +60,48 @@ def is_launch_wide(value: object) -> bool:
         (part.symbol if part.kind is TermKind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
         for part in value.free
     )
+
+
+def carried_alike(
+    carried: Mapping[Function, tuple[Term, Term]], iteration: Term, around: Collection[Term]
+) -> frozenset[Function]:
+    """Those of the ``carried`` values of a loop that are one function v(c, k) of the launch, lane by lane: c are the
+    iterations of the loops ``around``, k is the loop's own.
+
+    Of each value, by what stands for v(c, k), the initial value and what iteration k hands on.  Rule: the largest set G
+    of which every ``init`` mentions only what is launch-wide and c, every ``next`` also k and values of G.
+
+    Argument, by induction over k.  Two blocks that begin iteration k of the loop in iterations c of those around have
+    made all iterations before it, and each of these has handed on its ``next``.  v(c, 0) is ``init``, one function of
+    the launch and c; v(c, k + 1) is ``next``, one function of the launch, c, k and v(c, k).  Blocks that do not get so
+    far do not matter, as v(c, k) is the value of those that do.  What decides which of several values is handed on is
+    part of ``next``.
+    """
+
+    def outside(term: Term, known: Collection[Term], group: Collection[Function]) -> bool:
+        return not all(
+            part in known
+            or (part.symbol if part.kind is TermKind.VAR else part.function).scope in (Scope.LAUNCH, Scope.LANE)
+            or (part.kind is TermKind.APPLY and part.function in group)
+            for part in term.free
+        )
+
+    group = {function for function, (init, _) in carried.items() if not outside(init, around, ())}
+    while True:
+        left = {function for function in group if outside(carried[function][1], (*around, iteration), group)}
+        if not left:
+            return frozenset(group)
+        group -= left
+
+
+def narrower(scope: Scope, other: Scope) -> Scope:
+    """Of two scopes that were found for one value, the one that claims less."""
+    return other if scope is Scope.LAUNCH else scope
+
+
+def carried_scope(alike: bool) -> Scope:
+    """The scope of a function that stands for a carried value, which ``alike`` says is the same in all blocks."""
+    return Scope.LAUNCH if alike else Scope.BLOCK
 
 
 # --------------------------------------------------------------------------------------------- the leaves

@@ -21,6 +21,11 @@ def used_values(entry: Entry) -> frozenset[Value]:
     return frozenset(used)
 
 
+def read_values(entry: Entry) -> frozenset[Value]:
+    """Values that some op takes, whatever becomes of what it makes of them."""
+    return frozenset(value for op in walk(entry.body) for value in _operands(op))
+
+
 def _operands(op: Op) -> Iterator[Value]:
     for operand in op.operands.values():
         for value in operand if isinstance(operand, tuple) else (operand,):

@@ -317,6 +317,7 @@ class Entry:
     """One kernel entry: ``parameters`` are 0-d tiles of scalars or pointers.
 
     ``hints`` maps an architecture (or ``default``) to its hints; they never change what the kernel computes.
+    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`trusting`).
     """
 
     name: str
@@ -325,6 +326,7 @@ class Entry:
     location: Location | None = None
     hints: Mapping[str, object] = field(default_factory=dict)
     argument_attributes: tuple[object, ...] = ()
+    asserts_stop: bool = False
 
 
 @dataclass(eq=False, slots=True)

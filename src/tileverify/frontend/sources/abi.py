@@ -2,7 +2,8 @@
 
 cuTile (and whoever follows its calling convention) passes an array as its pointer, sizes and strides, a list as its
 pointer and length, a scalar as one value, flattens tuples and leaves constants out.  CUDA Tile C++ passes an array
-as its pointer alone.
+as its pointer alone.  cuTile Rust passes behind an output's strides its tile and once more as many strides; kernels
+leave these to its wrapper, which does not read them either, and what one that does would find there is not known.
 """
 
 from __future__ import annotations
@@ -50,10 +51,13 @@ def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts], bare_pointe
             yield EntryParameter(Role.POINTER, name)
             sizes = fixed.shape_constant if fixed else _ones(shape)
             strides = fixed.stride_constant if fixed else _ones(strides_of(argument))
-            for dim in range(0 if bare_pointers else len(shape)):
+            bare = bare_pointers and argument.partition is None
+            for dim in range(0 if bare else len(shape)):
                 yield EntryParameter(Role.SHAPE, name, dim, sizes[dim])
-            for dim in range(0 if bare_pointers else len(shape)):
+            for dim in range(0 if bare else len(shape)):
                 yield EntryParameter(Role.STRIDE, name, dim, strides[dim])
+            for dim, tile in enumerate((*argument.partition, *argument.partition) if argument.partition else ()):
+                yield EntryParameter(Role.PARTITION, name, dim, tile if dim < len(shape) else None)
         case ScalarArgument():
             yield EntryParameter(Role.SCALAR, name)
         case ListArgument():
@@ -131,6 +135,8 @@ def _fitting_types(parameter: EntryParameter, argument: Argument | None) -> froz
             return frozenset(f"ptr<{name}>" for name in ELEMENT_TYPES[dtype].tile_ir)
         case ((Role.SHAPE | Role.STRIDE), ArrayArgument(index_bits=bits)):
             return frozenset({f"i{bits}"})
+        case Role.PARTITION, ArrayArgument():
+            return frozenset({"i32"})
         case Role.SCALAR, ScalarArgument(dtype=dtype):
             return ELEMENT_TYPES[dtype].tile_ir
         case Role.LIST_POINTER, ListArgument():

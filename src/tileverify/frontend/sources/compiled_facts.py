@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...contract.divisibility import ADDRESS, divisor_of, known_divisors
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value, substitute
-from ...contract.launch import ArrayArgument, LaunchSpec, SameArray
+from ...contract.launch import ArrayArgument, LaunchSpec, ListArgument, SameArray
 from ...contract.parameters import KernelParameter
 from ...contract.strides import may_overlap_itself, members, strides_of
 from ...errors import SpecError
@@ -72,11 +72,25 @@ def array_facts(
     )
 
 
-def element_facts(array: ArrayArgument) -> ArrayFacts:
-    """The facts for the elements of a list: only the unit stride, for each element has its own descriptor in memory."""
-    plain = array_facts(array)
-    ones, nones = (1,) * len(array.shape), (None,) * len(array.shape)
-    return ArrayFacts(nones, plain.stride_constant, ones, ones, plain.may_alias_internally)
+def element_facts(listed: ListArgument, divisors: Mapping[str, int]) -> ArrayFacts:
+    """The facts for the arrays of a list: the unit stride, and what is required of each array; what its description
+    gives in numbers is not compiled in, for each has a descriptor of its own in memory."""
+    array = listed.element
+    plain, nones = array_facts(array), (None,) * len(array.shape)
+
+    def step(word: str, divisor: int) -> int:
+        return divisor if divisors.get(f"{listed.name}.{word}", 1) % divisor == 0 else 1
+
+    wide = max(1, _DIVISOR * 8 // ELEMENT_TYPES[array.dtype].bits)
+    strides = (step(f"strides[{dim}]", wide) if fixed is None else 1 for dim, fixed in enumerate(plain.stride_constant))
+    return ArrayFacts(
+        shape_constant=nones,
+        stride_constant=plain.stride_constant,
+        shape_divisible_by=tuple(step(f"shape[{dim}]", _DIVISOR) for dim in range(len(array.shape))),
+        stride_divisible_by=tuple(strides),
+        may_alias_internally=plain.may_alias_internally,
+        address_divisible_by=step("address", _DIVISOR),
+    )
 
 
 def _axes(name: str, field: str, dims: tuple[int, ...], rank: int) -> set[int]:

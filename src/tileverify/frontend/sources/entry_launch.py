@@ -90,8 +90,8 @@ def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[s
 
     ``None`` where a parameter has a type that specs have no word for.
     """
-    types = [_type_of(value.type) for value in entry.parameters]
-    dtypes = [_DTYPES.get(name) for _, name in types]
+    types = parameter_types(entry)
+    dtypes = [spec_type(name) for _, name in types]
     known = dict(zip(names, types, strict=True))
     sites = _sites(module, entry, known)
     layouts = _layouts(sites)
@@ -121,8 +121,17 @@ def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[s
     )
 
 
+def parameter_types(entry: Entry) -> list[tuple[bool, str]]:
+    """Of each parameter whether it is a pointer, and the name that Tile IR has for its element type."""
+    return [_type_of(value.type) for value in entry.parameters]
+
+
+def spec_type(element: str) -> str | None:
+    """What specs call an element type of Tile IR; signed where both are possible, ``None`` where they have no word."""
+    return _DTYPES.get(element)
+
+
 def _type_of(type: object) -> tuple[bool, str]:
-    """Whether a parameter is a pointer, and the name of its element type."""
     assert isinstance(type, TileType)
     element = type.element
     return (True, element.pointee.name) if isinstance(element, PointerType) else (False, element.name)

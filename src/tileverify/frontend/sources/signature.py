@@ -29,8 +29,8 @@ def compiled_array_facts(spec: LaunchSpec, parameters: Sequence[KernelParameter]
         match argument:
             case ArrayArgument(name=name):
                 facts[name] = array_facts(argument, parameter or KernelParameter(name), divisors)
-            case ListArgument(name=name, element=element):
-                facts[name] = element_facts(element)
+            case ListArgument(name=name):
+                facts[name] = element_facts(argument, divisors)
             case TupleArgument(items=items):
                 for index, item in enumerate(items):
                     collect(item, parameter.item(index) if parameter else None)

@@ -7,7 +7,7 @@ from typing import Final
 from ...contract.terms import FALSE, Term, ite, not_
 from ...contract.variables import BID, GRID
 from ..bytecode.model import Op
-from .machine import Exit, Machine, Rule
+from .machine import Exit, Machine, Rule, shape_of
 from .tokens import EMPTY, Token, join
 from .values import SymbolicValue, choose
 
@@ -81,7 +81,20 @@ def order(m: Machine, op: Op) -> Token:
 
 
 def check(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
-    """``assert`` reports to the host and lets the kernel go on: it gives no fact."""
+    """``assert`` reports to the host and lets the kernel go on: it gives no fact.
+
+    Where the launch trusts that a block stops at one that fails, control goes on only where its condition holds, as
+    behind a ``return``: for what the program has behind it, in this iteration and, of a ``loop``, in later ones.  A
+    tile of conditions gives no fact even then: there is no term for all of its lanes.
+    """
+    if m.entry.asserts_stop:
+        operand = op.value("c")
+        condition = m.term(operand)
+        m.assertion(op, condition, shape_of(operand))
+        if not shape_of(operand):
+            m.narrow(condition)
+            if condition is FALSE:
+                m.stop()
     return ()
 
 

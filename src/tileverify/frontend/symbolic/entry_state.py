@@ -9,6 +9,7 @@ from ...contract.launch import EntryParameter, Role
 from ...contract.terms import ZERO, Sort, Term, boolean, const
 from ...contract.terms.launch_wide import launch_variable, opaque
 from ...errors import SpecError
+from ..bytecode.liveness import read_values
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
 from .machine import scalar_of
 from .summary import Origin, OriginKind
@@ -40,6 +41,7 @@ def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
             f"{len(described)}: give one entry for every parameter of the kernel, in order"
         )
     pairs = list(zip(entry.parameters, described, strict=True))
+    _check_partitions(pairs, read_values(entry))
     binding = Binding()
     layouts = {Role.SHAPE: _dimensions(pairs, Role.SHAPE), Role.STRIDE: _dimensions(pairs, Role.STRIDE)}
     for value, parameter in pairs:
@@ -58,6 +60,17 @@ def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
         else:
             binding.values[value] = _scalar(parameter, element)
     return binding
+
+
+def _check_partitions(pairs: Sequence[tuple[Value, EntryParameter]], read: frozenset[Value]) -> None:
+    """What comes with a partition is no fact of the launch: a kernel that reads it is not followed."""
+    for value, parameter in pairs:
+        if parameter.role is Role.PARTITION and value in read:
+            raise SpecError(
+                f"args.{parameter.argument}: the kernel reads number {parameter.dim} of those that come with a "
+                "partition, and what they mean to it is not known; describe the tensor without '&mut' and '@', and"
+                " these numbers as scalars behind it"
+            )
 
 
 def _undescribed(index: int, value: Value) -> EntryParameter:
@@ -108,6 +121,8 @@ def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
             return launch_variable(f"{parameter.argument}.strides[{parameter.dim}]", 0, half - 1)
         case Role.LIST_LENGTH:
             return launch_variable(f"{parameter.argument}.length", 0, half - 1)
+        case Role.PARTITION:  # nobody reads it
+            return launch_variable(f"{parameter.argument}.partition[{parameter.dim}]", -half, half - 1)
         case _:
             if element.bits == 1:
                 return launch_variable(parameter.argument, sort=Sort.BOOL)

@@ -101,5 +101,6 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         notes=tuple(machine.notes),
         loop_values=tuple(machine.loop_values),
         read_axes=read_axes(entry),
+        assertions=tuple(machine.assertions),
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
     )

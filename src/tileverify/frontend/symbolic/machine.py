@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...contract.terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
-from ...contract.terms.launch_wide import OWN, opaque, scope_of
+from ...contract.terms.launch_wide import OWN, narrower, opaque, scope_of
 from ...errors import UnsupportedOperation
 from ...results.codes import TV
 from ..bytecode.enums import MemoryOrdering, MemoryScope
@@ -93,6 +93,7 @@ class Machine:
         self.sites: dict[int, Site] = {}
         self.waits: dict[int, Token] = {}
         self.promises: list[Promise] = []
+        self.assertions: list[Promise] = []
         self.loop_values: list[LoopValue] = []
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
@@ -186,10 +187,16 @@ class Machine:
         raise self.unsupported(op)
 
     def symbol(self, op: Op, function: Function) -> Function:
-        """The one symbol of this name: a loop's body runs more than once, at first with less knowledge."""
-        if function.name not in self.symbols:
-            self.symbols[function.name] = function
+        """The one symbol of this name: a loop's body runs more than once, at first with less knowledge.
+
+        A first pass that is given up may have taken a value for launch-wide; what a later one says of that counts.
+        """
+        known = self.symbols.get(function.name)
+        if known is None:
             self.describe(function.name, op, f"value of {op.name}")
+            self.symbols[function.name] = function
+        elif known.scope is not function.scope:
+            self.symbols[function.name] = replace(known, scope=narrower(known.scope, function.scope))
         return self.symbols[function.name]
 
     def describe(self, name: str, op: Op, what: str) -> None:
@@ -296,6 +303,15 @@ class Machine:
             return
         lanes = lanes_of(shape) if mentions_lanes(condition) else ()
         self.promises.append(Promise(code, condition, self.path, text, op.location, lanes, self.loops, op.offset))
+
+    def assertion(self, op: Op, condition: Term, shape: Sequence[int]) -> None:
+        """An assertion at which blocks are trusted to stop."""
+        if self.recording and self.path is not FALSE:
+            lanes = lanes_of(shape) if mentions_lanes(condition) else ()
+            text = op.attributes["msg"]
+            self.assertions.append(
+                Promise(TV.ASSUME_PROMISE, condition, self.path, text, op.location, lanes, self.loops, op.offset)
+            )
 
     def access(
         self,

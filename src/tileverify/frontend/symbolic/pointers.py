@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...contract.terms import ZERO, Function, Scope, Term, TermKind, add, apply, const, linear_parts, scale, sub, var
-from ...contract.terms.launch_wide import launch_function
+from ...contract.terms.launch_wide import launch_function, launch_variable
 from ...contract.variables import ADDRESS_MAX, argument_address
 from ..bytecode.model import Op
 from .integers import number
@@ -32,6 +32,8 @@ def address_of(origin: Origin) -> Term:
         return origin.address
     if origin.index is not None:
         return apply(list_word(origin.name, "address"), origin.index)
+    if origin.kind is OriginKind.LIST:  # of its descriptors: `xs.address` is what contracts call those of its arrays
+        return launch_variable(f"descriptors of {origin.name}", 0, ADDRESS_MAX)
     return argument_address(origin.name)
 
 

@@ -41,6 +41,7 @@ from ...contract.terms import (
     transform,
     wrap,
 )
+from ...contract.terms.launch_wide import carried_alike, carried_scope
 from .carried_tokens import previous_to
 from .invariants import Invariant, invariants
 from .lanes import CoordinateMap
@@ -75,7 +76,7 @@ class Recurrence:
     def name(self) -> str:
         return self.placeholder.function.name
 
-    def unknown(self, invariant: Invariant) -> Function:
+    def unknown(self, invariant: Invariant, scope: Scope) -> Function:
         """The function G with ``v(k) = rest + modulus * G(k)`` behind the first iteration."""
         low, high, modulus, rest = invariant.low, invariant.high, invariant.modulus, invariant.rest
         if low is not None:
@@ -83,7 +84,7 @@ class Recurrence:
         if high is not None:
             high = (high - rest) // modulus
         name = f"{self.name}{invariant.suffix(self.placeholder.function)}"
-        return self.declare(Function(name, Scope.BLOCK, low, high, self.placeholder.sort))
+        return self.declare(Function(name, scope, low, high, self.placeholder.sort))
 
     def fresh(self, function: Function, invariant: Invariant) -> Form:
         """An arbitrary value for each iteration that keeps ``invariant``, the initial one at the first."""
@@ -117,6 +118,7 @@ class Recurrences:
         self.fresh: list[tuple[Recurrence, Function, Invariant]] = []  # which function stands for which value
         self._by_function = {item.placeholder.function: item for item in items}
         self._invariants: dict[Function, Invariant] = {}
+        self._alike: frozenset[Function] = frozenset()  # values that are the same in all blocks
         self._unknown: set[Function] = set()
         self._exact: dict[int, list[Term] | None] = {}
         self._now: dict[Function, Term] = {}
@@ -177,6 +179,11 @@ class Recurrences:
         self._invariants = invariants(
             {item.placeholder: item for item in waiting}, lambda term: self._resolve(term, {})
         )
+        self._alike = carried_alike(
+            {item.placeholder.function: (item.init, self._resolve(item.next, {})) for item in waiting},
+            self.k,
+            {each for item in waiting for each in item.context},
+        )
         while waiting:
             flag = next((item for item in waiting if self._is_exit_flag(item)), None)
             if flag is not None:
@@ -189,7 +196,7 @@ class Recurrences:
 
     def _fresh(self, item: Recurrence) -> Form:
         invariant = self._invariants[item.placeholder.function]
-        function = item.unknown(invariant)
+        function = item.unknown(invariant, carried_scope(item.placeholder.function in self._alike))
         self._unknown.add(function)
         self.fresh.append((item, function, invariant))
         return item.fresh(function, invariant)

@@ -237,6 +237,8 @@ class AccessSummary:
     ``notes``: what was seen and left out of the obligations on purpose, in words.
     ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
     ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
+    ``assertions``: those at which blocks are trusted to stop, so that guards behind them rest on them; ``text`` is what
+    they tell.  They are no obligations.
     """
 
     entry: str
@@ -250,3 +252,4 @@ class AccessSummary:
     loop_values: tuple[LoopValue, ...] = ()
     read_axes: frozenset[int] = frozenset({0, 1, 2})
     open_uses: tuple[Promise, ...] = ()
+    assertions: tuple[Promise, ...] = ()

@@ -188,5 +188,7 @@ def _launch(
         raise SpecError("the launch spec has no such launch")
     fields = {**heard_table(sent.fields), "kernel": claim.kernel}
     launch_spec = build_launch(raw_of(fields, file), claim.launch, parameters)
+    if launch_spec.trust:
+        raise SpecError("a submission cannot say what is trusted; the launch spec that it is judged by can")
     notes = tuple(text(each, _LONGEST_SENTENCE) for each in sent.notes[:_MOST_NOTES])
     return replace(launch_spec, inferred=sent.inferred, notes=notes)

@@ -22,6 +22,7 @@ from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...errors import UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
+from ...pipeline import entry_of
 from ..screen.plain_values import harmless_text
 from .compile_job import specs_of
 from .compiled import claims_of
@@ -44,7 +45,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     items, file = claims_of(compiled).items or (), request.submission.file
     unit = unit_of(items[request.index], specs_of(request.submission), file)
     module = decode(unit.bytecode, file=file)
-    entry = next(entry for entry in module.entries if entry.name == unit.symbol)
+    entry = entry_of(module, unit)
     contract = ContractInNumbers(unit.launch, request.requires)
     constants, seed = constants_of(entry), request.seed
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed))

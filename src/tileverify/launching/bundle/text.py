@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...contract.trustable import trusted_text
 from ...results.documents import Json, to_json
 from ...system.printable import printable
 from .manifest import manifest_of
@@ -54,11 +55,12 @@ def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
     c = bundle.certificate
     yield f"{file}: {c.kernel} [{c.launch.name}] of {c.file}"
     holds = {"any": "any launch within the contract", "sizes": "these sizes, any grid", "launch": "this launch only"}
-    said = "" if belief.verified else "said to be "
-    yield f"    {said}proved for {holds[bundle.holds_for]}: {len(c.obligations)} obligations"
+    claimed = "" if belief.verified else "said to be "
+    yield f"    {claimed}proved for {holds[bundle.holds_for]}: {len(c.obligations)} obligations"
     if bundle.deterministic is not None:
         yield f"    results    {'the same in every run' if bundle.deterministic else 'may differ from run to run'}"
-    for label, texts in (("contract", bundle.contract), ("requires", c.requires), ("assumes", bundle.assumes)):
+    said = (("contract", bundle.contract), ("requires", c.requires), ("assumes", bundle.assumes))
+    for label, texts in (*said, ("trusts", trusted_text(c.launch.trust))):
         for number, text in enumerate(texts):
             yield f"    {label if number == 0 else '':10} {text}"
     yield f"    entry      {c.symbol}"

@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from ...reports.suppress.model import TableRule
+
+MOST_EFFORT: Final = 1_000_000
+"""What ``effort`` may be at most: months."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """Settings for the files that one of ``files`` matches; ``None``: as everywhere.  ``timeout``: seconds."""
+    """Settings for the files that one of ``files`` matches; ``None``: as everywhere.  ``timeout``: seconds;
+    ``effort``: times the usual resources for a proof."""
 
     files: tuple[re.Pattern[str], ...]
     timeout: float | None = None
+    effort: float | None = None
     deny_requires: bool | None = None
     strict: bool | None = None
 
@@ -38,6 +44,7 @@ class Configuration:
     deny_requires: bool | None = None
     deny_undetermined: bool | None = None
     timeout: float | None = None
+    effort: float | None = None
     jobs: int | None = None
     cache: bool | None = None
     baseline: Path | None = None

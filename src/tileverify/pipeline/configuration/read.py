@@ -20,7 +20,7 @@ from ...errors import ConfigError
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, wrong_codes
 from ...results import SuppressionKind
-from .configured import Configuration, FileSettings
+from .configured import MOST_EFFORT, Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
 
 Toml: TypeAlias = "str | int | float | date | datetime | time | list[Toml] | dict[str, Toml]"
@@ -127,6 +127,12 @@ def _seconds(value: Toml) -> float:
     return float(value)
 
 
+def _times(value: Toml) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_EFFORT:
+        raise ValueError(f"a number greater than 0, {MOST_EFFORT:,} at most")
+    return float(value)
+
+
 def _count(value: Toml) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("a whole number, 0 or more")
@@ -187,6 +193,7 @@ class _Reading:
         self._of_files: Mapping[str, Setter[FileSettings]] = {
             "files": lambda settings, value: replace(settings, files=self._patterns(value)),
             "timeout": lambda settings, value: replace(settings, timeout=_seconds(value)),
+            "effort": lambda settings, value: replace(settings, effort=_times(value)),
             "deny-requires": lambda settings, value: replace(settings, deny_requires=_truth(value)),
             "strict": lambda settings, value: replace(settings, strict=_truth(value)),
         }
@@ -199,6 +206,7 @@ class _Reading:
             "deny-requires": lambda settings, value: replace(settings, deny_requires=_truth(value)),
             "deny-undetermined": lambda settings, value: replace(settings, deny_undetermined=_truth(value)),
             "timeout": lambda settings, value: replace(settings, timeout=_seconds(value)),
+            "effort": lambda settings, value: replace(settings, effort=_times(value)),
             "jobs": lambda settings, value: replace(settings, jobs=_count(value)),
             "cache": lambda settings, value: replace(settings, cache=_truth(value)),
             "baseline": lambda settings, value: replace(settings, baseline=folder / _a_string(value)),

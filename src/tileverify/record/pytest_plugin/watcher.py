@@ -138,7 +138,7 @@ class Watcher:
         for proof in specialisation.proofs:
             if proof.covers(request):
                 return proof.result, False
-        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap)
+        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap, spec.trust)
         for other, result in specialisation.others:
             if other == essence:
                 return result, False

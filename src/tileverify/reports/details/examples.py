@@ -14,7 +14,7 @@ import numpy as np
 from ...backend.interpreter import BoundLaunch, InterpreterStop, bind_launch
 from ...backend.interpreter.conflicts import loops_around
 from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import Condition, ContractInNumbers, lists
+from ...backend.numbers.conditions import Condition, ContractInNumbers
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...contract.concrete import ConcreteArray
 from ...contract.expressions import evaluate, free_names
@@ -52,7 +52,7 @@ def example_drawings(
 
 def _inputs(contract: ContractInNumbers) -> Inputs:
     """A small launch, with several blocks if there is one.  Raises `UsageError` if none is found, or none is small."""
-    if any(lists(contract.spec)):
+    if any(contract.spec.lists()):
         raise UsageError("the sizes of arrays in lists are not known in advance")
     for least, size in product(FEWEST_BLOCKS, ALIKE if contract.sizes else ()):
         with suppress(UsageError):

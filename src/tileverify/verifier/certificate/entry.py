@@ -12,6 +12,7 @@ from ...contract.launch import Role
 from ...contract.terms import TermKind
 from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
+from ...frontend.bytecode.trusting import under_trust
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ...frontend.sources.bytecode_file import plain_name
 from ...frontend.symbolic.execute import summarize
@@ -35,8 +36,10 @@ def check_entry(certificate: Certificate, file: str) -> None:
     static = all(
         known.get(f"{each.argument}.{_WORDS[each.role]}[{each.dim}]") is t.const(each.static)
         for each in parameters
-        if each.static is not None
+        if each.static is not None and each.role is not Role.PARTITION
     )
+    tiles = [each for each in entry_parameters(launch) if each.role is Role.PARTITION]
+    static = static and tiles == [each for each in parameters if each.role is Role.PARTITION]
     if roles not in fitting or not static:
         raise CertificateError("the entry's parameters are not the arguments of the certificate's contract", file)
 
@@ -60,4 +63,4 @@ def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
     launch = certificate.launch
     if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
         raise TileVerifyError(problem)
-    return summarize(module, entry, certificate.parameters, may_overlap=launch.sharing())
+    return summarize(module, under_trust(entry, launch.trust), certificate.parameters, may_overlap=launch.sharing())

@@ -20,6 +20,7 @@ from ...contract.launch import (
     TupleArgument,
 )
 from ...contract.strides import check_meanings
+from ...contract.trustable import read_trust, trusted_text
 from ...errors import SpecError
 
 Json = dict[str, Any]
@@ -35,6 +36,7 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "data": [print_data_fact(fact) for fact in launch.data],
         "alias": [sorted(group) for group in launch.alias],
         "overlap": [sorted(group) for group in launch.overlap],
+        **({"trust": list(launch.trust)} if launch.trust else {}),
     }
 
 
@@ -50,6 +52,7 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
     yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
     for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         yield from ((label, " and ".join(sorted(group))) for group in groups)
+    yield from (("trusts", text) for text in trusted_text(launch.trust))
 
 
 def _argument_text(argument: Argument) -> str:
@@ -84,6 +87,7 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             data=tuple(parse_data_fact(text) for text in document["data"]),
             alias=tuple(frozenset(group) for group in document["alias"]),
             overlap=tuple(frozenset(group) for group in document["overlap"]),
+            trust=read_trust(document.get("trust", [])),
         )
         check_meanings(launch, widened=True)
         return launch
@@ -103,6 +107,7 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         data=data,
         alias=launch.alias,
         overlap=launch.overlap,
+        trust=launch.trust,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType
 
+from ...contract.trustable import trusted_text
 from ...results.documents import Json, SecondReadingDocument, to_json
 from ...results.json_report import reading_document
 from ...results.second_reading import SecondReading, reading_lines
@@ -58,7 +59,7 @@ def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     broken = sum(row.found is None for row in rows)
     if broken:
         lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
-    lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(TRUSTED)}")
+    lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(_rests_on(rows))}")
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
@@ -80,6 +81,12 @@ TRUSTED: Final = (
     "the lemma schemas, which two solvers prove in the tests",
     "the second solver",
 )
+
+
+def _rests_on(rows: Sequence[CertificateRow]) -> tuple[str, ...]:
+    """What is trusted, with what the contracts of single certificates trust beyond that."""
+    words = dict.fromkeys(word for row in rows if row.found for word in row.found.certificate.launch.trust)
+    return (*TRUSTED, *trusted_text(words))
 
 
 def _row_lines(row: CertificateRow) -> Iterator[str]:
@@ -188,7 +195,7 @@ class RecheckDocument(Struct, frozen=True):
 
 def recheck_json(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """One document, ending with a newline."""
-    document = RecheckDocument(SCHEMA, RecheckedWith(tool, solver, TRUSTED), list(map(_row_document, rows)))
+    document = RecheckDocument(SCHEMA, RecheckedWith(tool, solver, _rests_on(rows)), list(map(_row_document, rows)))
     return json.dumps(to_json(document), indent=2) + "\n"
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout, described_number, described_word
+from ...contract.as_terms import Contract, array_layout
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
+from ...contract.list_terms import described_number, described_word, member_variable
 from ...contract.strides import apart
 from ...contract.terms import Function, Term
 from ...contract.terms.evaluate import Value, evaluate
@@ -20,6 +21,7 @@ from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ..rules.answers import Model
 from ..rules.footprint_overlap import overlap_distance
+from ..rules.list_facts import about_lists, list_of
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.two_blocks import OTHER, CopyLevel, Second
@@ -63,6 +65,10 @@ class DescribedNumbers(Mapping[Term, Value]):
 
     def __call__(self, term: Term) -> int:
         return int(evaluate(term, self, self._apply))
+
+    def holds(self, condition: Term) -> bool:
+        """Whether a condition holds of the model's numbers."""
+        return bool(evaluate(condition, self, self._apply))
 
     def _apply(self, function: Function, arguments: tuple[Value, ...]) -> Value:
         return self.word(function.name, arguments, 1)
@@ -126,6 +132,7 @@ class _Builder:
         if self.contents and not segments_keep(arrays, self._facts):
             raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
+        self._keep_said(lists)
         scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}
         x, y, z = map(self._read, GRID)
         return ConcreteLaunch((x, y, z), arrays, scalars, lists)
@@ -200,19 +207,36 @@ class _Builder:
                     raise NoLaunch(f"rows of an array in {listed.name} overlap, which the contract does not say")
             yield ConcreteArray(element.dtype, shape, strides)
 
+    def _keep_said(self, lists: Mapping[str, Sequence[ConcreteArray]]) -> None:
+        """What the contract says of the arrays of a list holds of each, also of those that no question mentioned; the
+        interpreter aligns them all."""
+        for fact in about_lists(self.contract.facts, self.contract.lists):
+            name = list_of(fact, self.contract.lists)
+            listed = self.contract.lists[name]
+            for array in lists[name]:
+                values = {member_variable(listed, "address"): t.ZERO}
+                for part, numbers in (("shape", array.shape), ("strides", array.strides)):
+                    values |= {
+                        member_variable(listed, f"{part}[{d}]"): t.const(number) for d, number in enumerate(numbers)
+                    }
+                if not self.number.holds(t.substitute(fact, values)):
+                    raise NoLaunch(f"an array of {name} is not as the contract says")
+
     @property
     def _functions(self) -> Iterator[Function]:
         return (function for function, _ in self.number.model.applications)
 
     def _word(self, listed: ListArgument, part: str, d: int, index: int, default: int) -> int:
-        """A size or stride of one array of the list."""
+        """A size or stride of one array of the list; of one that the question did not mention, the largest that it did,
+        or what the contract says of every array."""
         known = described_word(listed.element, part, d)
         if isinstance(known, int):
             return known
         if known is None:
             raise NoLaunch(f"the sizes of the arrays in {listed.name} are expressions")
         name = f"{listed.name}[].{known}"
-        usual = max((int(v) for (f, _), v in self.number.model.applications.items() if f.name == name), default=default)
+        said = int(self.number.model.variables.get(member_variable(listed, known), default))
+        usual = max((int(v) for (f, _), v in self.number.model.applications.items() if f.name == name), default=said)
         return int(self.number.word(name, (index,), usual))
 
 

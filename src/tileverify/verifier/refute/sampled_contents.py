@@ -26,7 +26,7 @@ from ...contract.terms import Term
 from ...results.claim import Claim, Confirm, Confirmation, Shown
 from .witness_data import segments_keep
 
-MOST_VARIED: Final = 1 << 12
+MOST_VARIED: Final = 1 << 13
 """Elements of an array for which other contents are tried."""
 
 MOST_COMBINED: Final = 40

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...contract import terms as t
 from ...contract.as_terms import Contract, build_contract
+from ...contract.each_array import member_names
 from ...contract.expressions import parse_condition, print_expression
 from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
+from ...contract.list_terms import described_member
 from ...contract.operators import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import GRID
@@ -33,6 +35,8 @@ def clause_terms(texts: Sequence[str], summary: AccessSummary, launch: LaunchSpe
         meaning = contract.values.get(leaf, leaf)
         if names.setdefault(leaf.symbol.name, meaning) is not meaning:
             names[leaf.symbol.name] = None  # two variables of one name: the text does not say which
+    for listed in contract.lists.values():
+        names |= {name: described_member(listed, name.rpartition(".")[2]) for name in member_names(listed)}
     return clause_terms_of(texts, names)
 
 

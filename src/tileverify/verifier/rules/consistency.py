@@ -62,7 +62,7 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
         function = Function(name, Scope.LAUNCH, -half, half - 1, array=name)
         *before, _ = zeros = [t.ZERO for _ in shape] or [t.ZERO]
         related = shape and any(name in _arrays(data) and subject_of(data) not in _OF_ONE for data in contract.data)
-        places = [(*before, t.const(i)) for i in range(_FIRST)] if related else [zeros[: len(shape)]]
+        places = [(*before, t.const(i)) for i in range(_FIRST)] if related else [zeros]
         first.extend(t.apply(function, *place) for place in places)
     yield from data_facts(first, contract, origins)
 

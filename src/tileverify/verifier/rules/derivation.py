@@ -18,7 +18,7 @@ from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.tiers import Tier
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
-from .fact_instances import data_facts
+from .fact_use import FactUse
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
@@ -67,26 +67,33 @@ def derive(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[Term], 
     contract = build_contract(launch)
     facts = (*launch_facts(contract), *clauses)
     ledger = _Ledger(solver(facts))
-    steps = _Walk(summary, contract, facts, ledger).steps()
+    steps = _Walk(summary, contract, facts, clauses, ledger).steps()
     return Derivation(contract, facts, tuple(steps), tuple(ledger.questions))
 
 
 class _Walk:
-    def __init__(self, summary: AccessSummary, contract: Contract, facts: tuple[Term, ...], ledger: _Ledger) -> None:
-        self.contract, self.ledger = contract, ledger
+    def __init__(
+        self,
+        summary: AccessSummary,
+        contract: Contract,
+        facts: tuple[Term, ...],
+        clauses: Sequence[Term],
+        ledger: _Ledger,
+    ) -> None:
+        self.contract, self.ledger, self.use = contract, ledger, FactUse(contract, clauses=clauses)
         self.known = conjuncts(facts)
         self.wraps: dict[int, tuple[int, ...]] = {}
         self.sites = []
         for site in summary.sites:
             # A preparer for each, so that every wrap is asked about wherever it matters.
-            self.sites.append(Preparer(summary, contract, ledger).site(site))
+            self.sites.append(Preparer(summary, contract, ledger, use=self.use).site(site))
             self.wraps[site.number] = ledger.taken()
         self.promises = []
         self.wraps_of_promises: list[tuple[Promise, tuple[int, ...]]] = []
         for item in summary.promises:
-            self.promises.append(Preparer(summary, contract, ledger).promise(item))
+            self.promises.append(Preparer(summary, contract, ledger, use=self.use).promise(item))
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
-        self.origins = Preparer(summary, contract, ledger).origins
+        self.origins = Preparer(summary, contract, ledger, use=self.use).origins
 
     def steps(self) -> Iterator[ProofStep]:
         protocols = Protocols(self.sites, self.contract, self.ledger)
@@ -116,7 +123,7 @@ class _Walk:
         return self.ledger.decide(asked, twins=obligation.twins).answer is Answer.UNSATISFIABLE
 
     def _asked(self, conditions: Sequence[Term]) -> tuple[Term, ...]:
-        return (*conditions, *data_facts(conditions, self.contract, self.origins))
+        return (*conditions, *self.use.known(conditions, self.origins))
 
     def _wraps_of(self, obligation: Obligation) -> tuple[int, ...]:
         sides = [side.number for side in (obligation.first, obligation.second) if side is not None]

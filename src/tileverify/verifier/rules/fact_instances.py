@@ -11,13 +11,14 @@ from functools import partial
 from typing import TypeAlias
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.as_terms import Contract, array_layout
 from ...contract.element_types import INT_BITS
-from ...contract.facts.kinds import meaning_of
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
 from ...contract.terms import Scope, Term, TermKind
-from ...frontend.symbolic.summary import LoopValue, Origin
+from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind
 
 
 def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
@@ -58,7 +59,7 @@ def instances(
         for names in _spellings(data, contract):
             key = id(data), names, tuple([tuple(found.get(name, ())) for name in names])
             if key not in said:
-                loaded = [_loaded(name, found, contract, origins) for name in names]
+                loaded = [_loaded(name, found, contract, origins, subject_of(data)) for name in names]
                 arrays = [array for array in loaded if array is not None]
                 complete = len(arrays) == len(names)
                 said[key] = data, list(meaning_of(data).instances(data, *arrays)) if complete else []
@@ -78,17 +79,35 @@ def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
 
 
 def _loaded(
-    name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin]
+    name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin], subject: Subject
 ) -> Loaded | None:
-    """The elements of one array that were found; ``None`` for an array that the kernel does not have."""
+    """The elements of one array that were found; ``None`` for an array that the kernel does not have, or of whose
+    elements a fact on ``subject`` says nothing."""
     origin = origins.get(name)
-    if origin is None:
+    shape = None if origin is None else origin.shape or _in_a_row(origin, contract, subject)
+    if shape is None:
         return None
-    rank = len(origin.shape)
-    values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == rank]
+    values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == len(shape)]
     dtype = contract.arrays[name].dtype
     read = partial(t.unsigned, INT_BITS[dtype]) if dtype.startswith("u") else _as_it_is
-    return Loaded(values, origin.shape, read, name in contract.injective)
+    return Loaded(values, shape, read, name in contract.injective)
+
+
+_OF_AXES = (Subject.ROWS, Subject.ORDER, Subject.SEGMENTS)
+"""What facts on these say of an array depends on its axes."""
+
+
+def _in_a_row(origin: Origin, contract: Contract, subject: Subject) -> tuple[Term, ...] | None:
+    """The one size by which elements behind a plain pointer are counted: that of all of them in row-major order, where
+    they lie so without gaps; of several axes only facts speak that do not ask for them."""
+    array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
+    if array is None:
+        return None
+    shape, strides = ([t.substitute(part, contract.values) for part in parts] for parts in array_layout(array))
+    row_major = all(step is t.product(shape[dim + 1 :]) for dim, step in enumerate(strides))
+    if not row_major or (len(shape) != 1 and subject in _OF_AXES):
+        return None
+    return (t.product(shape),)
 
 
 def _as_it_is(value: Term) -> Term:

@@ -6,7 +6,7 @@ as few of them as will do; what was taken up once counts for all later questions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from ...frontend.symbolic.summary import Origin
 from .answers import Answer, Decides, Result
 from .clause_search import fewest
 from .fact_instances import Said, instances
+from .list_facts import about_lists, element_facts
 
 Groups: TypeAlias = Sequence[Sequence[DataTerm]]
 
@@ -28,18 +29,32 @@ Groups: TypeAlias = Sequence[Sequence[DataTerm]]
 class FactUse:
     """``offered`` are groups of facts that may be taken up, the most usual first; ``taken`` those that were.
 
-    ``said``: to be shared by those whose contracts differ in their facts alone.
+    ``said``: to be shared by those whose contracts differ in their facts alone.  ``clauses``: what was added to the
+    contract.  What either says of the arrays of lists counts as what is said of data does.
     """
 
     contract: Contract
     offered: Groups = ()
     taken: list[DataTerm] = field(default_factory=list)
     said: Said = field(default_factory=dict)
+    clauses: Sequence[Term] = ()
+    _of_lists: tuple[Term, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._of_lists = about_lists((*self.contract.facts, *self.clauses), self.contract.lists)
+
+    def adopt(self, clauses: Iterable[Term]) -> None:
+        """More clauses are part of the contract."""
+        self._of_lists = (*self._of_lists, *about_lists(clauses, self.contract.lists))
 
     def known(self, conditions: Iterable[Term], origins: Mapping[str, Origin]) -> tuple[Term, ...]:
         """What the contract's facts and those taken up say of the values in ``conditions``."""
-        facts = (*self.contract.data, *self.taken)
-        return tuple(instances(conditions, facts, self.contract, origins, self.said))
+        wanted, facts = tuple(conditions), (*self.contract.data, *self.taken)
+        return (*instances(wanted, facts, self.contract, origins, self.said), *self.of_arrays(wanted))
+
+    def of_arrays(self, conditions: Iterable[Term]) -> Iterator[Term]:
+        """What contract and clauses say of the arrays of lists that ``conditions`` mention."""
+        return element_facts(conditions, self._of_lists, self.contract)
 
     def take_up(
         self, conditions: Sequence[Term], origins: Mapping[str, Origin], closes: Callable[[Sequence[Term]], bool]

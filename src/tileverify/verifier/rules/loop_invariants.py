@@ -1,45 +1,72 @@
 """Invariants of loop-carried integers that have no closed form, by candidates and induction (Houdini).
 
-A candidate is a comparison P(v) of the value with a term that no iteration changes.  It is an invariant if
+A candidate is a condition P(k, v) on the value v when iteration k begins.  It is an invariant if
 
-    base    facts and entered                                        imply  P(init)
-    step    facts and handed_on and every candidate of every loop    imply  P(next)
+    base    facts and entered                                        imply  P(0, init)
+    step    facts and handed_on and every candidate of every loop    imply  P(k + 1, next)
 
 where "every candidate" speaks of all values as they were before.  Candidates that fail are dropped, until none fails:
 by induction over the iterations as they are executed, what is left holds whenever an iteration runs.
 
 An invariant is used as
 
-    1 <= time and P(init)  ->  P(v(time))
+    1 <= time and P(time, init)  ->  P(time, v(time))
 
 for each v(time) that a condition mentions.  The premise on ``init`` is there for times that no execution reaches:
 ``v(time)`` is free there, and with ``init`` for its value it satisfies the implication, so nothing is excluded.
+
+Candidates are
+
+    comparisons of v with terms that no iteration changes
+    v <= init + c*k                 no sum over iterations is large: c = BIG // n for a loop of at most n iterations
+    (v - init) % d = 0              a stride: next is v plus multiples of d, wherever its wraps are left out
+
+For the last, the step asks instead that the wraps of ``next`` change nothing: facts, handed_on and every candidate
+imply next = v + sum(d * m_i), from which P(k + 1, next) follows, as v - init is a multiple of d and so is the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Final
 
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...frontend.symbolic.summary import LoopValue
 from .answers import Answer, Decides
+from .equations import known_ranges
 
 _MOST_BOUNDS: Final = 12
 """Terms that one value is compared with; loops of real kernels have two or three."""
+
+_BIG: Final = 1 << 30
+"""Far enough inside 32 bits to add another tile count."""
 
 _HERE: Final = t.var("the loop value", Scope.ITERATION)
 """Stands for v in a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """``condition`` on `_HERE` and the iteration; ``plain``: what ``next`` has to be for that to be handed on, where
+    another condition than its own shows that."""
+
+    condition: Term
+    plain: Term | None = None
+
+    def at(self, iteration: Term, time: Term, value: Term) -> Term:
+        """The condition on ``value`` when iteration ``time`` begins."""
+        return t.substitute(self.condition, {_HERE: value, iteration: time})
+
+
+@dataclass(frozen=True, slots=True)
 class LoopInvariants:
-    """What was shown of each value, as conditions on `_HERE`."""
+    """What was shown of each value."""
 
     values: Mapping[Function, LoopValue]
-    shown: Mapping[Function, tuple[Term, ...]]
+    shown: Mapping[Function, tuple[Candidate, ...]]
 
     def instances(self, conditions: Iterable[Term]) -> Iterator[Term]:
         """The invariants of all loop values that ``conditions`` mention, and of those that these mention."""
@@ -57,8 +84,8 @@ class LoopInvariants:
         moved = dict(zip((*value.context, value.iteration, *value.lanes), part.args, strict=True))
         time = moved[value.iteration]
         for candidate in self.shown[part.function]:
-            candidate = t.substitute(candidate, moved)
-            here, at_start = _about(candidate, value.at(part)), _about(candidate, t.substitute(value.init, moved))
+            condition = t.substitute(candidate.condition, moved)
+            here, at_start = _about(condition, value.at(part)), _about(condition, t.substitute(value.init, moved))
             yield t.implies(t.and_(t.le(t.ONE, time), at_start), here)
 
 
@@ -110,18 +137,32 @@ def _about(candidate: Term, value: Term) -> Term:
 
 
 # ---------------------------------------------------------------------------------------------- induction
-def _is_inductive(value: LoopValue, candidate: Term, now: LoopInvariants, ask: _Asked) -> bool:
+def _is_inductive(value: LoopValue, candidate: Candidate, now: LoopInvariants, ask: _Asked) -> bool:
     """Base and step cannot be broken.  All candidates may be assumed of what was there before: values of loops around,
     of loops inside that have ended, and of this one in the iteration before."""
-    for reached, handed_over in ((value.entered, value.init), (value.handed_on, value.next)):
-        conditions = [reached, t.not_(_about(candidate, handed_over))]
+    base = candidate.at(value.iteration, t.ZERO, value.init)
+    step = (
+        candidate.at(value.iteration, t.add(value.iteration, t.ONE), value.next)
+        if candidate.plain is None
+        else t.eq(value.next, candidate.plain)
+    )
+    for reached, handed_over in ((value.entered, base), (value.handed_on, step)):
+        conditions = [reached, t.not_(handed_over)]
         if not ask.impossible([*conditions, *now.instances(conditions)]):
             return False
     return True
 
 
 # --------------------------------------------------------------------------------------------- candidates
-def _candidates(value: LoopValue) -> Iterator[Term]:
+def _candidates(value: LoopValue) -> Iterator[Candidate]:
+    yield from map(Candidate, _comparisons(value))
+    steps = _steps(value)
+    if steps is not None:
+        yield from _small_sums(value)
+        yield from _strides(value, *steps)
+
+
+def _comparisons(value: LoopValue) -> Iterator[Term]:
     """Comparisons with 0, with the initial value, and with what the loop compares the value with."""
     limits = [t.ZERO, value.init, *_compared_with(value)]
     for limit in list(dict.fromkeys(limits))[:_MOST_BOUNDS]:
@@ -146,6 +187,64 @@ def _compared_with(value: LoopValue) -> Iterator[Term]:
                 rest = t.sub(difference, t.scale(sign, own[0][1]))
                 if not _changes(value, rest):
                     yield t.scale(-sign, rest)
+
+
+def _steps(value: LoopValue) -> tuple[Term, list[Term]] | None:
+    """``next`` without the wraps around its sums, and what it may add to v; ``None`` where it is no v + ..."""
+    plain = _plain(value, value.next)
+    added = []
+    for choice in _choices(value, plain):
+        own = [s for c, s in t.linear_parts(choice)[1] if c == 1 and _is(value, s)]
+        if len(own) != 1:
+            return None
+        added.append(t.sub(choice, own[0]))
+    return plain, added
+
+
+def _plain(value: LoopValue, term: Term) -> Term:
+    if term.kind is TermKind.WRAP:
+        return _plain(value, term.args[0])
+    if term.kind is TermKind.ITE and not _is(value, term):
+        condition, then, otherwise = term.args
+        return t.ite(condition, _plain(value, then), _plain(value, otherwise))
+    if term.kind is TermKind.SUM:
+        constant, summands = t.linear_parts(term)
+        return t.add(t.const(constant), *(t.scale(c, _plain(value, s)) for c, s in summands))
+    return term
+
+
+def _choices(value: LoopValue, term: Term) -> Iterator[Term]:
+    if term.kind is TermKind.ITE and not _is(value, term):
+        yield from _choices(value, term.args[1])
+        yield from _choices(value, term.args[2])
+    else:
+        yield term
+
+
+def _small_sums(value: LoopValue) -> Iterator[Candidate]:
+    """What a loop of at most n iterations adds up stays small, if each iteration adds no more than its share."""
+    reached = value.handed_on
+    conditions = frozenset(reached.args if reached.kind is TermKind.AND else (reached,))
+    last = known_ranges(conditions).get(value.iteration, (None, value.iteration.high))[1]
+    if last is not None and 0 < last + 1 <= _BIG:
+        yield Candidate(t.le(_HERE, t.add(value.init, t.scale(_BIG // (last + 1), value.iteration))))
+
+
+def _strides(value: LoopValue, plain: Term, added: Iterable[Term]) -> Iterator[Candidate]:
+    """The largest divisor, the same in every iteration, of all that is added."""
+    number, common = 0, None
+    for step in added:
+        constant, summands = t.linear_parts(step)
+        number = gcd(number, constant, *(c for c, _ in summands))
+        for _, summand in summands:
+            factors = summand.args if summand.kind is TermKind.PRODUCT else (summand,)
+            steady = {factor for factor in factors if not _changes(value, factor)}
+            common = steady if common is None else common & steady
+        if constant:
+            common = set()
+    divisor = t.scale(number, t.product(sorted(common or ())))
+    if divisor.low is not None and divisor.low >= 1 and divisor is not t.ONE:
+        yield Candidate(t.eq(t.floormod(t.sub(_HERE, value.init), divisor), t.ZERO), plain)
 
 
 def _without_wrap(term: Term) -> Term:

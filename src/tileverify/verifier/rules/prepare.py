@@ -13,9 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, described_number, described_word, extent_of
-from ...contract.element_types import INDEX_MAX
-from ...contract.launch import ListArgument
+from ...contract.as_terms import Contract, extent_of
 from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
@@ -35,6 +33,7 @@ from .answers import Answer, Decides
 from .fact_use import FactUse, Informed
 from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
+from .list_facts import list_word
 from .loop_invariants import LoopInvariants, loop_invariants
 from .two_blocks import OTHER, CopyLevel, Second
 
@@ -75,10 +74,22 @@ class Preparer:
         """``term`` with the contract's values put in."""
         return t.transform(term, self._value, self._memo)
 
+    def _in_grid(self, term: Term) -> Term | None:
+        """A block's number divided by no less than there are blocks: 0, and itself is left over."""
+        if term.kind not in (TermKind.DIV, TermKind.MOD) or term.args[0] not in BID:
+            return None
+        block, divisor = term.args
+        blocks = self._values.get(GRID[BID.index(block)])
+        known = blocks is not None and blocks.kind is divisor.kind is TermKind.CONST
+        if not known or divisor.value < blocks.value:  # type: ignore[union-attr]
+            return None
+        return t.ZERO if term.kind is TermKind.DIV else block
+
     def _value(self, term: Term) -> Term | None:
         if term.kind is TermKind.APPLY and self.contract.lists:
             return list_word(term, self.contract.lists)
-        return self._values.get(term)
+        known = self._values.get(term)
+        return self._in_grid(term) if known is None else known
 
     def site(self, site: Site) -> PreparedSite:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
@@ -242,39 +253,6 @@ def _check_rows(footprint: Footprint, contract: Contract) -> None:
             f"the list `{origin.name}` holds arrays of {rank} dimensions, but the kernel reads {footprint.shape[-1]} "
             f"words for each of them, not {1 + 2 * rank}: describe the arrays that it was compiled for"
         )
-
-
-def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
-    """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
-    name, separator, field_name = word.function.name.partition("[].")
-    if not separator or name not in lists or field_name == "address":
-        return None
-    element = lists[name].element
-    limit = INDEX_MAX[element.index_bits]
-    part, _, rest = field_name.partition("[")
-    dim = int(rest.rstrip("]"))
-    if lists[name].each:
-        return _of_each(lists[name], part, dim, word.args[0])
-
-    def described(part: str, d: int) -> Term:
-        known = described_word(element, part, d)
-        if isinstance(known, int):
-            return t.const(known)
-        function = replace(word.function, name=f"{name}[].{known or f'{part}[{d}]'}", low=0, high=limit)
-        return t.apply(function, *word.args)
-
-    if part == "strides" and element.strides is None:
-        return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
-    return described(part, dim)
-
-
-def _of_each(listed: ListArgument, part: str, dim: int, index: Term) -> Term:
-    """A size or stride of array ``index``, by its number; what is beyond the list is not read."""
-    numbers = [described_number(array, part, dim) for array in listed.each]
-    found = t.const(numbers[-1])
-    for position in range(len(numbers) - 2, -1, -1):
-        found = t.ite(t.eq(index, t.const(position)), t.const(numbers[position]), found)
-    return found
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:

@@ -16,7 +16,9 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
 from ...results.codes import TV
+from ..rules.fact_use import FactUse
 from ..rules.footprint_overlap import PreparedSite
+from ..rules.list_facts import for_every_array
 from ..rules.obligations import Obligation
 from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..rules.work import is_seen
@@ -36,11 +38,15 @@ class Clause:
     text: str
 
 
-def launch_clause(obligation: Obligation, conditions: tuple[Term, ...]) -> Iterator[Clause]:
+def launch_clause(obligation: Obligation, conditions: tuple[Term, ...], use: FactUse) -> Iterator[Clause]:
     """An obligation that speaks of the launch alone is itself the clause, path condition included (never hoisted
-    out of it: that would reject launches that are fine)."""
+    out of it: that would reject launches that are fine).  So is what the compiler was promised of the arrays of a
+    list."""
     if conditions and all(map(launch_only, conditions)):
         yield from spoken(t.not_(t.and_(*conditions)))
+    elif obligation.code == TV.ASSUME_PROMISE:
+        of_each = for_every_array(conditions, use.contract, list(use.of_arrays(conditions)))
+        yield from () if of_each is None else spoken(of_each)
 
 
 def index_space_clauses(obligation: Obligation) -> Iterator[Clause]:

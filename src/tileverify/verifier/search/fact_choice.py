@@ -23,6 +23,10 @@ from .fact_trial import Key, key_of, with_terms
 CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one obligation under some facts."""
 
+NATURAL_LIMITS: Final = replace(Limits(), bits=0)
+"""For one obligation under few natural facts, as in the proof that follows: where they suffice, none of the many sets
+of others is tried."""
+
 EVERY_LIMITS: Final = Limits(linear=200_000, nonlinear=0, rounds=30, total=400_000, bits=0)
 """For one obligation under all facts that are offered."""
 
@@ -33,6 +37,9 @@ open is looked at no longer."""
 LEAST_EFFORT: Final = 100_000
 MORE_EFFORT: Final = 3
 """Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
+
+MOST_EACH: Final = 1_000_000
+"""For one check of those: what takes more counts as a no, which costs a fact that might have been left out."""
 
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
@@ -66,23 +73,32 @@ class FactChoice:
         (terms,) = with_terms([every], self.case.launch)
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
-        plain = [fact for fact in natural if subject_of(fact) not in (*DISTINCT, Subject.STEPS)]
+        ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
+        # Offsets that never fall are no shares of anything, whatever their sum is.
+        plain = [
+            fact
+            for fact in natural
+            if subject_of(fact) not in (*DISTINCT, Subject.STEPS)
+            and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
+        ]
 
         def closes(facts: Sequence[DataFact]) -> bool:
             return self._close(facts, wanted)
 
-        usual = self.case.options.limits
-        again: list[tuple[Sequence[DataFact], Key, int]] = []
-        for offered, limits in ((plain, usual), (natural, usual), (every, EVERY_LIMITS)):
+        hard, patient = None, False
+        for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
+            if not offered or (limits is NATURAL_LIMITS and patient):
+                continue
             self._limit(limits)
-            if offered and closes(offered):
+            if self._close(offered, wanted, hard):
                 return tuple(fewest(offered, closes))
-            if self._given_up is not None:
-                again.append((offered, self._given_up, self._spent))
-        self._limit(MORE_LIMITS)
-        for facts, hard, before in again:
-            if self._close(facts, wanted, hard, before):
-                return tuple(fewest(facts, closes))
+            # What the solver gave up patiently under a few facts does not get easy under more.
+            hard = self._given_up
+            patient = patient or (hard is not None and limits is NATURAL_LIMITS)
+        if hard is not None and not patient:
+            self._limit(MORE_LIMITS)
+            if self._close(every, wanted, hard, self._spent):
+                return tuple(fewest(every, closes))
         return ()
 
     def _limit(self, limits: Limits) -> None:
@@ -102,12 +118,13 @@ class FactChoice:
         """
         self._tried += 1
         self._given_up, self._spent = None, spent
-        if self._tried > MOST_TRIED or self.case.out_of_time():
+        if self._tried > MOST_TRIED or self.case.at_its_end():
             return False
         start = self.case.decider.spent - spent
         terms = strongest(self._terms[fact] for fact in facts)
         self.case.contract = replace(self._own, data=(*self._own.data, *terms))
-        self.case.use = FactUse(self.case.contract, said=self.case.use.said)
+        clauses = [clause.condition for clause in self.case.clauses]
+        self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
         self.case.prepare_again({offset for _, places in wanted for offset in places})
         asked: Iterable[Obligation] = every_obligation(self.case.sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
@@ -121,5 +138,6 @@ class FactChoice:
                 return False
         if self._effort is None:
             self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
-            self._limit(replace(CHOICE_LIMITS, linear=self._effort, total=self._effort))
+            each = min(self._effort, MOST_EACH)
+            self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True

@@ -20,8 +20,8 @@ from ..rules.prepare import launch_facts
 TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one set of facts: what does not help soon is not what is missing."""
 
-TRIAL_TOTAL: Final = 12_000_000
-"""Resource units after which no further facts are looked for."""
+TRIAL_TOTAL: Final = 4_000_000
+"""Resource units after which no further facts are looked for: what people are told to add is found in a tenth of it."""
 
 LEAST_EFFORT: Final = 40_000
 MORE_EFFORT: Final = 3
@@ -79,18 +79,22 @@ class FactTrial:
 
     def _closed(self, obligation: Obligation, key: Key) -> bool:
         """Whether facts close the obligation; those that it needs are noted."""
-        if obligation.blocked is not None:
+        if obligation.blocked is not None or self.case.at_its_end():
             return False
+        with self.case.session.effort.about(obligation):
+            return self._closed_by_facts(obligation, key)
+
+    def _closed_by_facts(self, obligation: Obligation, key: Key) -> bool:
         conditions = (
             *obligation.conditions,
             *data_facts(obligation.conditions, self.case.contract, self.case.origins),
         )
         before = self.case.use.taken
         few: list[DataTerm] | None = None
-        if self.case.decider.spent < TRIAL_TOTAL:
+        if not self._is_over():
             with self._with_effort(TRIAL_LIMITS):
                 few = self.case.use.take_up(conditions, self.case.origins, self._closing(conditions, obligation))
-        if few is None and self.case.decide_one(obligation) is None:
+        if few is None and not self._is_over() and self.case.decide_one(obligation) is None:
             few = []
         if few is None or (few and not self._still_reached(obligation)):
             self.case.use.taken = before
@@ -104,7 +108,7 @@ class FactTrial:
 
         def closes(more: Sequence[Term]) -> bool:
             nonlocal done
-            if self.case.out_of_time():
+            if self._is_over():
                 return False
             start = self.case.decider.spent
             answer = self.case.decider.decide([*conditions, *more], twins=obligation.twins).answer
@@ -116,6 +120,9 @@ class FactTrial:
             return closed
 
         return closes
+
+    def _is_over(self) -> bool:
+        return self.case.at_its_end() or self.case.decider.spent > TRIAL_TOTAL
 
     @contextmanager
     def _with_effort(self, limits: Limits) -> Iterator[None]:

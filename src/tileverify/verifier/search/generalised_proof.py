@@ -19,7 +19,7 @@ from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import search
 from ..rules.footprint_overlap import place_terms
-from ..rules.obligations import promise
+from ..rules.obligations import Obligation, promise
 from ..rules.prepare import Preparer, launch_facts
 from ..rules.two_blocks import CopyLevel
 from ..rules.work import Demand, two_blocks
@@ -48,6 +48,10 @@ WIDEST_TOTAL = 3_000_000
 """Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
 most, nearly all of them a fifth of that."""
 
+PREPARING_TOTAL = 2_000_000
+"""Of these, until it is known which machine integers fit: proofs that work out take 1,870,000 at most, and of most
+others a third as much is left then, which does not get them anywhere."""
+
 FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
 """For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
 
@@ -70,40 +74,51 @@ class GeneralisedProof:
 
         No contract is vacuous then: the launch satisfies it.
         """
+        level = level.aligned(self.case.summary.origins.values())
         if not all(holds(fact, level.own) for fact in self.case.contract.facts):
             return None
         self.case.holds_for = level.holds_for
         self.case.assume(launch_facts(self.case.contract))
         self.case.finder = self.case.aside(self.case.session)
-        level = level.aligned(self.case.summary.origins.values())
         if not self.case.options.deny_requires:
             self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        self.case.decider.remembers = True  # whether integers fit is asked again and again
         self.case.prepare(
             Preparer(
                 self.case.summary,
                 self.case.contract,
-                Limited(self.case.decider, FIT_LIMITS),
+                Limited(self.case.decider, FIT_LIMITS, end=self._prepared_too_long),
                 narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
             )
         )
+        self.case.decider.remembers = False
+        if self._prepared_too_long():
+            return None
         miner = Miner(level, self.case.lane_counts())
         for obligation in self.case.obligations():
             if self._exhausted():
                 return None
-            opened = self.case.decide_one(obligation, FIRST_LIMITS)
-            if opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None:
-                self.case.tally.codes.add(obligation.code)
-            else:
+            with self.case.session.effort.about(obligation):
+                proved = self._proved(obligation, miner)
+            if not proved:
                 return None
+            self.case.tally.codes.add(obligation.code)
         alone, several = all(level.own[axis] == 1 for axis in GRID), two_blocks(self.case.contract, range(len(GRID)))
         if alone and self.case.decider.decide(several).answer is not Answer.SATISFIABLE:
             return None
         self.case.drop_implied(level.own)
         return self.case.outcome(Verdict.PROVED, ())
 
+    def _proved(self, obligation: Obligation, miner: Miner) -> bool:
+        opened = self.case.decide_one(obligation, FIRST_LIMITS)
+        return opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None
+
+    def _prepared_too_long(self) -> bool:
+        return self.case.holds_for == "any" and self.case.decider.spent > PREPARING_TOTAL
+
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
-        return self.case.out_of_time() or self.case.decider.spent > total
+        return self.case.at_its_end() or self.case.decider.spent > total
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
@@ -111,7 +126,7 @@ class GeneralisedProof:
         sites = [plain.site(site) for site in self.case.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.case.summary.promises]
         for each in asked:
-            yield from launch_clause(each, each.conditions)
+            yield from launch_clause(each, each.conditions, self.case.use)
         terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
         yield from ignored_axes(self.case.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
@@ -123,7 +138,7 @@ class GeneralisedProof:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
         if opened.obligation.blocked is not None or self.case.options.deny_requires:
             return False
-        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions)]
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.case.use)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
         wanted: list[Demand] | None = None
 
@@ -148,7 +163,7 @@ class GeneralisedProof:
 
     def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
         """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
-        if self.case.options.deny_requires:
+        if self.case.options.deny_requires or self._prepared_too_long():
             return False
         for candidates in fitting_bounds(wrap):
             clauses = [clause for term in candidates for clause in spoken(term)]

@@ -34,7 +34,7 @@ from ...contract.launch import (
 from ...contract.strides import may_overlap_itself, strides_of
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.evaluate import evaluate as value_of
-from ...contract.variables import GRID, scalar_variable, unsigned_variable
+from ...contract.variables import GRID, argument_address, scalar_variable, unsigned_variable
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Origin
 from ...results import HoldsFor
@@ -52,7 +52,8 @@ class Level:
     def aligned(self, origins: Iterable[Origin]) -> Level:
         """With addresses: a spec does not tell them, so that only their alignment can matter, which is the best."""
         chosen = (origin for origin in origins if origin.index is None and origin.address is None)
-        return replace(self, own={**self.own, **{address_of(origin): 0 for origin in chosen}})
+        addresses = [*map(address_of, chosen), *(argument_address(listed.name) for listed in self.launch.lists())]
+        return replace(self, own={**self.own, **dict.fromkeys(addresses, 0)})
 
 
 def levels(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> Iterator[Level]:

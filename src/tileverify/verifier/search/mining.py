@@ -94,6 +94,15 @@ def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
                 yield from (t.le(end, room) for end in (*ends, _end(others, known_ends)) if end is not None)
 
 
+def stepping(conditions: Sequence[Term]) -> Iterator[Term]:
+    """Places that are multiples of a step lie apart: ``1 <= s`` for ``s * (32 * bid.x + lane)``."""
+    parts = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.PRODUCT}
+    for part in sorted(parts, key=t.render):
+        known = [factor for factor in part.args if launch_only(factor)]
+        if known and len(known) < len(part.args):
+            yield t.le(t.ONE, t.product(known))
+
+
 def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Term | None:
     """One more than the largest sum of these, over all blocks and lanes, where each has a known largest value."""
     end = t.ONE

@@ -53,7 +53,9 @@ class Narrowing:
         ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
-            if self._narrowed(opened):
+            with self.case.session.effort.about(opened.obligation):
+                narrowed = self._narrowed(opened)
+            if narrowed:
                 self.case.tally.codes.add(opened.obligation.code)
             else:
                 still.append((opened, len(self.case.clauses)))
@@ -119,7 +121,7 @@ class Narrowing:
 
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        for clause in launch_clause(opened.obligation, opened.conditions):
+        for clause in launch_clause(opened.obligation, opened.conditions, self.case.use):
             left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
             if left and self.kept.leaves_something(opened.obligation, [clause.condition]):
                 with self.case.question(opened) as closes:

@@ -20,7 +20,7 @@ from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
-from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings
+from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings, stepping
 from .needed_sizes import needed_sizes
 
 MOST_SIZES = 6
@@ -67,7 +67,8 @@ def offers(
     yield of_contract(t.or_(t.eq(a, t.ONE), t.eq(b, t.ONE)) for a, b in combinations(GRID, 2))
     sizes = _sizes(conditions, values)
     factors = sorted({tile for tile in tiles if tile > 1} | constants(conditions))
-    yield of_contract([*bounds(sizes, conditions), *_orders(sizes), *_rows(contract, mentioned(conditions))])
+    rows = _rows(contract, mentioned(conditions))
+    yield of_contract([*stepping(conditions), *bounds(sizes, conditions), *_orders(sizes), *rows])
     if not contract.grid_given:
         yield of_contract(_grids(sizes, factors))
     yield of_contract(t.eq(t.floormod(size, t.const(tile)), t.ZERO) for size in sizes for tile in factors)

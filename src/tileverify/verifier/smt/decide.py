@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import lcm
-from typing import Final
+from typing import Final, TypeAlias
 
 import z3
 
@@ -20,6 +20,7 @@ from ...contract import terms as t
 from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...results.tiers import Tier
+from ..effort import QUESTION
 from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
@@ -30,9 +31,15 @@ from .selection import Selection
 from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
 
+_Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...], Limits]
+"""Conditions, twins and limits: with the facts all that an answer depends on, but for the solver's luck."""
+
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
 
+
+PATIENCE: Final = 6
+"""How much more than the non-linear tier the linear one is given at last, where a question has twins."""
 
 MANY_MULTIPLES: Final = 4
 """Known multiples that make it worth to translate everything again."""
@@ -43,6 +50,7 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
+    ``remembers``: a question is asked once; asked again, one without an answer may have one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -51,7 +59,9 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
+    remembers: bool = False
     _tier: TierSolver | None = field(default=None, init=False)
+    _answered: dict[_Question, Result] = field(default_factory=dict, init=False)  # under the present facts
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
     _differences: Differences = field(init=False)
@@ -87,38 +97,74 @@ class Decider:
         ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
-        limits, conditions = limits or self.limits, tuple(conditions)
+        conditions, twins = tuple(conditions), tuple(twins)
+        if model or self.explain or not self.remembers:
+            return self._decide(conditions, twins, limits or self.limits, model=model)
+        question = (frozenset(conditions), twins, limits or self.limits)
+        known = self._answered.get(question)
+        if known is None:
+            known = self._decide(conditions, twins, limits or self.limits, model=False)
+            if not self.session.effort.is_spent:  # with more to spend there may be an answer
+                self._answered[question] = known
+        return known
+
+    def _decide(
+        self, conditions: tuple[Term, ...], twins: tuple[tuple[Term, Term], ...], limits: Limits, *, model: bool
+    ) -> Result:
+        if self.session.effort.is_spent:
+            return Result(Answer.UNKNOWN, None)
+        self.session.effort.charge(QUESTION)
         if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
-        wanted, tier = self.expanded(conditions), self.tier()
-        merges: list[Merge] = []
-        merged = self._merge(tier, wanted, twins, merges)
-        # Witnesses and proofs are made from what the solver itself says.
-        quick = not model and not self.explain
-        satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
-        result, lemmas = self._linear(tier, merged, limits, model=model, satisfied=satisfied)
+        wanted = self.expanded(conditions)
+        result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
-            return self._explained(result, wanted, merges, lemmas)
-        if limits.bits and mentions_bits(wanted):
+            return result
+        if limits.bits and not self.session.effort.is_spent and mentions_bits(wanted):
             result = self._on_words(wanted, limits.bits, model=model)
             if result.answer is not Answer.UNKNOWN:
                 return self._explained(result, wanted, (), ())
         if not limits.nonlinear:
             return result
         exact = self._new_tier(exact_products=True)
-        exact.push(merged)
+        exact.push(merged.conditions)
         answer = exact.check_exactly(limits.nonlinear)
         found = self._model(exact) if model and answer is Answer.SATISFIABLE else None
-        return self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merges, ())
+        result = self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merged.merges, ())
+        if answer is not Answer.UNKNOWN or not twins:
+            return result
+        # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
+        # solver, which no earlier question has led astray.
+        patient = replace(limits, linear=PATIENCE * limits.nonlinear, total=PATIENCE * limits.nonlinear)
+        fresh = self._new_tier(exact_products=False)
+        return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
+
+    def _with_twins(
+        self,
+        conditions: tuple[Term, ...],
+        wanted: list[Term],
+        twins: Sequence[tuple[Term, Term]],
+        limits: Limits,
+        tier: TierSolver,
+        *,
+        model: bool,
+    ) -> tuple[Result, _Merged]:
+        """The answer of linear integers, and what is ``wanted`` with twins merged."""
+        merged = self._merge(tier, wanted, twins, limits)
+        # Witnesses and proofs are made from what the solver itself says.
+        quick = not model and not self.explain
+        satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
+        result, lemmas = self._linear(tier, merged.conditions, limits, model=model, satisfied=satisfied)
+        return self._explained(result, wanted, merged.merges, lemmas), merged
 
     def _on_words(self, wanted: Sequence[Term], limit: int, *, model: bool) -> Result:
         timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
         if timeout is not None and timeout <= 1:
             return Result(Answer.UNKNOWN, Tier.BIT_VECTORS)
         words = Words(self.expanded(self.facts), wanted, self.session.seed)
-        answer, found = words.settle(limit, timeout)
+        answer, found = words.settle(min(limit, self.session.effort.left), timeout)
         self.session.charge(words.spent)
         return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
@@ -152,6 +198,7 @@ class Decider:
 
     def assume(self, facts: Sequence[Term]) -> None:
         """Further facts, which hold for all questions from now on."""
+        self._answered.clear()
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
         if not self.explain:
@@ -186,18 +233,20 @@ class Decider:
         return model
 
     def _merge(
-        self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], merges: list[Merge]
-    ) -> list[Term]:
+        self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], limits: Limits
+    ) -> _Merged:
         """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
 
         The equality itself stays among the conditions, so the question does not change.
         """
+        merges: list[Merge] = []
         replaced: dict[Term, Term] = {}
         pending = [(number, (a, b)) for number, (a, b) in enumerate(map(self.expanded, twins))]
+        few = replace(self.limits if limits.linear < self.limits.linear else limits, rounds=MERGE_ROUNDS)
         while pending:
             tier.push(wanted)
             try:
-                merge = self._first_equal(tier, pending, replaced)
+                merge = self._first_equal(tier, pending, replaced, few)
             finally:
                 tier.pop()
             if merge is None:
@@ -207,17 +256,21 @@ class Decider:
             replaced[b] = a
             memo: dict[Term, Term] = {}
             wanted = [t.eq(a, b), *(t.transform(condition, {b: a}.get, memo) for condition in wanted)]
-        return wanted
+        return _Merged(wanted, merges)
 
     def _first_equal(
-        self, tier: TierSolver, pending: list[tuple[int, tuple[Term, Term]]], replaced: Mapping[Term, Term]
+        self,
+        tier: TierSolver,
+        pending: list[tuple[int, tuple[Term, Term]]],
+        replaced: Mapping[Term, Term],
+        limits: Limits,
     ) -> Merge | None:
         """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
         while pending:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
             if a is not b:
-                result, lemmas = self._linear(tier, [t.ne(a, b)], replace(self.limits, rounds=MERGE_ROUNDS))
+                result, lemmas = self._linear(tier, [t.ne(a, b)], limits)
                 if result.answer is Answer.UNSATISFIABLE:
                     return Merge(number, a, b, lemmas)
         return None
@@ -258,6 +311,14 @@ class Decider:
             return Result(answer, Tier.LINEAR, lemmas=lemmas), known
         finally:
             tier.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """``conditions`` in which twins that must be equal are merged."""
+
+    conditions: list[Term]
+    merges: list[Merge]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,12 +371,15 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A decider under other limits than its own."""
+    """A decider under other limits than its own, which has no more answers once there is an ``end``."""
 
     decider: Decider
     limits: Limits
+    end: Callable[[], bool] = lambda: False
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        if self.end():
+            return Result(Answer.UNKNOWN, None)
         return self.decider.decide(conditions, twins=twins, limits=self.limits)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...contract.terms import Term
+from ..effort import QUESTION
 from ..rules.answers import Answer, Limits
 from ..rules.arithmetic import mentions_bits
 from .tier_solver import TierSolver
@@ -34,6 +35,9 @@ class Selection:
 
     def closes(self, clauses: Sequence[Term]) -> bool:
         """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
+        if self._decider.session.effort.is_spent:
+            return False
+        self._decider.session.effort.charge(QUESTION)
         if self._decider.plainly_refuted([*self._conditions, *clauses]):
             return True
         asked = [*self._conditions, *clauses]

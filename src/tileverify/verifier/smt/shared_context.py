@@ -8,6 +8,7 @@ import z3
 from z3 import z3core
 
 from ...contract.terms import Term
+from ..effort import Effort
 from .encode import Encoder
 
 
@@ -16,15 +17,21 @@ class Session:
 
     A context belongs to one kernel: the solver's choices depend on what it was asked before, so that questions of
     another kernel could change a verdict.  It costs as much as deciding a dozen easy questions.  ``seed`` is for tests
-    that no verdict depends on the solver's luck.  ``models``: its models are what counts.
+    that no verdict depends on the solver's luck.  ``models``: its models are what counts.  ``effort``: the account that
+    pays for the questions, of which all contexts of one kernel have the same.
     """
 
-    def __init__(self, seed: int = 0, *, models: bool = False) -> None:
+    def __init__(self, seed: int = 0, *, models: bool = False, effort: Effort | None = None) -> None:
         self.seed = seed
         self.models = models
+        self.effort = effort or Effort()
         self._spent_here = 0
         self._spent_elsewhere = 0
         self.expanded: dict[Term, Term] = {}  # the memo of `..arithmetic.expand`
+
+    def anew(self, *, models: bool = False) -> Session:
+        """Another context for the same kernel, which knows nothing of what was asked here."""
+        return Session(self.seed, models=models, effort=self.effort)
 
     @cached_property
     def context(self) -> z3.Context:
@@ -60,11 +67,14 @@ class Session:
     def charge(self, units: int) -> None:
         """Resource units that were used for this session in another context."""
         self._spent_elsewhere += units
+        self.effort.charge(units)
 
     def check(self, solver: z3.Solver) -> z3.CheckSatResult:
         """``solver.check``, counted in ``spent``."""
         outcome = solver.check()
-        self._spent_here = _resource_count(solver) or self._spent_here
+        before = self._spent_here
+        self._spent_here = _resource_count(solver) or before
+        self.effort.charge(self._spent_here - before)
         return outcome
 
 

@@ -150,7 +150,9 @@ class TierSolver:
             if left <= 0:
                 return Answer.UNKNOWN
             self.solver.set("timeout", int(1000 * left) + 1)
-        self.solver.set("rlimit", limit)
+        if self.session.effort.is_spent:
+            return Answer.UNKNOWN
+        self.solver.set("rlimit", min(limit, self.session.effort.left))
         outcome = self.session.check(self.solver)
         if outcome == z3.unsat:
             return Answer.UNSATISFIABLE

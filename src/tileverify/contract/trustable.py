@@ -1,0 +1,44 @@
+"""What a launch spec takes for granted beyond what every proof does: ``trust = ["assert-stops"]``.
+
+The words are part of the contract: of its text, of the keys of kept verdicts, of certificates and bundles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from ..errors import SpecError
+from .descriptions import suggestion
+from .launch import LaunchSpec
+
+ASSERT_STOPS: Final = "assert-stops"
+"""A block stops at an assertion that fails: it makes no access that its program has behind it.
+
+Tile IR does not promise that (``assert`` reports to the host, and the kernel may run on).  ``tileiras`` 13.5 was seen
+to make a conditional trap of it, in front of the access.
+"""
+
+TRUSTABLE: Final = {ASSERT_STOPS: "that a block stops at an assertion that fails"}
+"""Each word, and what is believed then."""
+
+
+def read_trust(value: object) -> tuple[str, ...]:
+    """The words of ``trust``, in order and each once; raises `SpecError` for anything else."""
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise SpecError(f'must be a list of words, as in trust = ["{ASSERT_STOPS}"]')
+    for word in value:
+        if word not in TRUSTABLE:
+            raise SpecError(f"'{word}' is nothing that can be trusted{suggestion(word, TRUSTABLE)}")
+    return tuple(sorted(set(value)))
+
+
+def trusted_text(words: Iterable[str]) -> tuple[str, ...]:
+    """What is believed, a sentence for each word: ``that a block stops at ... (assert-stops)``."""
+    return tuple(f"{TRUSTABLE[word]} ({word})" for word in words)
+
+
+def trusting(launch: LaunchSpec, words: Iterable[str]) -> LaunchSpec:
+    """``launch`` where these words are trusted, too."""
+    return replace(launch, trust=tuple(sorted({*launch.trust, *words})))

@@ -1,0 +1,59 @@
+"""What a check is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..frontend.sources.discover import Skip
+    from .configuration import FileSettings
+    from .under_way import UnderWay
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
+    ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
+    one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
+    what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
+    try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
+    ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
+    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for some
+    files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account (`verifier.effort`) pays
+    for the proof of each kernel.  ``under_way`` is told what is being verified.
+    ``trust``: words of `contract.trustable`, for every launch."""
+
+    timeout_s: float | None = None
+    deny_requires: bool = False
+    jobs: int = 1
+    cache: Path | None = None
+    playback: bool = False
+    certificate: bool = False
+    repair: bool = False
+    details: bool = False
+    complete: bool = False
+    audit: bool = False
+    per_file: tuple[FileSettings, ...] = ()
+    skip: Skip | None = None
+    effort: float = 1.0
+    under_way: UnderWay | None = None
+    trust: tuple[str, ...] = ()
+
+    def of(self, file: Path) -> CheckOptions:
+        """The options for one file."""
+        timeout_s, deny_requires, effort = self.timeout_s, self.deny_requires, self.effort
+        resolved = file.resolve() if self.per_file else file
+        for settings in self.per_file:
+            if settings.matches(resolved):
+                timeout_s = timeout_s if settings.timeout is None else settings.timeout
+                deny_requires = deny_requires if settings.deny_requires is None else settings.deny_requires
+                effort = effort if settings.effort is None else settings.effort
+        return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, effort=effort, per_file=())
+
+    @property
+    def decisive(self) -> dict[str, object]:
+        """Those on which a verdict depends that is kept."""
+        key: dict[str, object] = {"deny_requires": self.deny_requires}
+        return key if self.effort == 1 else {**key, "effort": self.effort}

@@ -21,8 +21,8 @@ class CheckOptions:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
     ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for some
-    files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account (`verifier.effort`) pays
-    for the proof of each kernel.  ``under_way`` is told what is being verified.
+    files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
+    (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
     ``trust``: words of `contract.trustable`, for every launch."""
 
     timeout_s: float | None = None

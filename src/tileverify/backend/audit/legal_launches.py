@@ -16,7 +16,7 @@ from ...errors import UsageError
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ..numbers.choose import Palette, choose, draw
-from ..numbers.conditions import ContractInNumbers, lists
+from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Given, Inputs, make_inputs
 
 ELEMENTS: Final = 1 << 14
@@ -97,7 +97,7 @@ def _values(
 def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
     """Elements from the first to the last one of the arrays that take memory; of a list's where they are numbers."""
     total = 0
-    for listed in lists(contract.spec):
+    for listed in contract.spec.lists():
         sizes = [constant_value(size) for size in listed.element.shape]
         if None not in sizes:
             total += contract.value(listed.length, values) * prod(size for size in sizes if size is not None)
@@ -112,7 +112,7 @@ def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
 
 def _contents_matter(contract: ContractInNumbers) -> bool:
     """Whether a launch of the same sizes may do something else: integers are read, or a list has sizes of its own."""
-    arrays = [*contract.spec.arrays(), *(listed.element for listed in lists(contract.spec))]
+    arrays = [*contract.spec.arrays(), *(listed.element for listed in contract.spec.lists())]
     return any(ELEMENT_TYPES[array.dtype].kind != "f" for array in arrays)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...errors import UsageError
+from ...errors import SpecError, UsageError
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.second_reading import SecondReading, Tally
@@ -55,7 +55,7 @@ def second_reading(
             if problem:
                 disagreement = f"{problem}; {_told(inputs)}"
                 break
-    except UsageError as error:
+    except (SpecError, UsageError) as error:
         counts.not_compared[f"a launch of the contract: {error.message}"] += 1
     return SecondReading(
         asked=count,

@@ -37,6 +37,7 @@ def check(
     effort: float = 1,
     deny_requires: bool = False,
     complete: bool = False,
+    audit: bool = False,
     repair: bool = False,
     jobs: int = 1,
     cache: bool = True,
@@ -54,6 +55,7 @@ def check(
     ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel;
     ``effort``: times the usual resources of the solver.
     ``deny_requires``: add no clause to the contract.  ``complete``: find the arrays that are written whole.
+    ``audit``: compare what is proved with runs of the interpreter.
     ``repair``: try repairs of what is refuted.  ``jobs``: processes, 0 for as many as pay off; more than one needs a
     guarded ``__main__``.  ``cache``: use and keep verdicts on disk.
 
@@ -84,6 +86,7 @@ def check(
         jobs=jobs,
         cache=default_folder() if cache else None,
         complete=complete,
+        audit=audit,
         repair=repair,
     )
     file = None if spec is None else Path(spec)

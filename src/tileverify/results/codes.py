@@ -130,8 +130,8 @@ _ALL: Final = (
         TV.TOOL_FAILURE,
         "tileverify itself failed on this kernel",
         "An unexpected error inside tileverify, or a worker process that the system ended (for want of memory, "
-        "for instance). It says nothing about the kernel. With `check --audit`, also a proof that a run of the interpreter "
-        "contradicts: one of the two misreads the kernel.",
+        "for instance). It says nothing about the kernel. With `check --audit`, also a proof that a run of the "
+        "interpreter contradicts: one of the two misreads the kernel.",
         "none.",
         "Please report it with the bytecode; TILEVERIFY_TRACEBACK=1 shows where it happened.",
     ),

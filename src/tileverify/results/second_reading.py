@@ -44,14 +44,15 @@ class Tally:
 
 def reading_lines(reading: SecondReading) -> list[str]:
     """What was compared, what was not, and what does not agree; for people."""
-    few = f" of {reading.asked}, as the contract has no more" if reading.launches < reading.asked else ""
-    lines = [
-        f"{_plural(reading.launches, 'launch', 'launches')}{few}: {_plural(reading.blocks, 'block', 'blocks')},"
-        f" {_plural(reading.accesses, 'access', 'accesses')} and {_plural(reading.waits, 'wait', 'waits')} compared"
-        + ("" if reading.disagreement else ", all as the proof says")
-    ]
-    if not reading.accesses and not reading.disagreement:
-        lines[0] = f"{_plural(reading.launches, 'launch', 'launches')}{few}: nothing could be compared"
+    launches = _plural(reading.launches, "launch", "launches")
+    if reading.launches < reading.asked:
+        launches += f" ({reading.asked} were asked for)"
+    if reading.accesses or reading.disagreement:
+        blocks, accesses = _plural(reading.blocks, "block", "blocks"), _plural(reading.accesses, "access", "accesses")
+        compared = f"{blocks}, {accesses} and {_plural(reading.waits, 'wait', 'waits')} compared"
+        lines = [f"{launches}: {compared}" + ("" if reading.disagreement else ", all as the proof says")]
+    else:
+        lines = [f"{launches}: nothing could be compared"]
     lines += [f"not compared, {count} times: {reason}" for reason, count in sorted(reading.not_compared.items())]
     if reading.disagreement:
         lines.append(f"disagreement: {reading.disagreement}")

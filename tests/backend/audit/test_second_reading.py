@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from tileverify.backend.audit.legal_launches import drawn
 from tileverify.backend.audit.reading import second_reading
+from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import ONE, TRUE, Term, add, sub
 from tileverify.corpus import ROOT
@@ -61,6 +64,22 @@ def test_proofs_of_the_corpus_agree_with_runs(file: str) -> None:
         found = reading(unit, result)
         assert found.agrees, found.disagreement
         assert found.accesses, found.not_compared
+
+
+def test_launches_begin_at_the_borders_and_keep_the_contract() -> None:
+    unit, result = proof("race_free/reverse_tiles.py", "reverse_tiles")
+    assert result.proved_launch is not None
+    contract = ContractInNumbers(result.proved_launch, result.requires)
+    not_made = Counter[str]()
+    made = list(drawn(contract, entry_of(decode(unit.bytecode), unit), 30, not_made))
+    assert len(made) == 30
+    assert not not_made
+    lengths = [inputs.launch.arrays["x"].shape[0] for inputs in made]
+    assert {1, 63, 64, 65, 129} <= set(lengths[:8])
+    assert max(lengths[:8]) >= 4096
+    assert len(set(lengths)) == len(lengths)
+    for inputs in made:
+        assert not [condition.text for condition in contract.conditions if condition.broken_by(inputs.values)]
 
 
 # ------------------------------------------------------------------------------------- planted misreadings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from random import Random
 from typing import Final
@@ -82,8 +82,7 @@ def _values(
     whole = tuple(dict.fromkeys((*tiles, *SIZES)))
     palettes = [Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES) for border in dict.fromkeys(borders)]
     palettes.append(Palette((*LARGE, *whole), (*LARGE, *SCALARS, 0, 1), AXES[::-1]))
-    sizes = tuple(dict.fromkeys((*SIZES, *borders)))
-    palettes += [Palette(sizes, (*SCALARS, *tiles, 0, 1), AXES, Random(number)) for number in range(4 * count)]
+    palettes += [_mixed((*SIZES, *borders), (*SCALARS, *tiles, 0, 1), Random(number)) for number in range(4 * count)]
     found = 0
     for number, palette in enumerate(palettes):
         values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=TRIES)
@@ -92,6 +91,12 @@ def _values(
             yield values
         elif not found and number >= len(borders) + FEW:
             return
+
+
+def _mixed(sizes: Sequence[int], scalars: Sequence[int], source: Random) -> Palette:
+    """Any of these in any order, among others that are drawn."""
+    more = [source.randrange(2, 1 << source.randrange(3, 12)) for _ in range(len(sizes) // 2)]
+    return Palette(tuple(dict.fromkeys((*sizes, *more))), scalars, AXES, source)
 
 
 def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:

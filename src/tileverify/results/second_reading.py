@@ -32,7 +32,7 @@ class SecondReading:
 
 
 @dataclass(slots=True)
-class Tally:
+class ReadingTally:
     """A second reading on its way."""
 
     blocks: int = 0

@@ -24,7 +24,7 @@ from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import AccessSummary, Loop, Promise
-from tileverify.results.second_reading import Tally
+from tileverify.results.second_reading import ReadingTally
 
 from ...grids import blocks_of
 from ...tiles import scalar_of, tile_of
@@ -95,7 +95,7 @@ class LaunchMaker:
 
 # ---------------------------------------------------------------------------------------------- comparison
 @dataclass
-class Outcome(Tally):
+class Outcome(ReadingTally):
     """What a comparison covered."""
 
     promises: int = 0  # kept promises of defined runs

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...contract.terms import FALSE, Term
 from ...frontend.symbolic.summary import AccessSummary, Site, earlier
-from ...results.second_reading import Tally
+from ...results.second_reading import ReadingTally
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array
 from .block_terms import BlockTerms
@@ -26,7 +26,7 @@ def compare_order(
     summary: AccessSummary,
     terms: BlockTerms,
     executions: Mapping[tuple[int, Context], Sequence[DynamicAccess]],
-    counts: Tally,
+    counts: ReadingTally,
     named: Callable[[Site, Context], str],
 ) -> None:
     """Every wait of the summary is one of the run.  Those of the run are the summary's, too, but in loops, where it may
@@ -79,7 +79,7 @@ def _claimed(
 
 def _compare(
     site: Site, execution: _Execution, other: Site, others: Sequence[_Execution],
-    order: tuple[Array, Array, Array], counts: Tally, named: Callable[[Site, Context], str],
+    order: tuple[Array, Array, Array], counts: ReadingTally, named: Callable[[Site, Context], str],
 ) -> None:  # fmt: skip
     """``order``: for each of ``others``, whether it is waited for in the run, in the summary, and whether that can be
     told."""

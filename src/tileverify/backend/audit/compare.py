@@ -11,7 +11,7 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from ...frontend.symbolic.summary import Access, Loop, OriginKind, Site
 from ...results.codes import TV
-from ...results.second_reading import Tally
+from ...results.second_reading import ReadingTally
 from ...system.paths import display_path
 from ..interpreter.access_log import DynamicAccess
 from .awaited import compare_order
@@ -35,7 +35,7 @@ Executions = dict[tuple[int, Context], list[DynamicAccess]]
 """Accesses by the place of their op and their iterations; several where the lanes go to several arrays."""
 
 
-def compare_block(launch: LaunchTerms, record: BlockRecord, counts: Tally, *, proved: bool = True) -> None:
+def compare_block(launch: LaunchTerms, record: BlockRecord, counts: ReadingTally, *, proved: bool = True) -> None:
     """Compare; what could not be is counted.
 
     ``proved``: undefined behaviour contradicts the proof; otherwise what comes behind it is not compared.
@@ -56,7 +56,7 @@ def compare_block(launch: LaunchTerms, record: BlockRecord, counts: Tally, *, pr
 
 
 class _Block:
-    def __init__(self, launch: LaunchTerms, record: BlockRecord, counts: Tally) -> None:
+    def __init__(self, launch: LaunchTerms, record: BlockRecord, counts: ReadingTally) -> None:
         self.launch = launch
         self.kernel = launch.kernel
         self.record = record

@@ -12,7 +12,7 @@ from ...contract.launch import EntryParameter, LaunchSpec
 from ...errors import SpecError, UsageError
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import AccessSummary
-from ...results.second_reading import SecondReading, Tally
+from ...results.second_reading import ReadingTally, SecondReading
 from ..interpreter import Budget, InterpreterStop, bind_launch
 from ..interpreter.values import Array
 from ..numbers.conditions import ContractInNumbers
@@ -45,7 +45,7 @@ def second_reading(
     Ends at the first disagreement.  Never raises for a launch that cannot be made or run: that is counted.
     """
     kernel = KernelTerms(entry, parameters, summary)
-    counts = Tally()
+    counts = ReadingTally()
     launches, disagreement = 0, ""
     try:
         contract = ContractInNumbers(launch, requires)
@@ -69,7 +69,7 @@ def second_reading(
     )
 
 
-def _one(module: Module, kernel: KernelTerms, inputs: Inputs, counts: Tally) -> str:
+def _one(module: Module, kernel: KernelTerms, inputs: Inputs, counts: ReadingTally) -> str:
     """The first disagreement in one launch, if there is any."""
     launch = inputs.launch
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
@@ -82,7 +82,7 @@ def _one(module: Module, kernel: KernelTerms, inputs: Inputs, counts: Tally) -> 
 
 def compare_launch(
     module: Module, kernel: KernelTerms, launch: ConcreteLaunch, data: Mapping[str, Array], blocks: Sequence[Block],
-    counts: Tally, steps: int,
+    counts: ReadingTally, steps: int,
 ) -> str:  # fmt: skip
     """Run ``blocks`` and compare them; the first disagreement.
 

@@ -30,9 +30,12 @@ OPEN_GRIDS: Sequence[Block] = tuple((x, y, 1) for x in (1, 2, 3) for y in (1, 2)
 EVERY_GRID: Sequence[Block] = tuple((x, y, z) for x in (1, 2, 3) for y in (1, 2) for z in (1, 2))
 """Grids that are tried where the contract leaves the grid open."""
 LARGER_GRIDS: Sequence[Block] = tuple(
-    (x, y, z) for x, y, z in product(range(1, 5), repeat=3) if (x, y, z) not in EVERY_GRID and x * y * z <= 16
+    (x, y, z)
+    for x, y, z in product(range(1, 9), repeat=3)
+    if (x, y, z) not in EVERY_GRID and x * y * z <= 16 and (max(x, y, z) < 5 or x * y * z < 9)
 )
-"""Tried as well where clauses leave the smaller ones no work: a clause may ask for a third block along an axis."""
+"""Tried as well where clauses leave the smaller ones no work: a clause may ask for a third block along an axis, and
+work that begins with block 3 is done by two blocks where there are five."""
 _ANY_GRID = parse_condition(ANY_GRID)
 APART = 3
 """Layouts of a list's elements that are tried where strides of theirs have names."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from tests.profiles import tries
 
 from tileverify.contract import terms as t
@@ -21,7 +21,7 @@ LIMITS = Limits(linear=400_000, nonlinear=400_000, rounds=20)
 
 
 @given(trees, trees)
-@settings(max_examples=tries(short=50, long=2500), deadline=None)
+@settings(max_examples=tries(short=50, long=2500), deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 def test_an_example_is_a_model(first: Tree, second: Tree) -> None:
     fact, condition = t.le(term(first), term(second)), t.lt(t.ZERO, term(first))
     assume(Examples([fact]).satisfy([condition]))

@@ -246,6 +246,15 @@ SPIN = """    seen = 0
 """
 
 
+LOOKED_UP = """    before = ct.atomic_add(counter, (0,), 1).item()
+{put_back}    seen = ct.atomic_add(counter, (0,), 0).item()
+    ct.store(parts, index=(i,), tile=ct.load(x, index=(seen,), shape=(1,)))
+"""
+PUT_900 = """    if before == n - 1:
+        ct.atomic_xchg(counter, (0,), 900)
+"""
+
+
 def cleared(where: str = "before == n - 1", how: str = CLEAR, publish: str = PUBLISH) -> str:
     return f"{publish}    if {where}:\n        {how}\n"
 
@@ -287,6 +296,12 @@ def test_the_last_block_may_put_the_counter_back(tmp_path: Path, publish: str) -
 )
 def test_without_a_premise_a_counter_that_is_put_back_proves_nothing(tmp_path: Path, changes: dict[str, str]) -> None:
     assert not proved(by_count(tmp_path, **changes))
+
+
+def test_what_a_counter_shows_behind_its_additions_is_bounded_unless_it_is_put_back(tmp_path: Path) -> None:
+    """A wait finds what the last block wrote there, which is no count."""
+    assert proved(by_count(tmp_path, publish=LOOKED_UP.format(put_back=""), last="before < 0"))
+    assert not proved(by_count(tmp_path, publish=LOOKED_UP.format(put_back=PUT_900), last="before < 0"))
 
 
 # ------------------------------------------------------------------------------------------------- flags

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.cutile import function_of, is_kernel
 from ..pipeline import CheckOptions
-from ..reports.notebook_cells import cell_name, number_cell
+from ..system.notebook_cells import cell_name, number_cell
 from .checking import check
 
 if TYPE_CHECKING:
@@ -27,8 +27,13 @@ class _Arguments(argparse.ArgumentParser):
         super().__init__("%%tileverify", description="Run the cell, then check the kernels that it defines.")
         add = self.add_argument
         add("kernel", nargs="*", help="names of kernels of the cell; default: all")
-        add("--grid", action="append", metavar="EXPR", help="an axis of the grid, e.g. 'cdiv(N, 128)'; up to three times")
-        add("--arg", action="append", default=[], metavar="NAME=TYPE", help="an argument, e.g. 'x=f32[N]' or 'TILE=128'")
+        add(
+            "--grid",
+            action="append",
+            metavar="EXPR",
+            help="an axis of the grid: 'cdiv(N, 128)'; up to three",
+        )
+        add("--arg", action="append", default=[], metavar="NAME=TYPE", help="an argument: 'x=f32[N]', 'TILE=128'")
         add("--requires", action="append", metavar="EXPR", help="a fact about sizes and scalars")
         add("--data", action="append", metavar="FACT", help="a fact about the contents of index arrays")
         add("--spec", type=Path, metavar="FILE", help="launch specs of this file")

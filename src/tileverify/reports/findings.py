@@ -12,8 +12,8 @@ from rich.text import Text
 
 from ..results import Finding, FindingLevel, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
+from ..system.notebook_cells import shown_file
 from ..system.printable import printable
-from .notebook_cells import shown_file
 from .reasons import suppressed_because
 from .snippets import Snippet, Snippets
 

@@ -12,8 +12,8 @@ from typing import Final
 from rich.cells import cell_len
 
 from ..results import SourceSite
+from ..system.notebook_cells import cell_lines
 from ..system.printable import printable
-from .notebook_cells import cell_lines
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4

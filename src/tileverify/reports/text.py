@@ -16,9 +16,9 @@ from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from ..results.second_reading import reading_lines
+from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .findings import finding_lines
-from .notebook_cells import shown_file
 from .reasons import undetermined
 from .snippets import Snippets
 

@@ -86,7 +86,7 @@ def test_search_and_filters_narrow_the_rows(open_page: Open) -> None:
 
 def test_the_worst_come_first_and_others_when_asked(open_page: Open) -> None:
     opened = open_page(page())
-    verdicts = [row.get_attribute("data-verdict") for row in opened.page.locator("#launches tbody tr").all()]
+    verdicts = [str(row.get_attribute("data-verdict")) for row in opened.page.locator("#launches tbody tr").all()]
     assert verdicts == sorted(verdicts, key=ORDER.index)
     opened.page.select_option("#order", "checked")
     assert opened.rows() == [result.kernel for result in report().results]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...results import Finding, SourceSite
+from ...system.notebook_cells import shown_file
 from ..findings import side_names
-from ..notebook_cells import shown_file
 from ..snippets import Snippet, Snippets
 
 

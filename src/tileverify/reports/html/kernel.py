@@ -13,9 +13,9 @@ from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
 from ...results.tiers import Tier
+from ...system.notebook_cells import shown_file
 from ...system.printable import printable
 from ..findings import side_names, values_text
-from ..notebook_cells import shown_file
 from ..reasons import suppressed_because, undetermined
 from .highlighting import ir_lines
 from .overview import SYMBOLS

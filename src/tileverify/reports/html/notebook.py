@@ -1,4 +1,4 @@
-"""`notebook_html`: verdicts and findings as one piece of HTML below a cell, without scripts, in the notebook's colours."""
+"""`notebook_html`: verdicts and findings as one piece of HTML below a cell, without scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from ...results import KernelResult, Report
 from ...results.codes import CODES
-from ..notebook_cells import shown_file
+from ...system.notebook_cells import shown_file
 from ..snippets import Snippets
 from ..text import summary_line
 from .excerpts import Excerpt, excerpts

@@ -31,7 +31,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``place``: among the results; ``message``: what is wrong first; ``states``: code and state of every obligation of the launch, as the page's filter reads them."""
+    """``place``: among the results; ``message``: what is wrong first.
+
+    ``states``: code and state of every obligation of the launch, as the page's filter reads them.
+    """
 
     id: str
     place: int

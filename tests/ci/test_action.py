@@ -105,7 +105,8 @@ import sys
 from pathlib import Path
 here = Path(__file__).parent
 with open(here / "calls", "a") as calls:
-    print(*sys.argv[1:3], *[word for word in sys.argv[3:] if word.startswith("repos/") or word in ("PATCH", "POST")], file=calls)
+    shown = [word for word in sys.argv[3:] if word.startswith("repos/") or word in ("PATCH", "POST")]
+    print(*sys.argv[1:3], *shown, file=calls)
 for word in sys.argv:
     if word.startswith("body=@"):
         (here / "comment.md").write_text(Path(word.removeprefix("body=@")).read_text())

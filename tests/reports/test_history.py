@@ -125,9 +125,7 @@ def test_paths_still_list_opt_outs(tmp_path: Path, capfd: pytest.CaptureFixture[
 
 
 def test_a_comment_takes_no_markup_from_files() -> None:
-    evil = replace(
-        result("k`</code>|<b>", Verdict.REFUTED, "TV101"), findings=(Finding("TV101", "a `b` | <img> [x](y)"),)
-    )
+    evil = result("k`</code>|<b>", Verdict.REFUTED, findings=(Finding("TV101", "a `b` | <img> [x](y)"),))
     text = history_markdown(compare((), (evil,)), (evil,))
     assert text.splitlines()[0] == MARKER
     assert not re.search(r"<(img|b)>|`|\]\(", text)

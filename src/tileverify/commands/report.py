@@ -83,8 +83,8 @@ def diff(context: click.Context, old: Path, new: Path, format_: str) -> None:
     """
     from ..reports.history import compare, history_json, history_text, read_report
 
-    results = read_report(new)
-    history = compare(read_report(old), results)
+    earlier, results = read_report(old), read_report(new)
+    history = compare(earlier, results)
     if format_ == "markdown":
         from ..reports.history_markdown import history_markdown
 

@@ -10,9 +10,10 @@ In this order, the first that decides:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from ..contract.terms import FALSE, TRUE, Sort, Term, TermKind, and_, assuming, iff, literals, ne, not_, or_
+from ..contract.terms import FALSE, TRUE, Sort, Term, TermKind, and_, assuming, iff, literals, ne, not_, or_, postorder
+from ..contract.terms.bits import OPERATIONS
 from .checked_values import Misread, NotFollowed
 
 Refutes: TypeAlias = Callable[[Sequence[Term]], bool | None]
@@ -56,10 +57,22 @@ class Comparing:
         if key not in self._answers:
             self.asked += 1
             self._answers[key] = self._refutes(key)
-        if self._answers[key] is None:
-            raise NotFollowed(f"{what}, or no solver can tell")
+        if self._answers[key] is None or (not self._answers[key] and _leaves_open(whole)):
+            raise NotFollowed(f"{what}, or it cannot be told")
         if not self._answers[key]:
             raise Misread(what)
+
+
+_FOUND_IN_LOOPS: Final = ("trips", "last", "loop", "overflow")
+
+
+def _leaves_open(condition: Term) -> bool:
+    """Whether numbers that satisfy it may be none of any run: symbols of loops mean more than a question says of them,
+    and operations on bits are functions of which a solver is told nothing."""
+    return any(
+        part.kind in OPERATIONS or (part.kind is TermKind.APPLY and part.function.name.startswith(_FOUND_IN_LOOPS))
+        for part in postorder(condition)
+    )
 
 
 def _cases(condition: Term) -> Iterator[Term]:

@@ -279,7 +279,7 @@ class Evaluator:
                 symbol = part.symbol if part.kind is TermKind.VAR else part.function
                 lane = part.kind is TermKind.VAR and part.symbol.scope is Scope.LANE
                 if symbol not in self.known and not lane:
-                    raise Misread(f"{what} speaks of '{symbol.name}', which the bytecode does not know so")
+                    raise NotFollowed(f"{what} speaks of '{symbol.name}', which the bytecode does not know so")
         if left := self._sites.keys() - self.done_sites.keys():
             raise Misread(f"{len(left)} accesses are claimed that no block makes")
         if any(self._promises.values()):

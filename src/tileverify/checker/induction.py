@@ -37,6 +37,7 @@ from ..frontend.symbolic.summary import LoopForm, LoopValue, earlier
 from .checked_values import Address, Misread, NotFollowed, Value, Waiting
 from .evaluator import Evaluator, WayOut, shape
 from .lane_moves import lanes
+from .steps_tiles import either_value
 from .steps_tokens import must_await
 
 
@@ -132,6 +133,11 @@ class CarriedClaims:
                 self._define(i, value, then, way, now)
             for i, value in enumerate(way.values):
                 self._check_next(i, value, then, way, now)
+        for i, function in enumerate(self.own if ways else ()):
+            if function is not None and function.scope is Scope.LAUNCH:
+                # Blocks that do not get so far do not matter; which of several ways is taken does.
+                handed = either_way(ways, i)
+                _must_be_alike(_terms(handed), (*self.around, k), self._what(i))
 
     def _define(self, i: int, value: Value, then: Term, way: WayOut, now: dict[Term, Term]) -> None:
         if self.own[i] is None:
@@ -150,9 +156,6 @@ class CarriedClaims:
                 )
             else:
                 now[stand_in] = handed
-        if function.scope is Scope.LAUNCH:
-            alike = [handed, way.since]
-            _must_be_alike(alike, (*self.around, self.claimed.iteration), what)
 
     def _check_next(self, i: int, value: Value, then: Term, way: WayOut, now: Mapping[Term, Term]) -> None:
         ev, what, claim = self.ev, f"{self._what(i)} one iteration later", self._at(i, then)
@@ -222,6 +225,14 @@ class CarriedClaims:
 
     def _what(self, i: int) -> str:
         return f"value {i} of the loop at byte {self.op.offset}"
+
+
+def either_way(ways: Sequence[WayOut], position: int) -> Value:
+    """The operand of whichever way is taken."""
+    chosen = ways[-1].values[position]
+    for way in reversed(ways[:-1]):
+        chosen = either_value(way.since, way.values[position], chosen)
+    return chosen
 
 
 def _terms(value: Value) -> list[Term]:

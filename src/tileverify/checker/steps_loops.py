@@ -44,7 +44,7 @@ from ..frontend.symbolic.summary import Loop, earlier
 from ..results.codes import TV
 from .checked_values import Address, Misread, NotFollowed, Value, Waiting
 from .evaluator import Evaluator, Step, WayOut, shape, width
-from .induction import CarriedClaims
+from .induction import CarriedClaims, either_way
 from .steps_integers import read, stored
 from .steps_tiles import either_value
 
@@ -216,9 +216,7 @@ def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     inside = frozenset(each.offset for each in walk(op.regions[0].blocks[0]))
     ev.facts.append((inside, form.same_around, le(earlier(k), last)))
     ev.narrow(substitute(and_(claimed.reached, broke), {k: last}))
-    merged = ways.out[-1].values
-    for way in reversed(ways.out[:-1]):
-        merged = tuple(either_value(way.since, a, b) for a, b in zip(way.values, merged, strict=True))
+    merged = (either_way(ways.out, position) for position in range(len(ways.out[0].values)))
     return tuple(_at(value, {k: last}) for value in merged)
 
 

@@ -89,7 +89,9 @@ TRUSTED: Final = (
 def _rests_on(rows: Sequence[CertificateRow]) -> tuple[str, ...]:
     """What is trusted, with what the contracts of single certificates trust beyond that."""
     words = dict.fromkeys(word for row in rows if row.found for word in row.found.certificate.launch.trust)
-    return (*TRUSTED, *trusted_text(words))
+    alone = any(row.found is not None and (row.found.reread is None or not row.found.reread.own) for row in rows)
+    reading = TRUSTED[:1] if alone else ("the reading of the file",)
+    return (*reading, *TRUSTED[1:], *trusted_text(words))
 
 
 def _row_lines(row: CertificateRow) -> Iterator[str]:

@@ -145,6 +145,10 @@ def renumbered(claims: AccessSummary) -> AccessSummary:
     return replace(claims, loop_forms=forms)
 
 
+def asserted(claims: AccessSummary) -> AccessSummary:
+    return replace(claims, promises=claims.promises[1:], assertions=(*claims.assertions, claims.promises[0]))
+
+
 def without(claims: AccessSummary, **parts: Any) -> AccessSummary:
     return replace(claims, **parts)
 
@@ -155,6 +159,8 @@ WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
     "an access left out": (SCALE, lambda c: without(c, sites=c.sites[:-1]), "is left out"),
     "an access twice": (SCALE, lambda c: without(c, sites=(*c.sites, c.sites[0])), "claimed twice"),
     "a promise left out": (SWIZZLED, lambda c: without(c, promises=c.promises[1:]), "unsaid"),
+    "a promise that is called an assertion": (SWIZZLED, asserted, "unsaid"),
+    "fewer axes": (SCALE, one_site(place(strides=lambda strides: strides[:-1])), "number of axes"),
     "a place one element on": (SCALE, one_site(place(coordinates=more)), "coordinates"),
     "other strides": (SCALE, one_site(place(strides=more)), "strides"),
     "another size": (SCALE, one_site(place(shape=more)), "shape"),

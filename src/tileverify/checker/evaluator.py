@@ -96,9 +96,7 @@ class Evaluator:
             self.known |= {form.iteration.symbol, earlier(form.iteration).symbol, form.time.symbol}
         self._sites = _by_offset(claims.sites)
         self._forms = {form.offset: form for form in claims.loop_forms}
-        self._promises: dict[tuple[int, TV], list[Promise]] = {}
-        for item in (*claims.promises, *claims.assertions):
-            self._promises.setdefault((item.offset, item.code), []).append(item)
+        self._promises, self._assertions = _by_op(claims.promises), _by_op(claims.assertions)
         self.done_sites: dict[int, Site] = {}
         self.done_loops: set[int] = set()
         self.done_values: set[Function] = set()
@@ -234,9 +232,11 @@ class Evaluator:
         """``condition`` has to hold wherever the path does: it is claimed, or follows from the path."""
         if condition is TRUE or self.path is FALSE:
             return
-        for said in self._promises.get((op.offset, code), []):
+        # An assertion is no obligation, so it must not stand for a promise.
+        claimed = self._assertions if op.name == "assert" else self._promises
+        for said in claimed.get((op.offset, code), []):
             if said.text == text:
-                self._promises[op.offset, code].remove(said)
+                claimed[op.offset, code].remove(said)
                 where = f"what '{op.name}' demands ({text})"
                 self.speaks_of((said.condition, said.guard), where)
                 self.compare.follows(self.path, said.guard, f"{where} is demanded elsewhere")
@@ -282,12 +282,19 @@ class Evaluator:
                     raise NotFollowed(f"{what} speaks of '{symbol.name}', which the bytecode does not know so")
         if left := self._sites.keys() - self.done_sites.keys():
             raise Misread(f"{len(left)} accesses are claimed that no block makes")
-        if any(self._promises.values()):
+        if any(self._promises.values()) or any(self._assertions.values()):
             raise Misread("a promise is claimed that the bytecode does not make")
         if self._forms.keys() - self.done_loops:
             raise Misread("a loop is claimed that no block enters")
         if {value.function for value in self.claims.loop_values} - self.done_values:
             raise Misread("a value is claimed that no loop carries")
+
+
+def _by_op(promises: Sequence[Promise]) -> dict[tuple[int, TV], list[Promise]]:
+    found: dict[tuple[int, TV], list[Promise]] = {}
+    for item in promises:
+        found.setdefault((item.offset, item.code), []).append(item)
+    return found
 
 
 def without_places(loops: Sequence[Loop]) -> tuple[Loop, ...]:

@@ -150,12 +150,15 @@ class CarriedClaims:
             if stand_in not in leaf.free:
                 continue
             modulus, rest = _linear_in(leaf, stand_in, what)
-            if modulus:
-                now[stand_in] = (
-                    handed if (modulus, rest) == (1, 0) else floordiv(sub(handed, const(rest)), const(modulus))
-                )
-            else:
-                now[stand_in] = handed
+            is_number = modulus and (modulus, rest) != (1, 0)
+            value_of = floordiv(sub(handed, const(rest)), const(modulus)) if is_number else handed
+            if now.setdefault(stand_in, value_of) is not value_of:
+                raise NotFollowed(f"{what}: a form of its own")
+            if any(
+                stand_in in term.free for j in range(len(self.said)) if j != i for term in _terms(self._at(j, then))
+            ):
+                # Others rely on the function, so it has to be this value in all cases.
+                self._in_range(way.path, handed, leaf, function, stand_in, what)
 
     def _check_next(self, i: int, value: Value, then: Term, way: WayOut, now: Mapping[Term, Term]) -> None:
         ev, what, claim = self.ev, f"{self._what(i)} one iteration later", self._at(i, then)
@@ -177,9 +180,9 @@ class CarriedClaims:
 
     def _in_range(self, path: Term, value: Term, leaf: Term, own: Function, stand_in: Term, what: str) -> None:
         """``value`` is one of those that a function with this range can stand for."""
+        modulus, rest = _linear_in(leaf, stand_in, what)
         if own.sort is Sort.BOOL:
             return
-        modulus, rest = _linear_in(leaf, stand_in, what)
         low, high = self.ev.sizes.under(path).interval(value)
         if own.low is not None and (low is None or low < own.low * modulus + rest):
             self.ev.compare.impossible((path, not_(le(const(own.low * modulus + rest), value))), f"{what} is smaller")

@@ -117,6 +117,8 @@ def _touch(
     for name in ("op", "access", "ordering", "scope", "lanes", "loops", "mode", "used"):
         claimed = without_places(said.loops) if name == "loops" else getattr(said, name)
         if getattr(done, name) != claimed:
+            if name == "loops":  # the same numbers may be written in another way
+                raise NotFollowed(f"{where}: its loops are told in another way")
             raise Misread(f"{where}: its {name} is another")
     ev.speaks_of([said.guard, said.in_mask, *_terms_of(said)], where)
     ev.compare.follows(guard, said.guard, f"{where} happens where it is said not to")
@@ -147,8 +149,10 @@ def _same_place(ev: Evaluator, guard: Term, done: Footprint, said: Footprint, wh
         if isinstance(mine, Origin):
             _same_origin(ev, guard, mine, theirs, where)
         elif isinstance(mine, Term) or (isinstance(mine, tuple) and any(isinstance(part, Term) for part in mine)):
-            pairs = ((mine, theirs),) if isinstance(mine, Term) else zip(mine, theirs, strict=len(mine) == len(theirs))
-            for one, other in pairs:
+            done_terms, said_terms = ((mine,), (theirs,)) if isinstance(mine, Term) else (mine, theirs)
+            if len(done_terms) != len(said_terms):
+                raise Misread(f"{where}: its {field.name} has another number of axes")
+            for one, other in zip(done_terms, said_terms, strict=True):
                 _same_number(ev, guard, one, other, f"{where}: its {field.name}")
         elif mine != theirs:
             raise Misread(f"{where}: its {field.name} is another")

@@ -64,6 +64,7 @@ def summary(document: Json, chance: random.Random) -> bool:
         ways.append(lambda: site[9][0].__setitem__(1, _condition(reading, chance)))
     if reading["promises"]:
         ways.append(lambda: reading["promises"].pop(chance.randrange(len(reading["promises"]))))
+        ways.append(lambda: reading["assertions"].append(reading["promises"].pop()))
     chance.choice(ways)()
     return True
 

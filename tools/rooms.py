@@ -17,7 +17,7 @@ PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
     "errors", "hook", "system", "contract", "results",
-    "frontend", "verifier", "backend", "corpus", "reports",
+    "frontend", "checker", "verifier", "backend", "corpus", "reports",
     "pipeline", "launching", "record", "gating",
     "commands", "cli", "kernels", "api", "playback", "__init__", "__main__",
 )  # fmt: skip

@@ -15,6 +15,8 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.symbolic import views
 from tileverify.frontend.symbolic.summary import ViewFootprint
 
+from .proofs import forged
+
 TRANSPOSE = str(ROOT / "showcase" / "transpose.py")
 
 
@@ -60,6 +62,8 @@ def test_without_bytecode_nothing_is_replayed(tileverify: CommandLine) -> None:
 
 def test_a_contradicted_certificate_is_rejected(tileverify: CommandLine, misread: None) -> None:
     assert tileverify("check", TRANSPOSE, "--certificate", "proofs").code == 0
+    (file,) = Path("proofs").glob("*.json")
+    file.write_text(forged(file.read_text(), lambda document: document.pop("reading")))
     assert tileverify("recheck", "proofs").code == 0
     ran = tileverify("recheck", "proofs", "--replay", "6")
     assert ran.code == 1
@@ -67,6 +71,13 @@ def test_a_contradicted_certificate_is_rejected(tileverify: CommandLine, misread
     assert "replayed: disagreement: " in ran.out
     assert "transpose.py:" in ran.out
     assert "accesses: 1 disagreement" in ran.out
+
+
+def test_the_checker_needs_no_run_to_contradict_it(tileverify: CommandLine, misread: None) -> None:
+    assert tileverify("check", TRANSPOSE, "--certificate", "proofs").code == 0
+    ran = tileverify("recheck", "proofs")
+    assert ran.code == 1
+    assert "its coordinates is not what is said of it" in ran.out
 
 
 def test_an_audited_proof(tileverify: CommandLine) -> None:

@@ -102,5 +102,7 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         loop_values=tuple(machine.loop_values),
         read_axes=read_axes(entry),
         assertions=tuple(machine.assertions),
+        loop_forms=tuple(machine.loop_forms),
+        written=written.keys,
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
     )

@@ -44,6 +44,7 @@ from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_
 from .integers import from_number, number, zero_extended
 from .lanes import lane_terms
 from .loop_counters import counters
+from .loop_forms import note_form
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
@@ -322,10 +323,12 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
             body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
+        note_form(m, body, solution, left=results)
         if any(trips in part.free for result in results for part in _terms(result)):
             m.narrow(definition)
         return results
     if m.recording:
+        note_form(m, body)
         body.run([OWN] * len(carried), guard)
     return (OWN,) * len(carried)
 
@@ -401,9 +404,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
         [_resolved(exit, solution) for exit in solution.exits.breaks],
     )
     continued = or_(*(exit.condition for exit in exits.continues))
-
     first = substitute(continued, {k: ZERO})
-
     exact = [
         partial(counter.exact, apply(_overflow_symbol(m, op, number), *m.iterations), continued)
         for number, counter in enumerate(counters(continued, k))
@@ -413,12 +414,11 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
         went_on = substitute(continued, {k: previous_to(time)})
         return weaken(eq(time, ZERO), and_(first, went_on, *(holds(time) for holds in exact)))
 
-    broken_off = None
-    if first is not FALSE:
-        broken_off = m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0))
+    broken_off = None if first is FALSE else m.symbol(op, Function(f"last{m.numbering.loop[op]}", Scope.BLOCK, 0))
     if m.recording:
         body.keep_loop_values(solution, reached(k))
         body.loop = replace(loop, reached=reached(k), last=broken_off)
+        note_form(m, body, solution)
         exits = body.run(solution.at(k, solution.tokens.at(k)), reached(k), solution.slots)
     if not exits.breaks:
         m.stop()

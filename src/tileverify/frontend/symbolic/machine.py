@@ -23,7 +23,7 @@ from .bounds import Bounds
 from .forbidden import forbidden
 from .lanes import lane_terms, lanes_of, mentions_lanes
 from .locations import user_frame
-from .summary import Access, Footprint, Lane, Loop, LoopValue, Origin, Promise, Site
+from .summary import Access, Footprint, Lane, Loop, LoopForm, LoopValue, Origin, Promise, Site
 from .tokens import EMPTY, Token, join, own
 from .values import Pointer, SymbolicValue, TensorView, TileView
 from .written import Written
@@ -95,6 +95,7 @@ class Machine:
         self.promises: list[Promise] = []
         self.assertions: list[Promise] = []
         self.loop_values: list[LoopValue] = []
+        self.loop_forms: list[LoopForm] = []
         self.order_ops: dict[str, None] = {}
         self.notes: dict[str, None] = {}
         self.inert = inert_assumptions(entry)

@@ -227,6 +227,26 @@ class LoopValue:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopForm:
+    """What is said of the values that one loop carries, for whoever checks it without finding it.
+
+    ``offset``: of the loop in the bytecode.  ``time``: a variable for "when iteration number time begins", also the
+    one that no longer runs.  ``carried``: of each carried value what it is then: a term; of a pointer its origin and
+    offset; of a token, by the offsets of accesses, the condition under which it awaits them; ``None`` of the rest.
+    ``left``: what tokens behind the loop await.  ``reached`` (of a `loop`): what holds in iteration ``iteration``
+    if it runs; ``last``: the symbol for the number of the one that broke off.
+    """
+
+    offset: int
+    iteration: Term
+    time: Term
+    carried: tuple[Term | tuple[Origin, Term] | Mapping[int, Term] | None, ...]
+    left: tuple[Mapping[int, Term] | None, ...] = ()
+    reached: Term = TRUE
+    last: Function | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AccessSummary:
     """All accesses and promises of one entry.
 
@@ -239,6 +259,7 @@ class AccessSummary:
     ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
     ``assertions``: those at which blocks are trusted to stop, so that guards behind them rest on them; ``text`` is what
     they tell.  They are no obligations.
+    ``loop_forms``: of each loop that is reached; ``written``: the names of memory that blocks may write (`written`).
     """
 
     entry: str
@@ -253,3 +274,5 @@ class AccessSummary:
     read_axes: frozenset[int] = frozenset({0, 1, 2})
     open_uses: tuple[Promise, ...] = ()
     assertions: tuple[Promise, ...] = ()
+    loop_forms: tuple[LoopForm, ...] = ()
+    written: frozenset[str] = frozenset()

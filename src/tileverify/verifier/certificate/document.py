@@ -11,16 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from msgspec import Struct, ValidationError, convert, field, to_builtins
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
 
 from ...contract.launch import EntryParameter, Role
 from ...errors import TileVerifyError
+from ...frontend.symbolic.summary import AccessSummary
 from ...results.documents import Json
 from ...results.tiers import THEORIES, Tier
 from ..rules.lemma_schemas import SCHEMAS
 from ..rules.smtlib import Declaration, SortName
 from .launches import launch_from_json, launch_to_json
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, Place, Proved, Question
+from .stated_accesses import ReadingDocument, reading_document, reading_of
 
 SCHEMA: Final = "tileverify/certificate/1"
 
@@ -97,6 +99,7 @@ class _Document(Struct, frozen=True):
     facts: tuple[str, ...]
     questions: tuple[_Question, ...]
     lemmas: list[list[str | int]]
+    reading: ReadingDocument | UnsetType = UNSET
 
 
 # ----------------------------------------------------------------------------------------------- writing
@@ -121,6 +124,7 @@ def certificate_to_json(certificate: Certificate) -> Json:
         facts=c.facts,
         questions=tuple(map(_question_document, c.questions)),
         lemmas=[[lemma.schema, *lemma.args] for lemma in c.lemmas],
+        reading=UNSET if c.reading is None else reading_document(c.reading),
     )
     document: Json = to_builtins(shaped)
     return {**document, "digest": digest_of(document)}
@@ -208,9 +212,17 @@ def _certificate(d: _Document) -> Certificate:
         lemmas=tuple(map(_lemma, d.lemmas)),
         places=tuple(Place(p.access, p.number, p.array, p.at) for p in d.places),
         obligations=tuple(map(_proved, d.obligations)),
+        reading=None if d.reading is UNSET else _reading(d.reading, d.symbol),
     )
     _check_positions(certificate)
     return certificate
+
+
+def _reading(d: ReadingDocument, entry: str) -> AccessSummary:
+    try:
+        return reading_of(d, entry)
+    except (ValueError, TypeError, AssertionError, AttributeError, KeyError, IndexError) as error:
+        raise _Malformed(f"what it says of the accesses is none: {error}") from None
 
 
 def _question(d: _Question) -> Question:

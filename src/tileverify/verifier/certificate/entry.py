@@ -12,6 +12,7 @@ from ...contract.launch import Role
 from ...contract.terms import TermKind
 from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
+from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ...frontend.sources.bytecode_file import plain_name
@@ -54,8 +55,8 @@ def check_name(certificate: Certificate, file: str) -> None:
 _WORDS: Final = defaultdict(str, {Role.SHAPE: "shape", Role.STRIDE: "strides"})
 
 
-def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
-    """The access summary of the entry; raises `TileVerifyError` where the bytecode has none that fits."""
+def entry_and_module(certificate: Certificate, bytecode: bytes) -> tuple[Module, Entry]:
+    """The entry that the certificate speaks of; raises `TileVerifyError` where the bytecode has none that fits."""
     module = decode(bytecode)
     entry = next((entry for entry in module.entries if entry.name == certificate.symbol), None)
     if entry is None:
@@ -63,4 +64,11 @@ def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
     launch = certificate.launch
     if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
         raise TileVerifyError(problem)
+    return module, entry
+
+
+def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
+    """The entry's access summary as the prover makes it; raises `TileVerifyError`."""
+    module, entry = entry_and_module(certificate, bytecode)
+    launch = certificate.launch
     return summarize(module, under_trust(entry, launch.trust), certificate.parameters, may_overlap=launch.sharing())

@@ -2,7 +2,8 @@
 
 It says: every launch of ``launch`` under the clauses ``requires`` keeps every one of ``obligations``, of the entry
 ``symbol`` of the bytecode with the hash ``bytecode_sha256``.  ``questions`` are the proofs, each a set of conditions
-that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbols`` and ``definitions``.
+that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbols`` and ``definitions``.  ``reading``:
+the accesses, promises and loops that the obligations are about, which the checker holds against the bytecode.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...errors import TileVerifyError
+from ...frontend.symbolic.summary import AccessSummary
 from ...results.tiers import Tier
 from ..rules.smtlib import Declaration
 
@@ -101,3 +103,4 @@ class Certificate:
     lemmas: tuple[CertifiedLemma, ...]
     places: tuple[Place, ...]
     obligations: tuple[Proved, ...]
+    reading: AccessSummary | None = None

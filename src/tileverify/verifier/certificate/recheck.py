@@ -13,6 +13,7 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.symbolic.summary import AccessSummary
 from ...results.tiers import Tier
 from ..rules.clause_terms import clause_terms
 from ..rules.consistency import elements, promises
@@ -20,8 +21,9 @@ from ..rules.derivation import Answered, Underivable, Witnessed, derive
 from ..rules.prepare import launch_facts
 from ..rules.smtlib import Vocabulary
 from .document import read_certificate
-from .entry import check_entry, check_name, summary_of
+from .entry import check_entry, check_name
 from .model import Certificate, CertificateError, Place, Question
+from .reread import Reread, summary_read_again
 from .scripts import Script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
 from .statement import Statement, stated_facts, statement
@@ -39,11 +41,12 @@ class Rechecking(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Rechecked:
     """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
-    was not at hand.  ``answers``: one for each obligation of the certificate."""
+    was not at hand.  ``answers``: one for each obligation of the certificate.  ``reread``: who read the bytecode."""
 
     certificate: Certificate
     bytecode_sha256: str | None
     answers: tuple[Rechecking, ...]
+    reread: Reread | None = None
 
     @property
     def derived(self) -> bool:
@@ -73,12 +76,13 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
     _check_contract(certificate, file)
     check_entry(certificate, file)
     check_name(certificate, file)
+    reread = None
     if bytecode is not None:
         check_bytecode(certificate, bytecode, file)
-        check_derivation(certificate, bytecode, file)
+        reread = check_derivation(certificate, bytecode, file, solver)
     _check_possible(certificate, solver, file)
     seen = None if bytecode is None else hashlib.sha256(bytecode).hexdigest()
-    return Rechecked(certificate, seen, tuple(_Opinions(certificate, solver).answers()))
+    return Rechecked(certificate, seen, tuple(_Opinions(certificate, solver).answers()), reread)
 
 
 # -------------------------------------------------------------------------------------- without a solver
@@ -110,10 +114,13 @@ def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None
         raise CertificateError("the bytecode is not what the certificate speaks of: its hash differs", file)
 
 
-def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> None:
-    """Derive every question anew from the bytecode, and compare."""
+def check_derivation(certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver) -> Reread:
+    """Hold what is said of the accesses against the bytecode, derive every question anew, and compare."""
     try:
-        found = _derived(certificate, bytecode)
+        summary, reread = summary_read_again(certificate, bytecode, file, solver)
+        found = _derived(certificate, summary)
+    except CertificateError:
+        raise
     except Underivable as error:
         code = error.obligation.code
         raise CertificateError(f"the certificate has no proof for an obligation of the kernel ({code})", file) from None
@@ -124,10 +131,10 @@ def check_derivation(certificate: Certificate, bytecode: bytes, file: str) -> No
     for what, same in _compared(certificate, found):
         if not same:
             raise CertificateError(f"the {what} of the certificate are not those that the bytecode leads to", file)
+    return reread
 
 
-def _derived(certificate: Certificate, bytecode: bytes) -> Statement:
-    summary = summary_of(certificate, bytecode)
+def _derived(certificate: Certificate, summary: AccessSummary) -> Statement:
     answers = {
         question.id: Answered(tuple(each.twin for each in question.equal), question.tier)
         for question in certificate.questions

@@ -18,6 +18,7 @@ from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
 from .recheck import Rechecked, Rechecking
+from .reread import SHARED, Reread
 
 SCHEMA: Final = "tileverify/recheck/1"
 _SHOWN: Final = 10
@@ -59,6 +60,8 @@ def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     broken = sum(row.found is None for row in rows)
     if broken:
         lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
+    if any(row.found is not None and row.found.reread is not None for row in rows):
+        lines.append(f"shared with the prover: {SHARED}")
     lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(_rests_on(rows))}")
     return "".join(f"{printable(line)}\n" for line in lines)
 
@@ -86,7 +89,9 @@ TRUSTED: Final = (
 def _rests_on(rows: Sequence[CertificateRow]) -> tuple[str, ...]:
     """What is trusted, with what the contracts of single certificates trust beyond that."""
     words = dict.fromkeys(word for row in rows if row.found for word in row.found.certificate.launch.trust)
-    return (*TRUSTED, *trusted_text(words))
+    alone = any(row.found is not None and (row.found.reread is None or not row.found.reread.own) for row in rows)
+    reading = TRUSTED[:1] if alone else ("the reading of the file",)
+    return (*reading, *TRUSTED[1:], *trusted_text(words))
 
 
 def _row_lines(row: CertificateRow) -> Iterator[str]:
@@ -106,6 +111,8 @@ def _row_lines(row: CertificateRow) -> Iterator[str]:
         yield from (f"{'':13}  replayed: {line}" for line in reading_lines(row.reading))
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
+    if row.found.reread is not None:
+        yield f"{'':13}  {reader_text(row.found.reread)}"
     for answer in (Rechecking.REJECTED, Rechecking.OPEN):
         pairs = zip(certificate.obligations, row.found.answers, strict=True)
         named = [proved for proved, each in pairs if each is answer]
@@ -139,6 +146,15 @@ def _obligation(proved: Proved, certificate: Certificate) -> str:
     return f"{proved.code}{detail} at {' and '.join(places)}, question {proved.question}"
 
 
+def reader_text(reread: Reread) -> str:
+    """Who read the bytecode, in a line."""
+    if reread.own:
+        return (
+            f"bytecode read by the checker's own rules, {_plural(reread.asked, 'question')} left to the second solver"
+        )
+    return f"bytecode read by the prover's executor alone: {reread.why}"
+
+
 def _plural(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
@@ -168,6 +184,16 @@ class RejectedDocument(Struct, frozen=True):
     problem: str
 
 
+class ReaderDocument(Struct, frozen=True):
+    """``by``: ``checker`` or ``prover``, and then ``reason``; ``asked``: questions left to the second solver;
+    ``shared``: what both have in common."""
+
+    by: str
+    reason: str
+    asked: int
+    shared: str
+
+
 class CertificateDocument(Struct, frozen=True):
     """``told``: the keys that the certificate alone says, and nothing was compared with."""
 
@@ -185,6 +211,7 @@ class CertificateDocument(Struct, frozen=True):
     reason: str | None
     obligations: list[ObligationDocument]
     second_reading: SecondReadingDocument | UnsetType = UNSET
+    read_by: ReaderDocument | UnsetType = UNSET
 
 
 class RecheckDocument(Struct, frozen=True):
@@ -226,5 +253,10 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
             )
             for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
         ],
+        read_by=UNSET if (r := row.found.reread) is None else _reader(r),
         second_reading=UNSET if row.reading is None else reading_document(row.reading),
     )
+
+
+def _reader(reread: Reread) -> ReaderDocument:
+    return ReaderDocument("checker" if reread.own else "prover", reread.why, reread.asked, SHARED)

@@ -26,6 +26,7 @@ from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, Question
+from .stated_accesses import reading_document, reading_of
 from .statement import Statement, statement, tier_of
 
 LIMIT: Final = 4_000_000
@@ -79,7 +80,15 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
             replace(each, tier=tier_of(questions[each.question], structural=each.tier == Tier.STRUCTURAL))
             for each in stated.obligations
         ),
+        reading=_reading(summary),
     )
+
+
+def _reading(summary: AccessSummary) -> AccessSummary | None:
+    """What is said of the accesses, as it will be read back; nothing where that would be something else."""
+    document = reading_document(summary)
+    again = reading_of(document, summary.entry)
+    return again if reading_document(again) == document else None
 
 
 def _without_unused(definitions: Mapping[str, str], kept: int, lemmas: Iterable[CertifiedLemma]) -> dict[str, str]:

@@ -1,0 +1,210 @@
+"""Steps: ops that touch memory, each held against what is claimed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Final
+
+from ..contract.terms import FALSE, TRUE, Term, and_
+from ..frontend.bytecode.enums import MemoryOrdering, MemoryScope
+from ..frontend.bytecode.model import Op, TokenType
+from ..frontend.bytecode.model import Value as SsaValue
+from ..frontend.symbolic.summary import Access, Footprint, Lane, Origin, OriginKind, PointerFootprint, Site
+from . import loaded_values
+from .checked_values import Misread, NotFollowed, Value, Waiting
+from .evaluator import Evaluator, Step, pointee, shape, without_places
+from .lane_moves import lanes
+from .steps_pointers import tile_at
+from .steps_tokens import joined, must_await, this_one
+
+
+# ---------------------------------------------------------------------------------------------------- the ops
+def load_pointer(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+    mask = op.optional("mask")
+    value = loaded_values.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
+    return value, _at_pointer(ev, op, Access.READ, value)
+
+
+def store_pointer(ev: Evaluator, op: Op) -> Value:
+    return _at_pointer(ev, op, Access.WRITE, argument=op.value("val"))
+
+
+def update(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+    value = ev.any_value(op, op.results[0])
+    return value, _at_pointer(ev, op, Access.ATOMIC, value, argument=op.value("arg"))
+
+
+def swap(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+    value = ev.any_value(op, op.results[0])
+    return value, _at_pointer(ev, op, Access.ATOMIC, value, argument=op.value("val"), compare=op.value("cmp"))
+
+
+def load_view(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+    view = ev.tiling(op.value("view"))
+    place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
+    value = loaded_values.of_view(ev, op, view, place)
+    return value, _touch(ev, op, Access.READ, place, view.tile, value=value)
+
+
+def _into_view(access: Access, operand: str) -> Step:
+    def step(ev: Evaluator, op: Op) -> Value:
+        view = ev.tiling(op.value("view"))
+        place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
+        return _touch(ev, op, access, place, view.tile, argument=op.value(operand))
+
+    return step
+
+
+def _at_pointer(
+    ev: Evaluator,
+    op: Op,
+    access: Access,
+    value: Value | None = None,
+    *,
+    argument: SsaValue | None = None,
+    compare: SsaValue | None = None,
+) -> Value:
+    pointer, element = ev.address(op.value("ptr")), pointee(op.value("ptr"))
+    if element.packed:
+        raise NotFollowed("a pointer to elements of 4 bits")
+    mask = op.optional("mask")
+    place = PointerFootprint(pointer.origin, pointer.offset, element.bytes)
+    guard = TRUE if mask is None else ev.term(mask)
+    return _touch(ev, op, access, place, shape(op.value("ptr")), guard, value=value, argument=argument, compare=compare)
+
+
+# --------------------------------------------------------------------------------------------------- the claims
+def _touch(
+    ev: Evaluator,
+    op: Op,
+    access: Access,
+    place: Footprint,
+    tile: tuple[int, ...],
+    mask: Term = TRUE,
+    *,
+    value: Value | None = None,
+    argument: SsaValue | None = None,
+    compare: SsaValue | None = None,
+) -> Waiting:
+    """What ``op`` does, held against its claim; the token that it gives."""
+    token = ev.waiting(op.optional("token"))
+    after = joined((token, this_one(ev, op)))
+    guard = and_(ev.path, mask)
+    said = ev.claimed_site(op)
+    if guard is FALSE:
+        return after
+    where = f"the {access.value} of '{place.origin.name}' by '{op.name}' at byte {op.offset}"
+    if said is None:
+        ev.compare.impossible((guard,), f"{where} is left out")
+        return after
+    ev.done_sites[op.offset] = said
+    if access is not Access.READ and not loaded_values.may_be_written(ev, place.origin):
+        raise Misread(f"{where} writes memory that is said to stay as it is")
+    _allowed(ev, op, access, place.origin)
+    results = [result for result in op.results if not isinstance(result.type, TokenType)]
+    done = replace(
+        said,
+        op=op.name,
+        access=access,
+        ordering=MemoryOrdering(op.attributes["ord"]),
+        scope=None if (scope := op.attributes.get("scope")) is None else MemoryScope(scope),
+        lanes=tuple(Lane(each, each.symbol.high + 1) for each in lanes(tile) if each.symbol.high is not None),
+        loops=ev.loops,
+        mode="cas" if compare is not None else op.attributes.get("mode") or op.attributes.get("red"),
+        used=any(result in ev.used for result in results),
+    )
+    for name in ("op", "access", "ordering", "scope", "lanes", "loops", "mode", "used"):
+        claimed = without_places(said.loops) if name == "loops" else getattr(said, name)
+        if getattr(done, name) != claimed:
+            if name == "loops":  # the same numbers may be written in another way
+                raise NotFollowed(f"{where}: its loops are told in another way")
+            raise Misread(f"{where}: its {name} is another")
+    ev.speaks_of([said.guard, said.in_mask, *_terms_of(said)], where)
+    ev.compare.follows(guard, said.guard, f"{where} happens where it is said not to")
+    ev.compare.same(ev.path, mask, said.in_mask, f"{where}: its mask")
+    _same_place(ev, guard, place, said.footprint, where)
+    operands = (
+        ("value", value),
+        ("argument", None if argument is None else ev.value(argument)),
+        ("compare", None if compare is None else ev.value(compare)),
+    )
+    for name, number in operands:
+        _same_number(ev, guard, number if isinstance(number, Term) else None, getattr(said, name), f"{where}: {name}")
+    awaited = {ev.claims.sites[wait.site].offset: wait.condition for wait in said.waits}
+    ev.speaks_of(list(awaited.values()), where)
+    must_await(ev, guard, token, awaited, where)
+    made = {site.offset for site in ev.claims.sites}
+    if any(each in made and each not in awaited and term is not FALSE for each, term in token.awaits.items()):
+        raise Misread(f"{where}: it awaits more accesses than is said")
+    return after
+
+
+def _same_place(ev: Evaluator, guard: Term, done: Footprint, said: Footprint, where: str) -> None:
+    """All parts of a footprint: numbers are equal, terms are where the access happens."""
+    if type(done) is not type(said):
+        raise Misread(f"{where}: it is said to be another kind of access")
+    for field in fields(done):
+        mine, theirs = getattr(done, field.name), getattr(said, field.name)
+        if isinstance(mine, Origin):
+            _same_origin(ev, guard, mine, theirs, where)
+        elif isinstance(mine, Term) or (isinstance(mine, tuple) and any(isinstance(part, Term) for part in mine)):
+            done_terms, said_terms = ((mine,), (theirs,)) if isinstance(mine, Term) else (mine, theirs)
+            if len(done_terms) != len(said_terms):
+                raise Misread(f"{where}: its {field.name} has another number of axes")
+            for one, other in zip(done_terms, said_terms, strict=True):
+                _same_number(ev, guard, one, other, f"{where}: its {field.name}")
+        elif mine != theirs:
+            raise Misread(f"{where}: its {field.name} is another")
+
+
+def _same_origin(ev: Evaluator, guard: Term, done: Origin, said: Origin, where: str) -> None:
+    for field in fields(done):
+        mine, theirs = getattr(done, field.name), getattr(said, field.name)
+        if mine == theirs:
+            continue
+        if not isinstance(mine, Term) or not isinstance(theirs, Term):
+            raise Misread(f"{where}: its array's {field.name} is another")
+        _same_number(ev, guard, mine, theirs, f"{where}: its array's {field.name}")
+
+
+def _same_number(ev: Evaluator, guard: Term, done: Term | None, said: Term | None, what: str) -> None:
+    if done is said:
+        return
+    if done is None or said is None:
+        raise Misread(f"{what} is said where there is none, or not where there is one")
+    ev.speaks_of((said,), what)
+    ev.compare.same(guard, done, said, what)
+
+
+def _terms_of(site: Site) -> Iterator[Term]:
+    for footprint in (site.footprint,):
+        for field in fields(footprint):
+            part = getattr(footprint, field.name)
+            parts = part if isinstance(part, tuple) else (part,)
+            yield from (each for each in parts if isinstance(each, Term))
+
+
+def _allowed(ev: Evaluator, op: Op, access: Access, origin: Origin) -> None:
+    """Accesses that no rule of the verifier is about; the prover refuses them, too."""
+    match origin.kind:
+        case OriginKind.UNKNOWN:
+            raise NotFollowed("an address that is not known to lie in any array")
+        case OriginKind.LOCAL | OriginKind.SHARED_LOCAL if op.offset not in ev.living[origin.name]:
+            raise Misread("memory of a block is used behind the region that it was made in")
+        case OriginKind.LIST if access is not Access.READ:
+            raise Misread("the descriptors of a list are written")
+        case OriginKind.GLOBAL if access is not Access.READ:
+            if any(item.constant for item in ev.module.globals if item.name == origin.name):
+                raise Misread("a constant of the module is written")
+
+
+STEPS: Final[dict[str, Step]] = {
+    "load_ptr_tko": load_pointer,
+    "store_ptr_tko": store_pointer,
+    "atomic_rmw_tko": update,
+    "atomic_cas_tko": swap,
+    "load_view_tko": load_view,
+    "store_view_tko": _into_view(Access.WRITE, "tile"),
+    "atomic_red_view_tko": _into_view(Access.ATOMIC, "value"),
+}

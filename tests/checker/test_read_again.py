@@ -1,0 +1,198 @@
+"""The checker agrees with right summaries, and with no wrong one: planted misreadings, and changes of one claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from tests.backend.audit.test_second_reading import PLANTED, proof
+from tests.corpus.compiled import corpus_kernels
+
+from tileverify.checker.checked_values import Misread, NotFollowed
+from tileverify.checker.read_again import STEPS, ReadAgain, read_again
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import FALSE, ONE, TRUE, ZERO, Scope, Term, add, const, eq, scale, var
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.optable import OPERATIONS
+from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
+from tileverify.pipeline import entry_of, summary_of
+from tileverify.verifier.certificate.reread import excluded
+from tileverify.verifier.certificate.second_solver import SecondSolver
+from tileverify.verifier.certificate.stated_accesses import reading_document, reading_of
+
+
+@cache
+def solver() -> SecondSolver:
+    return SecondSolver()
+
+
+def unit_of(file: str, kernel: str) -> KernelUnit:
+    return next(each for each in corpus_kernels() if str(each.file).endswith(file) and each.kernel == kernel)
+
+
+def summary(unit: KernelUnit) -> AccessSummary:
+    """What a certificate would say, as it is read back from it."""
+    found = summary_of(decode(unit.bytecode), unit)
+    return reading_of(reading_document(found), found.entry)
+
+
+def checked(unit: KernelUnit, claims: AccessSummary) -> ReadAgain:
+    module = decode(unit.bytecode)
+    entry = under_trust(entry_of(module, unit), unit.launch.trust)
+    sharing = unit.launch.sharing()
+    return read_again(module, entry, unit.parameters, claims, sharing, lambda asked: excluded(solver(), asked))
+
+
+# ------------------------------------------------------------------------------------------------ right summaries
+def test_the_corpus_is_read_by_the_checker_itself() -> None:
+    """Wrong kernels, too: the claims are about accesses, not about what is proved of them."""
+    left = []
+    for unit in corpus_kernels():
+        try:
+            claims = summary(unit)
+        except Exception:
+            continue
+        try:
+            checked(unit, claims)
+        except NotFollowed as error:
+            left.append((unit.kernel, error.message))
+    assert len(left) <= 30, left
+
+
+def test_ops_without_a_step_are_few_and_known() -> None:
+    missing = {op.name for op in OPERATIONS} - STEPS.keys()
+    assert missing == {
+        "multimem_load_reduce_view_tko", "multimem_reduce_view_tko", "multimem_store_view_tko", "preview$call",
+    }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------ wrong executors
+@pytest.mark.parametrize("plant", PLANTED)
+def test_planted_misreadings_are_rejected(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, kernel, _ = PLANTED[plant]
+    unit, _ = proof(file, kernel)
+    checked(unit, summary(unit))
+    plant(monkeypatch)
+    with pytest.raises(Misread):
+        checked(unit, summary(unit))
+
+
+# -------------------------------------------------------------------------------------------------- wrong claims
+COPY = ("explained/tv302.py", "copy_lanes_inside")
+SCALE = ("race_free/elementwise_2d.py", "scale_columns")
+PREFIXES = ("data/row_lengths.py", "sum_prefixes")
+SWIZZLED = ("showcase/matmul_swizzled.py", "matmul_swizzled")
+RING = ("loops/stages.py", "ring_of_three")
+CURSOR = ("loops/stages.py", "cursor")
+CHUNKS = ("race_free/while_loop.py", "copy_in_chunks")
+SQUARE = ("explained/tv303.py", "square")
+RUNNING = ("order/loop_carried.py", "running_sum")
+IN_PLACE = ("race_free/relu_inplace.py", "relu")
+
+Change = Callable[[AccessSummary], AccessSummary]
+
+
+def one_site(change: Callable[[Site], Site], which: int = -1) -> Change:
+    def changed(claims: AccessSummary) -> AccessSummary:
+        sites = list(claims.sites)
+        sites[which] = change(sites[which])
+        return replace(claims, sites=tuple(sites))
+
+    return changed
+
+
+def place(**changes: Callable[[Any], Any]) -> Callable[[Site], Site]:
+    def changed(site: Site) -> Site:
+        fields = {name: change(getattr(site.footprint, name)) for name, change in changes.items()}
+        return replace(site, footprint=replace(site.footprint, **fields))
+
+    return changed
+
+
+def every_carried(change: Callable[[Term], Term]) -> Change:
+    def changed_form(form: LoopForm) -> LoopForm:
+        return replace(form, carried=tuple(change(each) if isinstance(each, Term) else each for each in form.carried))
+
+    return lambda claims: replace(claims, loop_forms=tuple(map(changed_form, claims.loop_forms)))
+
+
+def more(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(add(term, ONE) for term in terms)
+
+
+def awaits_all(claims: AccessSummary) -> AccessSummary:
+    def free(site: Site) -> Site:
+        return replace(site, waits=tuple(replace(wait, condition=TRUE) for wait in site.waits))
+
+    return replace(claims, sites=tuple(map(free, claims.sites)))
+
+
+def unreached(claims: AccessSummary) -> AccessSummary:
+    forms = tuple(replace(form, reached=eq(form.iteration, ZERO)) for form in claims.loop_forms)
+    return replace(claims, loop_forms=forms)
+
+
+def renumbered(claims: AccessSummary) -> AccessSummary:
+    """Iterations are said to be at most two."""
+    changes = {form.iteration: var(form.iteration.symbol.name, Scope.ITERATION, 0, 1) for form in claims.loop_forms}
+    forms = tuple(replace(form, iteration=changes[form.iteration]) for form in claims.loop_forms)
+    return replace(claims, loop_forms=forms)
+
+
+def asserted(claims: AccessSummary) -> AccessSummary:
+    return replace(claims, promises=claims.promises[1:], assertions=(*claims.assertions, claims.promises[0]))
+
+
+def without(claims: AccessSummary, **parts: Any) -> AccessSummary:
+    return replace(claims, **parts)
+
+
+WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
+    "a guard that is never true": (COPY, one_site(lambda site: replace(site, guard=FALSE)), "said not to"),
+    "a mask that is another": (COPY, one_site(lambda site: replace(site, in_mask=FALSE)), "its mask"),
+    "an access left out": (SCALE, lambda c: without(c, sites=c.sites[:-1]), "is left out"),
+    "an access twice": (SCALE, lambda c: without(c, sites=(*c.sites, c.sites[0])), "claimed twice"),
+    "a promise left out": (SWIZZLED, lambda c: without(c, promises=c.promises[1:]), "unsaid"),
+    "a promise that is called an assertion": (SWIZZLED, asserted, "unsaid"),
+    "fewer axes": (SCALE, one_site(place(strides=lambda strides: strides[:-1])), "number of axes"),
+    "a place one element on": (SCALE, one_site(place(coordinates=more)), "coordinates"),
+    "other strides": (SCALE, one_site(place(strides=more)), "strides"),
+    "another size": (SCALE, one_site(place(shape=more)), "shape"),
+    "another first byte": (SCALE, one_site(place(base=lambda base: add(base, const(4)))), "base"),
+    "another index": (SCALE, one_site(place(index=more)), "index"),
+    "wider tiles": (SCALE, one_site(place(step=lambda step: (step[0] * 2, *step[1:]))), "step"),
+    "not in bounds": (SQUARE, one_site(place(inbounds=lambda flags: tuple(not flag for flag in flags))), "inbounds"),
+    "another byte": (COPY, one_site(place(offset=lambda at: scale(2, at)), 0), "offset"),
+    "a read in place of a write": (SCALE, one_site(lambda site: replace(site, access=Access.READ)), "its access"),
+    "memory that stays as it is": (IN_PLACE, lambda c: without(c, written=frozenset()), "said to stay"),
+    "awaited in every iteration": (RUNNING, awaits_all, "await"),
+    "a loop's value one more": (RING, every_carried(lambda term: add(term, ONE)), "at first"),
+    "a loop's value that stays": (RING, every_carried(lambda term: ZERO), ""),
+    "a value without a form that begins later": (CURSOR, every_carried(lambda term: add(term, ONE)), "at first"),
+    "no loop": (RING, lambda c: without(c, loop_forms=()), "nothing is said of a loop"),
+    "a loop that breaks off at once": (CHUNKS, unreached, ""),
+    "a loop's number of another range": (RING, renumbered, ""),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_claims_are_rejected(name: str) -> None:
+    kernel, change, sentence = WRONG[name]
+    unit = unit_of(*kernel)
+    claims = summary(unit)
+    changed = change(claims)
+    assert changed != claims
+    with pytest.raises((Misread, NotFollowed)) as raised:
+        checked(unit, changed)
+    assert sentence in raised.value.message
+
+
+def test_footprints_of_both_kinds_are_tried() -> None:
+    kinds = {type(summary(unit_of(*COPY)).sites[0].footprint), type(summary(unit_of(*SCALE)).sites[-1].footprint)}
+    assert kinds == {PointerFootprint, ViewFootprint}

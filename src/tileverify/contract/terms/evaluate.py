@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Final, Protocol
 
+from .. import terms as t
 from . import Function, Term, TermKind
 from .bits import OPERATIONS, number_of
 
@@ -26,17 +27,9 @@ def evaluate(
 ) -> Value:
     """The value of ``term``; a missing variable is a `KeyError`, a division by zero a `ZeroDivisionError`."""
     done: dict[Term, Value] = {} if memo is None else memo
-    # Not over `postorder`: examples are worked out by the thousand, and a generator costs more than most nodes do.
-    stack = [term]
-    while stack:
-        sub = stack[-1]
-        if sub in done:
-            stack.pop()
-            continue
-        if missing := [arg for arg in sub.args if arg not in done]:
-            stack += missing
-            continue
-        stack.pop()
+    if term in done:
+        return done[term]
+    for sub in t.postorder(term, done):
         kind = sub.kind
         if kind is TermKind.VAR:
             done[sub] = variables[sub]

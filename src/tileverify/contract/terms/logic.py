@@ -25,12 +25,14 @@ def not_(a: Term) -> Term:
 
 def _complement(a: Term) -> Term | None:
     """``not_(a)`` if that term exists already: looking for contradictions should not build terms."""
-    kind = a.kind
-    if kind is TermKind.LT:
-        return existing(TermKind.LE, (a.args[1], a.args[0]))
-    if kind is TermKind.LE:
-        return existing(TermKind.LT, (a.args[1], a.args[0]))
-    return a.args[0] if kind is TermKind.NOT else existing(TermKind.NOT, (a,))
+    match a.kind:
+        case TermKind.NOT:
+            return a.args[0]
+        case TermKind.LT:
+            return existing(TermKind.LE, (a.args[1], a.args[0]))
+        case TermKind.LE:
+            return existing(TermKind.LT, (a.args[1], a.args[0]))
+    return existing(TermKind.NOT, (a,))
 
 
 def _junction(kind: TermKind, unit: Term, zero: Term, terms: Iterable[Term]) -> Term:

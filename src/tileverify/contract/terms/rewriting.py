@@ -60,22 +60,13 @@ def transform(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, 
     done: dict[Term, Term] = {} if memo is None else memo
     if term in done:
         return done[term]
-    stack = [term]
-    while stack:
-        sub_term = stack[-1]
-        if sub_term in done:
-            stack.pop()
-            continue
+    for sub_term in postorder(term, done):
         args = sub_term.args
-        rebuilt = sub_term
         if args:
-            if missing := [arg for arg in args if arg not in done]:
-                stack += missing
-                continue
             mapped = tuple([done[arg] for arg in args])
-            if mapped != args:
-                rebuilt = rebuild(sub_term, mapped)
-        stack.pop()
+            rebuilt = sub_term if mapped == args else rebuild(sub_term, mapped)
+        else:
+            rebuilt = sub_term
         replaced = leaf(rebuilt)
         done[sub_term] = rebuilt if replaced is None else replaced
     return done[term]

@@ -221,9 +221,6 @@ class Preparer:
     def _has_wrap(self, term: Term) -> bool:
         """A wrap, or an unsigned reading."""
         found = self._wrapped
-        known = found.get(term)
-        if known is not None:
-            return known
         for sub in t.postorder(term, found):
             wrap = sub.kind is TermKind.WRAP or unsigned_reading(sub) is not None
             found[sub] = wrap or any(found[arg] for arg in sub.args)

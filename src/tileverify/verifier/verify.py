@@ -99,7 +99,8 @@ def _decided(
         quick = replace(options, limits=GENERALISED_LIMITS)
         for level in list(levels(launch, parameters))[numbers]:
             contract = build_contract(level.launch)
-            case = Case(summary, level.launch, contract, quick, session, started=started)
+            # A context of its own: what was asked in vain leads no narrower contract astray.
+            case = Case(summary, level.launch, contract, quick, session.anew(), started=started)
             with session.effort.share(WIDER_SHARE), session.effort.at(messages.WIDER[level.holds_for]):
                 found = GeneralisedProof(case).attempt(level)
             if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 from ...contract import terms as t
@@ -32,6 +32,10 @@ class Limits:
     rounds: int = 60
     total: int = 2_000_000
     bits: int = 1_000_000
+
+    def is_within(self, other: Limits) -> bool:
+        """Whether none of these is wider than that of the other."""
+        return all(getattr(self, each.name) <= getattr(other, each.name) for each in fields(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from ..rules.obligations import Obligation, promise
 from ..rules.prepare import Preparer, launch_facts
 from ..rules.two_blocks import CopyLevel
 from ..rules.work import Demand, two_blocks
-from ..smt import Limited
 from .clauses import (
     Clause,
     fitting_clauses,
@@ -37,6 +36,7 @@ from .clauses import (
 from .generalising import Level, Miner, holds, weaker
 from .kept_work import KeptWork
 from .mining import fitting_bounds
+from .patience import Patience
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""
@@ -48,9 +48,9 @@ WIDEST_TOTAL = 3_000_000
 """Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
 most, nearly all of them a fifth of that."""
 
-PREPARING_TOTAL = 2_000_000
-"""Of these, until it is known which machine integers fit: proofs that work out take 1,870,000 at most, and of most
-others a third as much is left then, which does not get them anywhere."""
+PREPARING_TOTAL = 750_000
+"""Of these, until it is known which machine integers fit (`patience`): of 210 proofs that work out two take more than
+250,000, and those 620,000."""
 
 FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
 """For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
@@ -82,17 +82,18 @@ class GeneralisedProof:
         self.case.finder = self.case.aside(self.case.session)
         if not self.case.options.deny_requires:
             self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        patience = Patience(self.case.decider, FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None)
         self.case.decider.remembers = True  # whether integers fit is asked again and again
         self.case.prepare(
             Preparer(
                 self.case.summary,
                 self.case.contract,
-                Limited(self.case.decider, FIT_LIMITS, end=self._prepared_too_long),
-                narrow=lambda wrap, outside, guard: self._made_fit(wrap, (outside, guard), level.own),
+                patience,
+                narrow=lambda wrap, outside, guard: self._made_fit(patience, wrap, (outside, guard), level.own),
             )
         )
         self.case.decider.remembers = False
-        if self._prepared_too_long():
+        if patience.is_over():
             return None
         miner = Miner(level, self.case.lane_counts())
         for obligation in self.case.obligations():
@@ -112,9 +113,6 @@ class GeneralisedProof:
     def _proved(self, obligation: Obligation, miner: Miner) -> bool:
         opened = self.case.decide_one(obligation, FIRST_LIMITS)
         return opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None
-
-    def _prepared_too_long(self) -> bool:
-        return self.case.holds_for == "any" and self.case.decider.spent > PREPARING_TOTAL
 
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
@@ -161,16 +159,15 @@ class GeneralisedProof:
         self.case.adopt(found)
         return bool(chosen) and self.case.decide_one(opened.obligation) is None
 
-    def _made_fit(self, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+    def _made_fit(self, patience: Patience, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
         """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
-        if self.case.options.deny_requires or self._prepared_too_long():
+        if self.case.options.deny_requires:
             return False
         for candidates in fitting_bounds(wrap):
             clauses = [clause for term in candidates for clause in spoken(term)]
             conditions = [clause.condition for clause in clauses]
-            if len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions):
-                answer = self.case.decider.decide([*outside, *conditions], limits=FIT_LIMITS).answer
-                if answer is Answer.UNSATISFIABLE:
-                    self.case.adopt(clauses)
-                    return True
+            kept = len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions)
+            if kept and patience.decide([*outside, *conditions]).answer is Answer.UNSATISFIABLE:
+                self.case.adopt(clauses)
+                return True
         return False

@@ -31,8 +31,8 @@ from .selection import Selection
 from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
 
-_Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...], Limits]
-"""Conditions, twins and limits: with the facts all that an answer depends on, but for the solver's luck."""
+_Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
+"""Conditions and twins: with the facts all that an answer says something about."""
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
@@ -50,7 +50,8 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
-    ``remembers``: a question is asked once; asked again, one without an answer may have one, as lemmas were made since.
+    ``remembers``: a question is asked once, or again within wider limits; asked again, one without an answer may have
+    one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -61,7 +62,7 @@ class Decider:
     session: Session = field(default_factory=Session)
     remembers: bool = False
     _tier: TierSolver | None = field(default=None, init=False)
-    _answered: dict[_Question, Result] = field(default_factory=dict, init=False)  # under the present facts
+    _answered: dict[_Question, tuple[Result, Limits]] = field(default_factory=dict, init=False)  # under present facts
     _spent_before: int = field(init=False)
     _examples: Examples = field(init=False)
     _differences: Differences = field(init=False)
@@ -100,13 +101,14 @@ class Decider:
         conditions, twins = tuple(conditions), tuple(twins)
         if model or self.explain or not self.remembers:
             return self._decide(conditions, twins, limits or self.limits, model=model)
-        question = (frozenset(conditions), twins, limits or self.limits)
+        question, within = (frozenset(conditions), twins), limits or self.limits
         known = self._answered.get(question)
-        if known is None:
-            known = self._decide(conditions, twins, limits or self.limits, model=False)
-            if not self.session.effort.is_spent:  # with more to spend there may be an answer
-                self._answered[question] = known
-        return known
+        if known is not None and (known[0].answer is not Answer.UNKNOWN or within.is_within(known[1])):
+            return known[0]
+        result = self._decide(conditions, twins, within, model=False)
+        if not self.session.effort.is_spent:  # with more to spend there may be an answer
+            self._answered[question] = result, within
+        return result
 
     def _decide(
         self, conditions: tuple[Term, ...], twins: tuple[tuple[Term, Term], ...], limits: Limits, *, model: bool
@@ -137,7 +139,8 @@ class Decider:
             return result
         # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
         # solver, which no earlier question has led astray.
-        patient = replace(limits, linear=PATIENCE * limits.nonlinear, total=PATIENCE * limits.nonlinear)
+        most, rounds = PATIENCE * limits.nonlinear, max(limits.rounds, self.limits.rounds)
+        patient = replace(limits, linear=most, rounds=rounds, total=most)
         fresh = self._new_tier(exact_products=False)
         return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
 
@@ -371,15 +374,12 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A decider under other limits than its own, which has no more answers once there is an ``end``."""
+    """A decider under other limits than its own."""
 
     decider: Decider
     limits: Limits
-    end: Callable[[], bool] = lambda: False
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        if self.end():
-            return Result(Answer.UNKNOWN, None)
         return self.decider.decide(conditions, twins=twins, limits=self.limits)
 
 

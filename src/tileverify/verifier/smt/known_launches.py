@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
-from ...contract.terms import Function, Scope, Sort, Symbol, Term
+from ...contract.terms import Function, Scope, Sort, Symbol, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 
 Call: TypeAlias = tuple[Function, tuple[Value, ...]]
@@ -83,9 +83,15 @@ class _Example:
 
     def satisfies(self, conditions: Iterable[Term]) -> bool:
         try:
-            return all(evaluate(condition, self, self._result, self._known) for condition in conditions)
+            for condition in conditions:
+                # One part after the other: most launches break one of the first, and the rest need not be worked out.
+                for part in condition.args if condition.kind is TermKind.AND else (condition,):
+                    known = self._known.get(part)
+                    if not (evaluate(part, self, self._result, self._known) if known is None else known):
+                        return False
         except ZeroDivisionError:
             return False
+        return True
 
     def __getitem__(self, variable: Term) -> Value:
         known = self._variables.get(variable)

@@ -31,7 +31,9 @@ class Session:
 
     def anew(self, *, models: bool = False) -> Session:
         """Another context for the same kernel, which knows nothing of what was asked here."""
-        return Session(self.seed, models=models, effort=self.effort)
+        other = Session(self.seed, models=models, effort=self.effort)
+        other.expanded = self.expanded  # of terms alone
+        return other
 
     @cached_property
     def context(self) -> z3.Context:

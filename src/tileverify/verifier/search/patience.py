@@ -1,0 +1,56 @@
+"""How long it is asked whether machine integers fit, in a contract wider than the launch.
+
+Most such questions that have an answer have it soon, and what stays open under one guard mostly stays open under the
+next.  So a question takes no more than a part of what is left of the account, and half as much for each time that the
+same integer was asked about in vain.  An answer that is missed costs a wider contract, never a proof.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ...contract.terms import Term
+from ..rules.answers import Answer, Limits, Result
+from ..smt import Decider
+
+SHARES: Final = 6
+"""A question may take so large a part of what is left."""
+
+LEAST: Final = 10_000
+"""Units below which a question is not worth asking: when a share is no larger, the account is spent."""
+
+
+@dataclass
+class Patience:
+    """Asks ``decider`` under ``limits`` at most, until it has spent most of ``account``, in resource units; ``None``:
+    as long as it takes.
+
+    The first condition of a question is what must not be, that an integer does not fit; the others say where.
+    """
+
+    decider: Decider
+    limits: Limits
+    account: int | None
+    _in_vain: Counter[Term] = field(default_factory=Counter)
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        """The answer; ``UNKNOWN`` once the account is spent."""
+        conditions = tuple(conditions)
+        if self.is_over():
+            return Result(Answer.UNKNOWN, None)
+        limits, about = self.limits, conditions[0]
+        if self.account is not None:
+            share = (self.account - self.decider.spent) // SHARES
+            linear = max(min(limits.linear, share) >> self._in_vain[about], LEAST)
+            limits = replace(limits, linear=linear, total=max(min(limits.total, share) >> self._in_vain[about], LEAST))
+        result = self.decider.decide(conditions, twins=twins, limits=limits)
+        if result.answer is Answer.UNKNOWN:
+            self._in_vain[about] += 1
+        return result
+
+    def is_over(self) -> bool:
+        """Whether nothing more is asked."""
+        return self.account is not None and self.account - self.decider.spent < LEAST * SHARES

@@ -1,0 +1,129 @@
+"""How long a wider contract asks whether integers fit, and that nothing else is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from tileverify.contract import terms as t
+from tileverify.contract.terms import Scope, Term
+from tileverify.verifier.rules.answers import Answer, Limits, Result
+from tileverify.verifier.search.patience import LEAST, SHARES, Patience
+from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt.tier_solver import TierSolver
+
+FIRST, SECOND, GUARD = (t.lt(t.var(name, Scope.LAUNCH, 0, 100), t.const(5)) for name in ("a", "b", "c"))
+LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
+
+
+class Fruitless(Decider):
+    """Has no answers, and takes all that it may for each question."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.asked: list[Limits] = []
+
+    @property
+    def spent(self) -> int:
+        return sum(each.total for each in self.asked)
+
+    def decide(
+        self,
+        conditions: Iterable[Term],
+        *,
+        twins: Sequence[tuple[Term, Term]] = (),
+        limits: Limits | None = None,
+        model: bool = False,
+    ) -> Result:
+        assert limits is not None
+        self.asked.append(limits)
+        return Result(Answer.UNKNOWN, None)
+
+
+def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
+    decider = Fruitless()
+    patience = Patience(decider, LIMITS, 100_000_000)
+    for conditions in ([FIRST], [FIRST, GUARD], [SECOND], [FIRST, GUARD]):
+        patience.decide(conditions)
+    assert [each.linear for each in decider.asked] == [80_000, 40_000, 80_000, 20_000]
+    assert [each.total for each in decider.asked] == [100_000, 50_000, 100_000, 25_000]
+
+
+def test_a_question_takes_a_share_of_what_is_left() -> None:
+    decider = Fruitless()
+    patience = Patience(decider, LIMITS, 300_000)
+    others = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number in range(50)]
+    for other in others:
+        patience.decide([other])
+    totals = [each.total for each in decider.asked]
+    assert totals[0] == 300_000 // SHARES
+    assert totals == sorted(totals, reverse=True)
+    assert min(totals) >= LEAST
+    assert sum(totals) <= 300_000
+    assert patience.is_over()
+    assert len(totals) < len(others)  # the rest was not asked at all
+
+
+def test_a_contract_for_these_sizes_is_given_all_the_time() -> None:
+    decider = Fruitless()
+    patience = Patience(decider, LIMITS, None)
+    for _ in range(30):
+        patience.decide([FIRST])
+    assert set(decider.asked) == {LIMITS}
+    assert not patience.is_over()
+
+
+def test_answers_are_those_of_the_decider() -> None:
+    patience = Patience(Decider([FIRST]), LIMITS, 1_000_000)
+    assert patience.decide([t.not_(FIRST)]).answer is Answer.UNSATISFIABLE
+    assert patience.decide([SECOND]).answer is Answer.SATISFIABLE
+
+
+def test_what_is_remembered_counts_for_narrower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Limits] = []
+
+    def no_answer(
+        self: Decider,
+        conditions: tuple[Term, ...],
+        twins: tuple[tuple[Term, Term], ...],
+        limits: Limits,
+        *,
+        model: bool,
+    ) -> Result:
+        asked.append(limits)
+        return Result(Answer.UNKNOWN, None)
+
+    monkeypatch.setattr(Decider, "_decide", no_answer)
+    decider = Decider([], remembers=True)
+    half = replace(LIMITS, linear=40_000, total=50_000)
+    for limits in (half, half, replace(half, linear=1), LIMITS, half):
+        decider.decide([FIRST], limits=limits)
+    assert asked == [half, LIMITS]
+
+
+def test_a_definite_answer_counts_within_any_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    decider = Decider([FIRST], remembers=True)
+    assert decider.decide([t.not_(FIRST)], limits=replace(LIMITS, linear=1)).answer is Answer.UNSATISFIABLE
+    monkeypatch.setattr(Decider, "_decide", lambda *_, **__: pytest.fail("asked again"))
+    assert decider.decide([t.not_(FIRST)], limits=LIMITS).answer is Answer.UNSATISFIABLE
+
+
+def test_the_last_try_with_twins_has_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits for the non-linear tier alone have none; the patient try after it must not end before it began."""
+    asked: list[Limits] = []
+
+    def no_answer(self: TierSolver, limits: Limits, satisfied: object = None) -> tuple[Answer, int]:
+        asked.append(limits)
+        return Answer.UNKNOWN, 0
+
+    monkeypatch.setattr(TierSolver, "settle", no_answer)
+    monkeypatch.setattr(TierSolver, "check_exactly", lambda self, limit: Answer.UNKNOWN)
+    m, n, k = (t.var(name, Scope.LAUNCH, 0) for name in ("m", "n", "k"))
+    twins = t.mul(m, n), t.mul(m, k)
+    Decider([t.lt(n, t.const(-1))]).decide(
+        [t.eq(t.mul(*twins), t.const(77_777))], twins=[twins], limits=replace(LIMITS, nonlinear=1_000, rounds=0)
+    )
+    assert asked[-1].rounds > 0
+    assert asked[-1].linear > 1_000

@@ -33,6 +33,13 @@ class Limits:
     total: int = 2_000_000
     bits: int = 1_000_000
 
+    def times(self, factor: float) -> Limits:
+        """So many times the resources; as many rounds."""
+        linear, nonlinear, total, bits = (
+            round(factor * units) for units in (self.linear, self.nonlinear, self.total, self.bits)
+        )
+        return Limits(linear, nonlinear, self.rounds, total, bits)
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

@@ -95,9 +95,7 @@ def _document(row: Stability) -> LaunchDocument:
     from ..reports.stability import LaunchDocument, OutcomeDocument
 
     outcomes = tuple(
-        OutcomeDocument(
-            limits, tuple(seeds), told.verdict.value, told.holds_for or None, told.requires, told.codes
-        )
+        OutcomeDocument(limits, tuple(seeds), told.verdict.value, told.holds_for or None, told.requires, told.codes)
         for limits in sorted({run.limits for run in row.runs})
         for told, seeds in row.outcomes(limits).items()
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct

@@ -40,7 +40,7 @@ class SecondSolver:
         return f"cvc5 {cvc5.__version__}"
 
     def opinion(self, script: str, *, part: int = 1) -> Opinion:
-        """Whether the assertions of ``script`` can hold together; it may take one of ``part`` equal parts of the limit."""
+        """Whether the assertions of ``script`` can hold together; ``part``: the limit is divided by so much."""
         import cvc5
 
         solver = cvc5.Solver(cvc5.TermManager())

@@ -14,22 +14,22 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, stability
-from tileverify.pipeline.stability import Run, Stability, Told, stability_of
+from tileverify.pipeline.stability import OneRun, OneVerdict, Stability, stability_of
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.codes import TV
 from tileverify.verifier import verify as verifying
 from tileverify.verifier.rules.answers import Limits
 
 SAMPLE = ("showcase/softmax.py", "showcase/permute.py", "race_free/reverse_tiles.py", "racy/half_block.py")
-PROVED = Told(Verdict.PROVED, "any", (), ())
+PROVED = OneVerdict(Verdict.PROVED, "any", (), ())
 NARROWER = replace(PROVED, holds_for="sizes")
 CLAUSED = replace(PROVED, requires=("N >= 1",))
-UNDECIDED = Told(Verdict.UNDECIDED, "", (), ())
-REFUTED = Told(Verdict.REFUTED, "", (), ("TV101",))
+UNDECIDED = OneVerdict(Verdict.UNDECIDED, "", (), ())
+REFUTED = OneVerdict(Verdict.REFUTED, "", (), ("TV101",))
 
 
-def runs(*told: tuple[int, float, Told]) -> Stability:
-    return Stability("kernel.py", "k", "0", tuple(Run(*each) for each in told))
+def runs(*told: tuple[int, float, OneVerdict]) -> Stability:
+    return Stability("kernel.py", "k", "0", tuple(OneRun(*each) for each in told))
 
 
 def test_one_verdict_is_stable() -> None:
@@ -39,7 +39,7 @@ def test_one_verdict_is_stable() -> None:
 
 
 @pytest.mark.parametrize("other", [UNDECIDED, REFUTED, NARROWER, CLAUSED])
-def test_seeds_that_say_something_else_are_named(other: Told) -> None:
+def test_seeds_that_say_something_else_are_named(other: OneVerdict) -> None:
     (words,) = runs((0, 1, PROVED), (1, 1, other), (2, 1, PROVED)).changes
     assert "proved for any with seeds 0, 2" in words
     assert words.endswith(f"{other} with seed 1")
@@ -52,7 +52,7 @@ def test_less_that_decides_less_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize("other", [REFUTED, NARROWER, CLAUSED])
-def test_limits_that_say_something_else_change_a_verdict(other: Told) -> None:
+def test_limits_that_say_something_else_change_a_verdict(other: OneVerdict) -> None:
     assert runs((0, 0.1, other), (0, 1, PROVED)).changes == (f"{other} with limits x 0.1; {PROVED} with limits x 1",)
 
 

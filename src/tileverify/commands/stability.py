@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,7 @@ from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
     from ..pipeline.stability import Stability
-    from ..reports.stability import LaunchDocument
+    from ..reports.stability import TriedLaunch
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -24,19 +24,15 @@ Exit codes:
 """
 
 
-class _Factors(click.ParamType):
-    name = "factors"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            found = tuple(sorted({float(part) for part in str(value).split(",")}))
-        except ValueError:
-            self.fail(f"'{value}' is no list of numbers, as in 0.1,1", param, ctx)
-        if not all(0 < factor <= 1_000_000 for factor in found):
-            self.fail("limits are larger than 0 and at most 1000000", param, ctx)
-        return found
+def _factors(context: click.Context, parameter: click.Parameter, value: str) -> tuple[float, ...]:
+    """The numbers of ``A,B``, in order; raises `click.BadParameter`."""
+    try:
+        found = tuple(sorted({float(part) for part in value.split(",")}))
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is no list of numbers, as in 0.1,1") from None
+    if not all(0 < factor <= 1_000_000 for factor in found):
+        raise click.BadParameter("limits are larger than 0 and at most 1000000")
+    return found
 
 
 @click.command(epilog=_EXIT_CODES)
@@ -44,7 +40,7 @@ class _Factors(click.ParamType):
 @click.option("--seeds", type=click.IntRange(min=1, max=10_000), default=5, show_default=True, help="Seeds to try.")
 @click.option(
     "--limits",
-    type=_Factors(),
+    callback=_factors,
     default="1",
     show_default=True,
     metavar="A,B",
@@ -91,12 +87,12 @@ def stability(
     context.exit(2 if broken else 1 if any(row.changes for row in rows) else 0)
 
 
-def _document(row: Stability) -> LaunchDocument:
-    from ..reports.stability import LaunchDocument, OutcomeDocument
+def _document(row: Stability) -> TriedLaunch:
+    from ..reports.stability import OutcomeDocument, TriedLaunch
 
     outcomes = tuple(
         OutcomeDocument(limits, tuple(seeds), told.verdict.value, told.holds_for or None, told.requires, told.codes)
         for limits in sorted({run.limits for run in row.runs})
         for told, seeds in row.outcomes(limits).items()
     )
-    return LaunchDocument(row.file, row.kernel, row.launch, row.changes, row.undecided_below, outcomes)
+    return TriedLaunch(row.file, row.kernel, row.launch, row.changes, row.undecided_below, outcomes)

@@ -13,7 +13,7 @@ from .options import CheckOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class OneVerdict:
     """What a run says of a launch, as far as it must be the same in every run; ``codes`` of its findings, sorted."""
 
     verdict: Verdict
@@ -28,12 +28,12 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OneRun:
     """``limits``: how many times the usual ones."""
 
     seed: int
     limits: float
-    told: Told
+    told: OneVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ class Stability:
     file: str
     kernel: str
     launch: str
-    runs: tuple[Run, ...]
+    runs: tuple[OneRun, ...]
 
     @property
     def name(self) -> str:
         return f"{self.file}::{self.kernel} [{self.launch}]"
 
-    def outcomes(self, limits: float) -> dict[Told, list[int]]:
+    def outcomes(self, limits: float) -> dict[OneVerdict, list[int]]:
         """What was said under these limits, and by which seeds."""
-        found: dict[Told, list[int]] = {}
+        found: dict[OneVerdict, list[int]] = {}
         for run in self.runs:
             if run.limits == limits:
                 found.setdefault(run.told, []).append(run.seed)
@@ -61,7 +61,7 @@ class Stability:
     def changes(self) -> tuple[str, ...]:
         """How the verdict hangs on the seed, or on limits in another way than that less is decided with less."""
         words = []
-        steady: list[tuple[float, Told]] = []
+        steady: list[tuple[float, OneVerdict]] = []
         for limits in sorted({run.limits for run in self.runs}):
             found = self.outcomes(limits)
             if len(found) > 1:
@@ -90,23 +90,23 @@ class Stability:
         return min(decided) if 0 < len(decided) < len(self.runs) else None
 
 
-def _by(seeds: Sequence[int], told: Told) -> str:
+def _by(seeds: Sequence[int], told: OneVerdict) -> str:
     return f"{told} with seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
 def stability_of(unit: KernelUnit, seeds: int, limits: Sequence[float], options: CheckOptions) -> Stability:
     """One launch under the seeds 0 to ``seeds`` - 1 and all ``limits``; nothing is taken from a cache."""
     runs = tuple(
-        Run(seed, factor, told_of(check_unit(unit, replace(options, cache=None, seed=seed, limits=factor))))
+        OneRun(seed, factor, told_of(check_unit(unit, replace(options, cache=None, seed=seed, limits=factor))))
         for factor in limits
         for seed in range(seeds)
     )
     return Stability(display_path(unit.file), unit.kernel, unit.launch.name, runs)
 
 
-def told_of(result: KernelResult) -> Told:
+def told_of(result: KernelResult) -> OneVerdict:
     """Of an undecided launch no more than that: which question was reached first with nothing left is no verdict."""
     if result.verdict is Verdict.UNDECIDED:
-        return Told(result.verdict, "", (), ())
+        return OneVerdict(result.verdict, "", (), ())
     codes = tuple(sorted({finding.code for finding in result.findings}))
-    return Told(result.verdict, result.holds_for or "", result.requires, codes)
+    return OneVerdict(result.verdict, result.holds_for or "", result.requires, codes)

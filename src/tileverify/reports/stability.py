@@ -31,7 +31,7 @@ class OutcomeDocument(Struct, frozen=True):
     codes: tuple[str, ...]
 
 
-class LaunchDocument(Struct, frozen=True):
+class TriedLaunch(Struct, frozen=True):
     """``changes``: how the verdict differs, in sentences; ``undecided_below``: the least limits that decide it, where
     smaller ones only leave it undecided."""
 
@@ -51,7 +51,7 @@ class StabilityDocument(Struct, frozen=True):
     solver: str
     seeds: int
     limits: tuple[float, ...]
-    launches: tuple[LaunchDocument, ...]
+    launches: tuple[TriedLaunch, ...]
 
 
 def stability_json(document: StabilityDocument) -> str:
@@ -87,5 +87,5 @@ def stability_text(document: StabilityDocument) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _name(launch: LaunchDocument) -> str:
+def _name(launch: TriedLaunch) -> str:
     return f"{launch.file}::{launch.kernel} [{launch.launch}]"

@@ -56,6 +56,10 @@ Definition plane_below_schema : Prop := forall x A y B p : Z,
   (p = (mul x y)) ->
   (((x <= A) /\ (y <= B)) \/ ((A <= x) /\ (B <= y))) -> ((((B * x) + (A * y)) - (A * B)) <= p).
 
+Definition shift_schema : Prop := forall x y C k p : Z,
+  (p = (quot y C)) ->
+  ((0 < C) /\ (x = (y + (C * k)))) -> ((Z.div x C) = (p + k)).
+
 Definition bits_and_schema : Prop := forall x y p : Z,
   (p = (bitand 66 x y)) ->
   (((- 36893488147419103232) <= x) /\ (x < 36893488147419103232) /\ ((- 36893488147419103232) <= y) /\ (y < 36893488147419103232)) -> (((0 <= x) -> ((0 <= p) /\ (p <= x))) /\ ((0 <= y) -> ((0 <= p) /\ (p <= y))) /\ (((x < 0) /\ (y < 0)) -> ((p <= x) /\ (p <= y)))).
@@ -95,6 +99,7 @@ Definition every_schema : Prop :=
   line_schema /\
   plane_above_schema /\
   plane_below_schema /\
+  shift_schema /\
   bits_and_schema /\
   bits_or_schema /\
   bits_xor_schema /\

@@ -101,6 +101,12 @@ Proof.
   now destruct (Z.testbit x n), (Z.testbit y n).
 Qed.
 
+Theorem shift : shift_schema.
+Proof.
+  intros x y C k p -> [HC ->]. unfold quot. rewrite (proj2 (Z.ltb_lt 0 C) HC).
+  rewrite (Z.mul_comm C k). apply Z.div_add. lia.
+Qed.
+
 Theorem bits_and : bits_and_schema.
 Proof.
   intros x y p -> Hw. unfold bitand. rewrite !word by lia.
@@ -160,6 +166,6 @@ Qed.
 Theorem all_schemas : every_schema.
 Proof.
   exact (conj quotient (conj zero (conj magnitude (conj order (conj equal (conj distribution_below
-    (conj distribution_above (conj line (conj plane_above (conj plane_below (conj bits_and (conj bits_or
-    (conj bits_xor (conj bits_xor_same (conj bits_shift_right bits_shift_left))))))))))))))).
+    (conj distribution_above (conj line (conj plane_above (conj plane_below (conj shift (conj bits_and
+    (conj bits_or (conj bits_xor (conj bits_xor_same (conj bits_shift_right bits_shift_left)))))))))))))))).
 Qed.

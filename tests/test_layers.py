@@ -143,7 +143,7 @@ def test_the_grid_s_limit_is_written_once() -> None:
 
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "tokens", "values",  # an op to the prover, and in numbers
-    "gate", "recheck", "report", "run", "options",  # a command, and what it commands
+    "gate", "recheck", "report", "run", "stability", "options",  # a command, and what it commands
     "arguments", "contents", "examples", "loaded", "model", "text", "wellformed",
 }  # fmt: skip
 """Names of modules that stand in several rooms: twins that a reader shall find, or plain words."""

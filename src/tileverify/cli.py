@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run, stability
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -23,6 +23,7 @@ _COMMANDS: Final = (
     gate.gate,
     mcp.mcp,
     recheck.recheck,
+    stability.stability,
     bundles.build,
     bundles.show,
     report.report,

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
-SCHEMAS = {"baseline", "bundle", "certificate", "doctor", "history", "recheck", "recording", "report"}
+SCHEMAS = {"baseline", "bundle", "certificate", "doctor", "history", "recheck", "recording", "report", "stability"}
 ENVIRONMENT = {"CACHE_DIR", "STRICT", "TRACEBACK"}
 
 

@@ -32,17 +32,7 @@ SEEDS: Final = 20
 _USUAL: Final = Limits()
 
 
-def _times(tenths: int) -> Limits:
-    return Limits(
-        linear=_USUAL.linear * tenths // 10,
-        nonlinear=_USUAL.nonlinear * tenths // 10,
-        bits=_USUAL.bits * tenths // 10,
-        rounds=_USUAL.rounds,
-        total=_USUAL.total * tenths // 10,
-    )
-
-
-LIMITS: Final = {"small": _times(1), "usual": _USUAL, "large": _times(100)}
+LIMITS: Final = {"small": _USUAL.times(0.1), "usual": _USUAL, "large": _USUAL.times(10)}
 
 
 DECIDED: Final = (Verdict.REFUTED, Verdict.PROVED)

@@ -37,6 +37,7 @@ Exit codes:
     help="Also run N launches of the contract in the interpreter, and compare every access with what was proved.",
 )
 @click.option("--allow-open/--strict", default=False, help="Whether what is not confirmed fails.  [default: strict]")
+@click.option("-v", "--verbose", is_flag=True, help="Say of every obligation what confirms it.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
 @click.pass_context
@@ -48,6 +49,7 @@ def recheck(
     limit: int | None,
     replay: int | None,
     allow_open: bool,
+    verbose: bool,
     format_: str,
     output: Path | None,
 ) -> None:
@@ -74,7 +76,7 @@ def recheck(
         for row in recheck_files(certificates, bytecode=bytecode, scripts=scripts, solver=solver, reads=reads):
             working.progress(f"{row.answer.value} {row.file}")
             rows.append(row)
-    render = recheck_json if format_ == "json" else recheck_text
+    render = recheck_json if format_ == "json" else partial(recheck_text, verbose=verbose)
     emit(render(rows, __version__, solver.version), output)
     code = exit_code(rows)
     context.exit(0 if code == 3 and allow_open else code)

@@ -150,6 +150,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from ..backend.split_loads import notes_on_split_loads
     from ..frontend.bytecode import decode
     from ..verifier.effort import KERNEL_EFFORT
+    from ..verifier.rules.answers import Limits
     from ..verifier.verify import VerifyOptions, verify
     from .cache.verdicts import ResultCache
 
@@ -176,6 +177,8 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         options=VerifyOptions(
             timeout_s=left,
             deny_requires=options.deny_requires,
+            limits=Limits().times(options.limits),
+            seed=options.seed,
             effort=max(int(options.effort * KERNEL_EFFORT), 1),
             watch=None if options.under_way is None else options.under_way.proves,
         ),

@@ -23,7 +23,8 @@ class CheckOptions:
     ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for some
     files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
     (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
-    ``trust``: words of `contract.trustable`, for every launch."""
+    ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
+    ``limits`` each of its questions has: what `stability` varies."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -40,6 +41,8 @@ class CheckOptions:
     effort: float = 1.0
     under_way: UnderWay | None = None
     trust: tuple[str, ...] = ()
+    seed: int = 0
+    limits: float = 1.0
 
     def of(self, file: Path) -> CheckOptions:
         """The options for one file."""
@@ -56,4 +59,5 @@ class CheckOptions:
     def decisive(self) -> dict[str, object]:
         """Those on which a verdict depends that is kept."""
         key: dict[str, object] = {"deny_requires": self.deny_requires}
-        return key if self.effort == 1 else {**key, "effort": self.effort}
+        varied = {"effort": (self.effort, 1), "seed": (self.seed, 0), "limits": (self.limits, 1)}
+        return key | {name: value for name, (value, usual) in varied.items() if value != usual}

@@ -69,6 +69,7 @@ class _Equality(Struct, frozen=True, array_like=True, forbid_unknown_fields=True
     first: str
     second: str
     lemmas: tuple[int, ...]
+    needs: tuple[int, ...] | None = None
 
 
 class _Question(Struct, frozen=True):
@@ -77,6 +78,7 @@ class _Question(Struct, frozen=True):
     equal: tuple[_Equality, ...]
     lemmas: tuple[int, ...]
     tier: Tier = field(name="rung")
+    needs: tuple[int, ...] | None = None
 
 
 class _Document(Struct, frozen=True):
@@ -166,8 +168,8 @@ def _declaration_document(symbol: Declaration) -> _Declaration:
 
 
 def _question_document(question: Question) -> _Question:
-    equal = tuple(_Equality(each.twin, each.first, each.second, each.lemmas) for each in question.equal)
-    return _Question(question.id, question.conditions, equal, question.lemmas, question.tier)
+    equal = tuple(_Equality(each.twin, each.first, each.second, each.lemmas, each.needs) for each in question.equal)
+    return _Question(question.id, question.conditions, equal, question.lemmas, question.tier, question.needs)
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -226,8 +228,8 @@ def _reading(d: ReadingDocument, entry: str) -> AccessSummary:
 
 
 def _question(d: _Question) -> Question:
-    equal = tuple(Equality(each.twin, each.first, each.second, each.lemmas) for each in d.equal)
-    return Question(d.id, d.conditions, equal, d.lemmas, _one_of(THEORIES, d.tier))
+    equal = tuple(Equality(each.twin, each.first, each.second, each.lemmas, each.needs) for each in d.equal)
+    return Question(d.id, d.conditions, equal, d.lemmas, _one_of(THEORIES, d.tier), d.needs)
 
 
 def _proved(d: _Proved) -> Proved:
@@ -260,5 +262,9 @@ def _check_positions(certificate: Certificate) -> None:
         within(proved.places, certificate.places, "a place")
     for question in certificate.questions:
         within(question.lemmas, certificate.lemmas, "a lemma")
+        given: list[object] = [*certificate.facts, *question.conditions]
         for each in question.equal:
             within(each.lemmas, certificate.lemmas, "a lemma")
+            within(each.needs or (), given, "a condition")
+            given.append(each)
+        within(question.needs or (), given, "a condition")

@@ -34,19 +34,25 @@ class CertifiedLemma:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Two terms that are equal by ``lemmas`` under the question and its equalities before; ``twin`` names them."""
+    """Two terms that are equal by ``lemmas`` under the question and its equalities before; ``twin`` names them.
+
+    ``needs``: positions of what it takes among the facts, the question's conditions and the equalities before, in this
+    order; ``None`` for all.
+    """
 
     twin: int
     first: str
     second: str
     lemmas: tuple[int, ...]
+    needs: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """``conditions`` that contradict the facts, by the equalities and ``lemmas`` (positions in the certificate's).
 
-    ``tier``: the theory in which they do (`results.tiers`); only linear integers need lemmas.
+    ``tier``: the theory in which they do (`results.tiers`); only linear integers need lemmas.  ``needs``: as of an
+    `Equality`, after all of them.
     """
 
     id: str
@@ -54,6 +60,7 @@ class Question:
     equal: tuple[Equality, ...]
     lemmas: tuple[int, ...]
     tier: Tier
+    needs: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from ..rules.consistency import elements, promises
 from ..rules.derivation import Answered, Underivable, Witnessed, derive
 from ..rules.prepare import launch_facts
 from ..rules.smtlib import Vocabulary
+from .cases import cases
 from .document import read_certificate
 from .entry import check_entry, check_name
 from .model import Certificate, CertificateError, Place, Question
@@ -38,14 +39,32 @@ class Rechecking(enum.Enum):
     REJECTED = "rejected"
 
 
+class Means(enum.Enum):
+    """What confirms an obligation.
+
+    ``STRUCTURAL``: tileverify's own simplification contradicts it, once more in the derivation from the bytecode.
+    ``CVC5``: the second solver, for the obligation and all that it rests on; with ``LEMMAS``, by instances of schemas
+    that are proved in Coq; with ``CASES``, asked for each case of its own.  ``FIRST_ONLY``: none of these, so that the
+    word of the solver that found the proof is all there is.
+    """
+
+    STRUCTURAL = "structural rule"
+    CVC5 = "cvc5"
+    LEMMAS = "lemmas"
+    CASES = "cases"
+    FIRST_ONLY = "z3 only"
+
+
 @dataclass(frozen=True, slots=True)
 class Rechecked:
     """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
-    was not at hand.  ``answers``: one for each obligation of the certificate.  ``reread``: who read the bytecode."""
+    was not at hand.  ``answers`` and ``means``: one for each obligation of the certificate.  ``reread``: who read the
+    bytecode."""
 
     certificate: Certificate
     bytecode_sha256: str | None
     answers: tuple[Rechecking, ...]
+    means: tuple[tuple[Means, ...], ...]
     reread: Reread | None = None
 
     @property
@@ -82,7 +101,9 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
         reread = check_derivation(certificate, bytecode, file, solver)
     _check_possible(certificate, solver, file)
     seen = None if bytecode is None else hashlib.sha256(bytecode).hexdigest()
-    return Rechecked(certificate, seen, tuple(_Opinions(certificate, solver).answers()), reread)
+    opinions = _Opinions(certificate, solver)
+    answers = tuple(opinions.answers())
+    return Rechecked(certificate, seen, answers, tuple(opinions.means(derived=bytecode is not None)), reread)
 
 
 # -------------------------------------------------------------------------------------- without a solver
@@ -154,7 +175,8 @@ def _compared(certificate: Certificate, found: Statement) -> Iterator[tuple[str,
 
 
 def _without_lemmas(question: Question) -> Question:
-    return replace(question, lemmas=(), equal=tuple(replace(each, lemmas=()) for each in question.equal))
+    equal = tuple(replace(each, lemmas=(), needs=None) for each in question.equal)
+    return replace(question, lemmas=(), needs=None, equal=equal)
 
 
 def _without_position(place: Place) -> Place:
@@ -186,16 +208,49 @@ class _Opinions:
     solver: SecondSolver
     _lemmas: dict[int, Rechecking] = field(default_factory=dict)
 
+    _questions: dict[int, Rechecking] = field(default_factory=dict)
+    _split: set[int] = field(default_factory=set)  # questions that were answered case by case
+
     def answers(self) -> Iterator[Rechecking]:
-        of_questions = [self._question(number) for number in range(len(self.certificate.questions))]
+        for number in range(len(self.certificate.questions)):
+            self._questions[number] = self._question(number)
         for proved in self.certificate.obligations:
-            yield _worst(of_questions[number] for number in (proved.question, *proved.wraps))
+            yield _worst(self._questions[number] for number in (proved.question, *proved.wraps))
+
+    def means(self, *, derived: bool) -> Iterator[tuple[Means, ...]]:
+        """What confirms each obligation; after `answers`."""
+        for proved in self.certificate.obligations:
+            used = (proved.question, *proved.wraps)
+            open_ = {number for number in used if self._questions[number] is not Rechecking.CONFIRMED}
+            found = [Means.STRUCTURAL] if derived and proved.tier == Tier.STRUCTURAL else []
+            if not open_:
+                found.append(Means.CVC5)
+                found += [Means.LEMMAS] if any(map(self._lemmas_of, used)) else []
+                found += [Means.CASES] if self._split.intersection(used) else []
+            elif open_ != {proved.question}:
+                found = []  # the rule decides the obligation, but not what it rests on
+            yield tuple(found) or (Means.FIRST_ONLY,)
+
+    def _lemmas_of(self, number: int) -> set[int]:
+        question = self.certificate.questions[number]
+        return {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
 
     def _question(self, number: int) -> Rechecking:
-        question = self.certificate.questions[number]
-        lemmas = {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
-        proofs = map(self._ask, question_scripts(self.certificate, number))
-        return _worst((*proofs, *map(self._lemma, sorted(lemmas))))
+        short = question_scripts(self.certificate, number)
+        whole = question_scripts(self.certificate, number, whole=True)
+        proofs = [self._script(number, *scripts) for scripts in zip(short, whole, strict=True)]
+        return _worst((*proofs, *map(self._lemma, sorted(self._lemmas_of(number)))))
+
+    def _script(self, number: int, short: Script, whole: Script) -> Rechecking:
+        """What the certificate says is enough is asked first, by itself and in cases; then everything, with all of the
+        limit, as only that can reject."""
+        if self.solver.opinion(short.text, part=_PARTS) is Opinion.CONTRADICTION:
+            return Rechecking.CONFIRMED
+        parts = cases(short.text)
+        if parts and all(self.solver.opinion(part, part=_PARTS) is Opinion.CONTRADICTION for part in parts):
+            self._split.add(number)
+            return Rechecking.CONFIRMED
+        return self._ask(whole)
 
     def _lemma(self, number: int) -> Rechecking:
         """Whether the schema applies: what it takes for products and quotients are products and quotients."""
@@ -207,6 +262,9 @@ class _Opinions:
         answer = _ANSWERS[self.solver.opinion(script.text)]
         return Rechecking.OPEN if answer is Rechecking.REJECTED and not script.complete else answer
 
+
+_PARTS: Final = 10
+"""A first look, and each case, may take one of so many parts of the limit."""
 
 _ANSWERS: Final = {
     Opinion.CONTRADICTION: Rechecking.CONFIRMED,

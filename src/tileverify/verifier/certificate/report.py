@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from ...results.tiers import Tier
 from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
-from .recheck import Rechecked, Rechecking
+from .recheck import Means, Rechecked, Rechecking
 from .reread import SHARED, Reread
 
 SCHEMA: Final = "tileverify/recheck/1"
@@ -49,13 +50,15 @@ def exit_code(rows: Sequence[CertificateRow]) -> int:
 
 
 # -------------------------------------------------------------------------------------------------- text
-def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
-    """Lines for each certificate and a sum; ends with a newline."""
-    lines = [line for row in rows for line in _row_lines(row)]
+def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str, *, verbose: bool = False) -> str:
+    """Lines for each certificate and a sum; ends with a newline.  ``verbose``: a line for each obligation, too."""
+    lines = [line for row in rows for line in (*_row_lines(row), *(_means_lines(row) if verbose else ()))]
     found = [row.found for row in rows if row.found is not None]
     counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Rechecking)
     total = sum(len(each.answers) for each in found)
     lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
+    if verbose:
+        lines += [f"{count} by {words}" for words, count in counted_means(found)]
     lines += _replayed([row.reading for row in rows if row.reading is not None])
     broken = sum(row.found is None for row in rows)
     if broken:
@@ -121,6 +124,23 @@ def _row_lines(row: CertificateRow) -> Iterator[str]:
             yield f"{'':13}  {answer.value}: {len(named) - _SHOWN} more"
 
 
+def counted_means(found: Iterable[Rechecked]) -> list[tuple[str, int]]:
+    """How many obligations have which confirmation, in words; the most frequent first."""
+    return Counter(_means_text(means) for each in found for means in each.means).most_common()
+
+
+def _means_text(means: Sequence[Means]) -> str:
+    return " and ".join(each.value for each in means)
+
+
+def _means_lines(row: CertificateRow) -> Iterator[str]:
+    """By what each obligation is confirmed."""
+    if row.found is not None:
+        certificate = row.found.certificate
+        for proved, means in zip(certificate.obligations, row.found.means, strict=True):
+            yield f"{'':13}  {_means_text(means)}: {_obligation(proved, certificate)}"
+
+
 def _statement_lines(found: Rechecked) -> Iterator[str]:
     """What was looked at: the bytecode, and the contract that its obligations are about."""
     certificate = found.certificate
@@ -167,13 +187,14 @@ class RecheckedWith(Struct, frozen=True):
 
 
 class ObligationDocument(Struct, frozen=True):
-    """``rung``: the tier that proved it when the certificate was made."""
+    """``rung``: the tier that proved it when the certificate was made; ``confirmed_by``: what does now."""
 
     code: str
     rung: Tier
     at: list[str]
     question: int
     answer: Rechecking
+    confirmed_by: tuple[Means, ...]
 
 
 class RejectedDocument(Struct, frozen=True):
@@ -250,8 +271,9 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
                 [certificate.places[number].at for number in proved.places],
                 proved.question,
                 answer,
+                means,
             )
-            for proved, answer in zip(certificate.obligations, row.found.answers, strict=True)
+            for proved, answer, means in zip(certificate.obligations, row.found.answers, row.found.means, strict=True)
         ],
         read_by=UNSET if (r := row.found.reread) is None else _reader(r),
         second_reading=UNSET if row.reading is None else reading_document(row.reading),

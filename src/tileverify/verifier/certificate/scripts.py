@@ -22,12 +22,19 @@ class Script:
     complete: bool = True
 
 
-def question_scripts(certificate: Certificate, number: int) -> Iterator[Script]:
-    """The scripts of one question: one for each equality, in order, and the last for the question."""
+def question_scripts(certificate: Certificate, number: int, *, whole: bool = False) -> Iterator[Script]:
+    """The scripts of one question: one for each equality, in order, and the last for the question.
+
+    They assert what the certificate says that a contradiction takes, or all that is known with ``whole``.
+    """
     question = certificate.questions[number]
     given = [*certificate.facts, *question.conditions]
+
+    def needed(positions: Sequence[int] | None) -> list[str]:
+        return list(given) if whole or positions is None else [given[position] for position in positions]
+
     for position, each in enumerate(question.equal):
-        wanted = [*given, f"(not (= {each.first} {each.second}))"]
+        wanted = [*needed(each.needs), f"(not (= {each.first} {each.second}))"]
         text = _script(certificate, wanted, each.lemmas, exact=False)
         yield Script(f"question-{number}-equality-{position}", text)
         given.append(f"(= {each.first} {each.second})")
@@ -36,7 +43,8 @@ def question_scripts(certificate: Certificate, number: int) -> Iterator[Script]:
         on_words = bit_question(certificate.symbols, certificate.definitions, given)
         yield Script(name, on_words.script, on_words.complete)
     else:
-        yield Script(name, _script(certificate, given, question.lemmas, exact=question.tier != Tier.LINEAR))
+        text = _script(certificate, needed(question.needs), question.lemmas, exact=question.tier != Tier.LINEAR)
+        yield Script(name, text)
 
 
 def lemma_script(certificate: Certificate, number: int) -> Script:

@@ -39,12 +39,12 @@ class SecondSolver:
 
         return f"cvc5 {cvc5.__version__}"
 
-    def opinion(self, script: str) -> Opinion:
-        """Whether the assertions of ``script`` can hold together."""
+    def opinion(self, script: str, *, part: int = 1) -> Opinion:
+        """Whether the assertions of ``script`` can hold together; ``part``: the limit is divided by so much."""
         import cvc5
 
         solver = cvc5.Solver(cvc5.TermManager())
-        solver.setOption("rlimit-per", str(self.limit))
+        solver.setOption("rlimit-per", str(max(self.limit // part, 1)))
         parser = cvc5.InputParser(solver)
         parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, script, "question")
         symbols = parser.getSymbolManager()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ...contract import terms as t
 from ...contract.launch import KernelUnit
@@ -20,7 +20,7 @@ from ..rules.answers import Limits, Proof
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
 from ..rules.lemmas import Lemma as SolverLemma
-from ..rules.lemmas import bound_lemmas
+from ..rules.lemmas import bound_lemmas, shift_lemmas
 from ..rules.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
@@ -112,6 +112,13 @@ class _Lemmas:
         return self.found.setdefault(lemma, len(self.found))
 
 
+class _Needed(NamedTuple):
+    """Positions in what was given, and of lemmas in the certificate."""
+
+    given: tuple[int, ...]
+    lemmas: tuple[int, ...]
+
+
 @dataclass
 class _Argument:
     """Finds out which lemmas a question needs, for each of its equalities and in the end."""
@@ -126,34 +133,49 @@ class _Argument:
         given = [*self.stated.facts, *self.question.conditions]
         equal: list[Equality] = []
         for stated, merge in zip(self.question.equal, self.proof.merges, strict=True):
-            needed = self._needed([*given, f"(not (= {stated.first} {stated.second}))"], merge.lemmas)
+            needed = self._needed(given, merge.lemmas, f"(not (= {stated.first} {stated.second}))")
             if needed is None:
                 break
-            equal.append(replace(stated, lemmas=needed))
+            equal.append(replace(stated, lemmas=needed.lemmas, needs=needed.given))
             given.append(f"(= {stated.first} {stated.second})")
+        if self.question.tier != Tier.LINEAR:
+            return replace(self.question, equal=tuple(equal))
         complete = len(equal) == len(self.question.equal)
-        needed = self._needed(given, self.proof.lemmas) if self.question.tier == Tier.LINEAR and complete else None
-        tier = self.question.tier if needed is not None or self.question.tier != Tier.LINEAR else self._otherwise()
-        return replace(self.question, equal=tuple(equal), lemmas=needed or (), tier=tier)
+        needed = self._needed(given, self.proof.lemmas) if complete else None
+        if needed is None:
+            return replace(self.question, equal=tuple(equal), tier=self._otherwise())
+        return replace(self.question, equal=tuple(equal), lemmas=needed.lemmas, needs=needed.given)
 
     def _otherwise(self) -> Tier:
         """The theory to put the question in where the lemmas at hand do not carry it."""
         return beyond_linear([*self.derivation.facts, *self.proof.conditions])
 
-    def _needed(self, given: Sequence[str], lemmas: Sequence[SolverLemma]) -> tuple[int, ...] | None:
-        """The lemmas, first of those that the proof had, that make ``given`` contradict itself."""
+    def _needed(self, given: Sequence[str], lemmas: Sequence[SolverLemma], denied: str = "") -> _Needed | None:
+        """What of ``given`` and of the lemmas, first of those that the proof had, contradicts itself, or ``denied``."""
+        always = [denied] if denied else []
         for offered in (lemmas, (*lemmas, *bound_lemmas(self._arithmetic(lemmas)))):
-            stated = list(dict.fromkeys(map(self.lemmas.stated, offered)))
+            known = {self.lemmas.stated(lemma): lemma for lemma in offered}
+            stated = list(known)
             text = script(
                 self.stated.vocabulary.symbols,
                 self.stated.vocabulary.definitions,
-                [*given, *map(lemma_assertion, stated)],
+                [*always, *given, *map(lemma_assertion, stated)],
                 exact=False,
             )
-            core = core_of_last(text, len(stated), linear=True, limit=LIMIT)
+            core = core_of_last(text, len(given) + len(stated), linear=True, limit=LIMIT)
             if core is not None:
-                return tuple(self.lemmas.number(stated[position]) for position in core)
+                needs = tuple(position for position in core if position < len(given))
+                of_proof = [stated[position - len(given)] for position in core if position >= len(given)]
+                spoken = self._spoken(known[lemma] for lemma in of_proof)
+                shifts = map(self.lemmas.stated, shift_lemmas(spoken))
+                return _Needed(needs, tuple(map(self.lemmas.number, dict.fromkeys((*of_proof, *shifts)))))
         return None
+
+    def _spoken(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
+        """What the question and its lemmas are made of; the contract's facts are left out."""
+        args = (arg for lemma in lemmas for arg in lemma.args if isinstance(arg, Term))
+        for term in (*self.proof.conditions, *args):
+            yield from t.postorder(term)
 
     def _arithmetic(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
         """The products and quotients that the question speaks of."""

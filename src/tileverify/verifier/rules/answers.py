@@ -37,6 +37,13 @@ class Limits:
         """Whether none of these is wider than that of the other."""
         return all(getattr(self, each.name) <= getattr(other, each.name) for each in fields(self))
 
+    def times(self, factor: float) -> Limits:
+        """So many times the resources; as many rounds."""
+        linear, nonlinear, total, bits = (
+            round(factor * units) for units in (self.linear, self.nonlinear, self.total, self.bits)
+        )
+        return Limits(linear, nonlinear, self.rounds, total, bits)
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

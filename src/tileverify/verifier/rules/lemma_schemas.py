@@ -104,6 +104,11 @@ SCHEMAS: Final[Mapping[str, Schema]] = {
     "line": _schema("x A y p", "(=> (= {x} {A}) (= {p} (* {A} {y})))", _P_IS_XY),
     "plane above": _schema("x A y B p", f"(=> {_OPPOSITE_SIDES} (<= {{p}} {_PLANE}))", _P_IS_XY),
     "plane below": _schema("x A y B p", f"(=> {_SAME_SIDES} (<= {_PLANE} {{p}}))", _P_IS_XY),
+    "shift": _schema(
+        "x y C k p",
+        "(=> (and (< 0 {C}) (= {x} (+ {y} (* {C} {k})))) (= (div {x} {C}) (+ {p} {k})))",
+        "(= {p} (quot {y} {C}))",
+    ),
     "bits and": _schema(
         "x y p",
         f"(=> {_words('x', 'y')}"

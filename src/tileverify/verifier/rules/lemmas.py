@@ -331,3 +331,23 @@ def _quotient_bounds(q: Term) -> Iterator[Lemma]:
         yield order_lemma(d, d, (1, t.const(q.high), t.scale(q.high, d)), (1, q, m))
     for sign in (1, -1):
         yield magnitude_lemma(m, 1, d, sign, q)
+
+
+def shift_lemmas(terms: Iterable[Term]) -> Iterator[Lemma]:
+    """``x = y + c*k  ->  x // c = y // c + k``, for quotients ``y // c`` by constants and dividends x among ``terms``.
+
+    Terms are written with whole multiples taken out of quotients, so that this says nothing to who made them; a solver
+    that reads the two dividends apart may look for it forever.
+    """
+    divided = [term for term in dict.fromkeys(terms) if term.kind in (TermKind.DIV, TermKind.MOD)]
+    dividends = list(dict.fromkeys(term.args[0] for term in divided))
+    for p in divided:
+        if p.kind is not TermKind.DIV or is_opaque_quotient(p):
+            continue
+        y, c = p.args
+        for x in dividends:
+            constant, parts = t.linear_parts(t.sub(x, y))
+            if parts and all(number % c.value == 0 for number in (constant, *(factor for factor, _ in parts))):
+                k = t.add(t.const(constant // c.value), *(t.scale(f // c.value, part) for f, part in parts))
+                formula = t.eq(t.floordiv(x, c), t.add(p, k))
+                yield Lemma(formula, "shift", (x, y, c.value, k, p))

@@ -30,6 +30,19 @@ def note_filled(start: int, size: int) -> None:
         _users.pop(span, None)
 
 
+def note_put(start: int, size: int, *, known: bool) -> None:
+    """The program put numbers into this part of some memory; ``known``: not such as are unknown themselves."""
+    put = start, start + size
+    for noted in (_from_empty, _users):
+        for span in [span for span in noted if span[0] < put[1] and put[0] < span[1]]:
+            said = noted.pop(span)
+            for rest in ((span[0], put[0]), (put[1], span[1])):
+                if rest[0] < rest[1]:
+                    noted[rest] = said  # type: ignore[index]
+    if size and not known:
+        _from_empty[put] = None
+
+
 def note_given(span: Span, user: Hashable) -> None:
     """``user``, a kernel and its parameter, may have been meant to write there."""
     _users.setdefault(span, set()).add(user)

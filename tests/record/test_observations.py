@@ -173,7 +173,7 @@ def test_what_the_program_puts_in_behind_a_kernel_is_known(run: Run, put: str, f
             at = ct.load(idx, (ct.bid(0),), (tile,))
             ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
         x, y = (torch.zeros(n, device="cuda") for n in (200, 64))
-        for idx in (torch.zeros(64, device="cuda", dtype=torch.int32), torch.empty(64, device="cuda", dtype=torch.int32)):
+        for idx in (made(64, device="cuda", dtype=torch.int32) for made in (torch.zeros, torch.empty)):
             ct.launch(torch.cuda.current_stream(), (1,), fill, (idx,))
             {put}
             ct.launch(torch.cuda.current_stream(), (4,), pick, (x, idx, y, 16))

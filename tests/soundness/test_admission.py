@@ -1,4 +1,4 @@
-"""The judge of changed kernels reads clauses on addresses: of witnesses, and of the launches that it lays out itself."""
+"""The judge of changed kernels reads clauses on addresses: of witnesses, and of launches that it lays out itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of counts that are rounded up to whole tiles, by arithmetic that must not wrap: bounds from iteration to iteration."""
+"""Sums of counts that are rounded up to whole tiles, by arithmetic that must not wrap: bounds for each iteration."""
 
 from __future__ import annotations
 

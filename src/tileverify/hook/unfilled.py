@@ -33,14 +33,26 @@ def note_filled(start: int, size: int) -> None:
 def note_put(start: int, size: int, *, known: bool) -> None:
     """The program put numbers into this part of some memory; ``known``: not such as are unknown themselves."""
     put = start, start + size
-    for noted in (_from_empty, _users):
-        for span in [span for span in noted if span[0] < put[1] and put[0] < span[1]]:
-            said = noted.pop(span)
-            for rest in ((span[0], put[0]), (put[1], span[1])):
-                if rest[0] < rest[1]:
-                    noted[rest] = said  # type: ignore[index]
+    for span in list(_from_empty):
+        rests = _without(span, put)
+        if rests is not None:
+            del _from_empty[span]
+            _from_empty.update(dict.fromkeys(rests))
+    for span in list(_users):
+        rests = _without(span, put)
+        if rests is not None:
+            users = _users.pop(span)
+            for rest in rests:
+                _users.setdefault(rest, set()).update(users)
     if size and not known:
         _from_empty[put] = None
+
+
+def _without(span: Span, put: Span) -> list[Span] | None:
+    """What is left of ``span``; ``None`` where nothing is taken away."""
+    if span[1] <= put[0] or put[1] <= span[0]:
+        return None
+    return [(start, end) for start, end in ((span[0], put[0]), (put[1], span[1])) if start < end]
 
 
 def note_given(span: Span, user: Hashable) -> None:

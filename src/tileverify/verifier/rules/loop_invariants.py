@@ -159,7 +159,8 @@ def _candidates(value: LoopValue) -> Iterator[Candidate]:
     steps = _steps(value)
     if steps is not None:
         yield from _small_sums(value)
-        yield from _strides(value, *steps)
+        if value.modulus == 1:  # else the executor knows a stride
+            yield from _strides(value, *steps)
 
 
 def _comparisons(value: LoopValue) -> Iterator[Term]:

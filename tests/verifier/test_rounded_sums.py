@@ -12,7 +12,6 @@ from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
 WORD = tile(I32)
-NO_WRAP = {"ovf": "nsw"}
 SPEC = """[[launch]]
 kernel = "k"
 grid = [1]
@@ -29,9 +28,9 @@ def judged(folder: Path, *, data: str, start: int = 0) -> KernelResult:
         with f.for_(zero, tiles, one, [f.constant(WORD, start)]) as loop:
             number, end = loop.arguments
             count = f.op("load_ptr_tko", ptr=f.op("offset", ptr=counts, off=number))[0]
-            more = f.op("subi", lhs=f.op("addi", lhs=count, rhs=tiles, **NO_WRAP), rhs=one, **NO_WRAP)
+            more = f.op("subi", lhs=f.op("addi", lhs=count, rhs=tiles, ovf="nsw"), rhs=one, ovf="nsw")
             whole = f.op("muli", lhs=f.op("divi", lhs=more, rhs=tiles, sgn="signed", rnd="zero"), rhs=tiles)
-            end = f.op("addi", lhs=end, rhs=whole, **NO_WRAP)
+            end = f.op("addi", lhs=end, rhs=whole, ovf="nsw")
             f.op("store_ptr_tko", ptr=f.op("offset", ptr=out, off=number), val=end)
             f.op("continue", args=[end])
         f.op("return")

@@ -183,10 +183,8 @@ def _handlers(kernels_run: bool) -> dict[Any, Handler]:
         table[getattr(tensor, name)] = _zeroed
     for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "arange", "randint", "randperm"):
         table[getattr(torch, name)] = _filled
-    for name in ("new_zeros", "new_ones", "new_full"):
-        table[getattr(tensor, name)] = _filled
-    for name in ("zero_", "fill_", "copy_", "__setitem__"):
-        table[getattr(tensor, name)] = _put
+    table |= {getattr(tensor, name): _filled for name in ("new_zeros", "new_ones", "new_full")}
+    table |= {getattr(tensor, name): _put for name in ("zero_", "fill_", "copy_", "__setitem__")}
     for owner in (torch, tensor):
         for name in _WITH_OUT_DTYPE:
             table[getattr(owner, name)] = _wider_product
